@@ -5,7 +5,10 @@ import { ApiKeysService } from '../organizations/api-keys.service.js';
 import { RejectionMetrics } from '../rate-limit/rejection-metrics.js';
 import { FailedAuthentications } from './failed-authentications.js';
 
-/** Refuses a call without a valid API key (401), and after too many of those every further one of its address (429). */
+/**
+ * Refuses a call without a valid API key (401). An address that keeps failing is refused (429) without a lookup, unless
+ * the key was valid recently: guesses cost the database nothing, and they lock out no customer of the same address.
+ */
 @Injectable()
 export class ApiKeyGuard implements CanActivate {
   constructor(
@@ -17,10 +20,8 @@ export class ApiKeyGuard implements CanActivate {
   async canActivate(context: ExecutionContext): Promise<boolean> {
     const call = requestContextOf(context);
     const { apiKey } = call;
-    const caller =
-      apiKey === undefined
-        ? undefined
-        : await this.apiKeys.authenticate(apiKey, { fromSuspect: this.failed.isThrottled(call) });
+    if (apiKey === undefined || !this.apiKeys.wasRecentlyValid(apiKey)) this.failed.refuseThrottled(call);
+    const caller = apiKey === undefined ? undefined : await this.apiKeys.authenticate(apiKey);
     if (!caller) {
       this.metrics.count(apiKey === undefined ? 'no_key' : 'invalid_key');
       await this.failed.record(call);

@@ -33,8 +33,8 @@ interface Scope {
 }
 
 /**
- * Counts failed authentications by address. Only failing requests are throttled, so that an attacker cannot lock out the
- * valid keys used from the same address.
+ * Counts failed authentications by address. Keys that were valid recently and the valid admin token are never throttled, so
+ * that an attacker cannot lock out the callers of the same address.
  */
 @Injectable()
 export class FailedAuthentications {
@@ -50,9 +50,12 @@ export class FailedAuthentications {
     this.counts = new RateCounter(shared);
   }
 
-  /** Whether the address is throttled as far as this process knows; causes no request to Redis. */
-  isThrottled({ address }: RequestContext, credential: Credential = 'API key'): boolean {
-    return scopesOf(address, credential).some(({ key }) => this.remainingMs(key) > 0);
+  /** @throws TooManyFailedAuthenticationsError when the address is throttled as far as this process knows */
+  refuseThrottled(call: RequestContext, credential: Credential = 'API key'): void {
+    for (const scope of scopesOf(call.address, credential)) {
+      const remainingMs = this.remainingMs(scope.key);
+      if (remainingMs > 0) this.refuse(call, credential, scope, Math.ceil(remainingMs / 1000));
+    }
   }
 
   /**
@@ -62,12 +65,8 @@ export class FailedAuthentications {
    * @throws TooManyFailedAuthenticationsError when any of the scopes has reached its limit
    */
   async record(call: RequestContext, credential: Credential = 'API key'): Promise<void> {
-    const scopes = scopesOf(call.address, credential);
-    for (const scope of scopes) {
-      const remainingMs = this.remainingMs(scope.key);
-      if (remainingMs > 0) this.refuse(call, credential, scope, Math.ceil(remainingMs / 1000));
-    }
-    for (const scope of scopes) {
+    this.refuseThrottled(call, credential);
+    for (const scope of scopesOf(call.address, credential)) {
       const { granted, resetSeconds } = await this.counts.increment(scope.key, WINDOW_MS, scope.failuresMax);
       if (granted) continue;
       this.throttledUntilMs.set(scope.key, performance.now() + resetSeconds * 1000);

@@ -3,17 +3,28 @@ import { Logger, type Type } from '@nestjs/common';
 import pg from 'pg';
 import { DataSource, type DataSourceOptions, type MigrationInterface } from 'typeorm';
 import { isProduction, type Environment } from '../config/environment.js';
+import { unreachableError } from './database-errors.js';
 import { runMigrations } from './migrations.js';
-import { PreparingClient } from './prepared-statements.js';
-import { probeDatabase, withSessionOptions } from './session-settings.js';
-import { runInTransactions, traceQueries } from './query-interceptors.js';
-import { UnusableConnections } from './unusable-connections.js';
+import { QuerySpans } from './query-spans.js';
 
-/** For opening a connection; a call that waits longer is better refused with `service_unavailable`. */
-const CONNECT_TIMEOUT_MS = 2_000;
+const CONNECTIONS_MAX = 10;
+/** For a connection of the pool, open or new: a call that waits longer is better refused with `service_unavailable`. */
+const CONNECT_TIMEOUT_MS = 1_500;
 /** Longer than the server's statement timeout, which leaves the connection usable. */
 const RESPONSE_TIMEOUT_MS = 5_500;
-const CONNECTIONS_MAX = 10;
+/** After a failover an open connection may still lead to the old server, which is read-only. */
+const CONNECTION_LIFETIME_SECONDS = 30;
+
+/**
+ * Overrides the defaults of the role, the database and the server. A locked row costs a statement a second, and a process
+ * that stalls within a transaction loses its locks. The quota functions need READ COMMITTED: at a stricter level their
+ * snapshot is older than their lock.
+ */
+const SESSION_SETTINGS = `
+  SET statement_timeout = '5s';
+  SET lock_timeout = '1s';
+  SET idle_in_transaction_session_timeout = '15s';
+  SET default_transaction_isolation = 'read committed'`;
 
 export interface DatabaseOptions {
   /** The role of this process on an embedded database: one service at a time, any number of commands. */
@@ -42,19 +53,15 @@ export async function openDatabase(environment: Environment, options: DatabaseOp
   const embedded =
     environment.DATABASE_URL === undefined ? await openEmbedded(environment.DATA_DIR, options) : undefined;
   const url = embedded?.url ?? environment.DATABASE_URL ?? '';
-  let opened: DataSource | undefined;
+  const dataSource = new DataSource(connectionOptions(url, options, embedded?.createSocket));
   const close = async (): Promise<void> => {
-    if (opened?.isInitialized) await opened.destroy();
+    if (dataSource.isInitialized) await dataSource.destroy();
     await embedded?.close();
   };
   try {
-    const { keepsSettings } = await probeDatabase(url, CONNECT_TIMEOUT_MS);
+    await connectOnce(url);
     await runMigrations(url, options.migrations);
-    const dataSource = new DataSource(connectionOptions(url, options, keepsSettings, embedded?.createSocket));
-    opened = dataSource;
     await dataSource.initialize();
-    if (!keepsSettings) runInTransactions(dataSource);
-    traceQueries(dataSource, url);
     return { dataSource, close };
   } catch (error) {
     await close().catch(() => undefined);
@@ -87,37 +94,47 @@ function reportEmbedded(dataDir: string): void {
   });
 }
 
-/**
- * @param keepsSettings false behind a pooler in transaction mode, where each transaction sets them itself
- * @param createSocket creates the sockets of the connections; by default they connect to the address in the URL
- */
+/** Reports a wrong address, name or password in one line. @throws DatabaseUnreachableError */
+async function connectOnce(url: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: CONNECT_TIMEOUT_MS });
+  client.on('error', () => undefined);
+  try {
+    await client.connect();
+  } catch (error) {
+    throw unreachableError(client, error);
+  } finally {
+    await client.end().catch(() => undefined);
+  }
+}
+
+/** @param createSocket creates the sockets of the connections; by default they connect to the address in the URL */
 function connectionOptions(
-  databaseUrl: string,
+  url: string,
   { entities, responseTimeoutMs = RESPONSE_TIMEOUT_MS }: DatabaseOptions,
-  keepsSettings: boolean,
   createSocket: (() => Socket) | undefined,
 ): DataSourceOptions {
-  const { url, options } = keepsSettings ? withSessionOptions(databaseUrl) : { url: databaseUrl, options: undefined };
   return {
     type: 'postgres',
     // TypeORM loads it by a computed name, which would be another copy of the package than the one in the bundle.
     driver: pg,
     url,
     entities: [...entities],
+    subscribers: [QuerySpans],
     synchronize: false,
     installExtensions: false,
     uuidExtension: 'pgcrypto',
     applicationName: 'channel-transcripts',
     poolSize: CONNECTIONS_MAX,
     connectTimeoutMS: CONNECT_TIMEOUT_MS,
-    logger: new UnusableConnections(),
     // An idle connection that breaks is replaced by the pool; the next query reports an unavailable database.
     poolErrorHandler: () => undefined,
     extra: {
       keepAlive: true,
       query_timeout: responseTimeoutMs,
-      // A pooler in transaction mode keeps neither settings nor prepared statements.
-      ...(keepsSettings ? { options, Client: PreparingClient } : { pipeline: true }),
+      // With it, pg closes a connection whose response is overdue; otherwise the next statement waits behind that.
+      pipeline: true,
+      maxLifetimeSeconds: CONNECTION_LIFETIME_SECONDS,
+      onConnect: (client: pg.ClientBase) => client.query(SESSION_SETTINGS),
       ...(createSocket && { stream: createSocket }),
     },
   };

@@ -1,19 +1,27 @@
 import { describe, expect, it } from '@jest/globals';
 import { QueryFailedError, QueryRunnerAlreadyReleasedError, QueryRunnerProviderAlreadyReleasedError } from 'typeorm';
-import {
-  DatabaseBusyError,
-  DatabaseSlowError,
-  isConnectionFailure,
-  isDatabaseUnavailable,
-  wasRolledBack,
-} from './database-errors.js';
+import { DatabaseSlowError, isConnectionFailure, isDatabaseUnavailable } from './database-errors.js';
 
 const withCode = (code: string, message = 'failed'): Error => Object.assign(new Error(message), { code });
 
 describe('isConnectionFailure', () => {
   it.each([
     ...['ECONNREFUSED', 'ECONNRESET', 'ETIMEDOUT', 'EPIPE', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH'],
-    ...['08000', '08006', '08P01', '53100', '53200', '53300', '57P01', '57P02', '57P03', '57014', '25006', '25P03'],
+    ...[
+      '08000',
+      '08006',
+      '08P01',
+      '53100',
+      '53200',
+      '53300',
+      '57P01',
+      '57P02',
+      '57P03',
+      '57014',
+      '55P03',
+      '25006',
+      '25P03',
+    ],
   ])('is true for the code %s: plain, wrapped by TypeORM, as a cause and in an aggregate', (code) => {
     const error = withCode(code);
     expect(isConnectionFailure(error)).toBe(true);
@@ -43,9 +51,8 @@ describe('isConnectionFailure', () => {
     expect(isConnectionFailure(Object.assign(withCode(code), { syscall: 'open' }))).toBe(false);
   });
 
-  it('is true for a missed deadline and for a busy organization', () => {
+  it('is true for a missed deadline', () => {
     expect(isConnectionFailure(new DatabaseSlowError(1_750))).toBe(true);
-    expect(isConnectionFailure(new DatabaseBusyError())).toBe(true);
   });
 
   it('is true for a connection that broke during a transaction', () => {
@@ -83,10 +90,6 @@ describe('isDatabaseUnavailable', () => {
     },
   );
 
-  it('is true for a busy organization', () => {
-    expect(isDatabaseUnavailable(new DatabaseBusyError())).toBe(true);
-  });
-
   it('is true for any error that ended the connection', () => {
     expect(isDatabaseUnavailable(Object.assign(withCode('55000'), { severity: 'FATAL' }))).toBe(true);
     expect(isDatabaseUnavailable(Object.assign(withCode('55000'), { severity: 'ERROR' }))).toBe(false);
@@ -94,15 +97,5 @@ describe('isDatabaseUnavailable', () => {
 
   it.each(['23505', '42P01', '22P02', 'ENOENT', 'ERR_INVALID_ARG_TYPE'])('is false for the code %s', (code) => {
     expect(isDatabaseUnavailable(new QueryFailedError('SELECT 1', [], withCode(code)))).toBe(false);
-  });
-});
-
-describe('wasRolledBack', () => {
-  it('is true only when the server reported the error and the connection is open', () => {
-    const reported = (severity: string): Error => Object.assign(withCode('57014'), { severity });
-    expect(wasRolledBack(new QueryFailedError('SELECT 1', [], reported('ERROR')))).toBe(true);
-    expect(wasRolledBack(new QueryFailedError('SELECT 1', [], reported('FATAL')))).toBe(false);
-    expect(wasRolledBack(withCode('ECONNRESET'))).toBe(false);
-    expect(wasRolledBack(new DatabaseSlowError(1))).toBe(false);
   });
 });

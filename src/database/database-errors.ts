@@ -11,14 +11,6 @@ export class DatabaseSlowError extends Error {
   }
 }
 
-/** The statement was not sent: too many statements of the same organization already wait for its lock. */
-export class DatabaseBusyError extends Error {
-  constructor() {
-    super('The lock of the organization is held for too long; other statements already wait for it.');
-    this.name = 'DatabaseBusyError';
-  }
-}
-
 /** The server at DATABASE_URL does not respond or refuses the connection; the message is one line without the password. */
 export class DatabaseUnreachableError extends Error {
   constructor(message: string, cause: unknown) {
@@ -69,22 +61,19 @@ const SYSTEM_CODES = new Set([
 const SOCKET_CODES = new Set(['ENOENT', 'EAGAIN']);
 
 /**
- * Connection failed (08), out of resources (53), shut down or starting (57P01 to 57P03), statement timeout (57014),
- * read-only standby (25006), idle transaction terminated (25P03).
+ * Connection failed (08), out of resources (53), shut down or starting (57P01 to 57P03), statement timeout (57014), lock
+ * timeout (55P03), read-only standby (25006), idle transaction terminated (25P03).
  * Source: https://www.postgresql.org/docs/18/errcodes-appendix.html
  */
-const CONNECTION_STATES = /^(?:08[0-9A-Z]{3}|53[0-9A-Z]{3}|57P0[123]|57014|25006|25P03)$/;
+const CONNECTION_STATES = /^(?:08[0-9A-Z]{3}|53[0-9A-Z]{3}|57P0[123]|57014|55P03|25006|25P03)$/;
 
 /**
- * Login refused (28, 3D000), database dropped or session idle (57P04, 57P05), lock not available (55P03), serialization
- * failure or deadlock after all retries (40001, 40P01).
+ * Login refused (28, 3D000), database dropped or session idle (57P04, 57P05), serialization failure or deadlock after all
+ * retries (40001, 40P01).
  */
-const REFUSED_STATES = /^(?:28[0-9A-Z]{3}|3D000|57P0[45]|55P03|40001|40P01)$/;
+const REFUSED_STATES = /^(?:28[0-9A-Z]{3}|3D000|57P0[45]|40001|40P01)$/;
 
 const SQL_STATE = /^[0-9A-Z]{5}$/;
-
-/** The server became a standby, or its database, role or configuration read-only. */
-const READ_ONLY = '25006';
 
 /** Messages of pg 8.23 and its pool for errors without a code. */
 const DRIVER_MESSAGE = new RegExp(
@@ -100,12 +89,7 @@ const DRIVER_MESSAGE = new RegExp(
 );
 
 /** TypeORM releases a broken connection, so the next statement of a transaction fails with one of its two errors. */
-const ERROR_CLASSES = [
-  DatabaseSlowError,
-  DatabaseBusyError,
-  QueryRunnerAlreadyReleasedError,
-  QueryRunnerProviderAlreadyReleasedError,
-];
+const ERROR_CLASSES = [DatabaseSlowError, QueryRunnerAlreadyReleasedError, QueryRunnerProviderAlreadyReleasedError];
 
 const DEPTH_MAX = 8;
 
@@ -138,11 +122,6 @@ export function isDatabaseUnavailable(error: unknown): boolean {
   });
 }
 
-/** Whether a write was refused because the server is read-only. */
-export function isReadOnlyServer(error: unknown): boolean {
-  return sqlStateOf(error) === READ_ONLY;
-}
-
 /** The SQLSTATE that the server reported for a statement; undefined when it did not respond. */
 export function sqlStateOf(error: unknown): string | undefined {
   let state: string | undefined;
@@ -152,13 +131,6 @@ export function sqlStateOf(error: unknown): string | undefined {
     return true;
   });
   return state;
-}
-
-/** Whether the server reported that a statement failed, so that its transaction was rolled back. */
-export function wasRolledBack(error: unknown): boolean {
-  return someError(error, ({ code, severity }) => {
-    return severity === 'ERROR' && typeof code === 'string' && SQL_STATE.test(code);
-  });
 }
 
 type Properties = Readonly<Record<string, unknown>>;

@@ -25,11 +25,6 @@ describe('a statement that was rolled back because of a conflict', () => {
     expect(await work()).toBe(6);
   });
 
-  it('is not retried after its signal was aborted', async () => {
-    const work = failing(1, '40001');
-    await expect(retryConflicts(work, AbortSignal.abort())).rejects.toMatchObject({ code: '40001' });
-  });
-
   it('is not retried after other errors', async () => {
     await expect(retryConflicts(failing(1, '23505'))).rejects.toMatchObject({ code: '23505' });
   });

@@ -79,9 +79,7 @@ export class JobStore {
       ...[id, organizationId, keyId, idempotencyKey ?? null, hash, channel, languages, limit, since, onQuota],
       ...[this.environment.JOBS_PER_ORGANIZATION, STORED_JOBS_MAX, this.resultsBytesMax],
     ];
-    const [row] = await queryWithDeadline<(JobRow & { outcome: CreateOutcome })[]>(this.database, CREATE, values, {
-      organizationId,
-    });
+    const [row] = await queryWithDeadline<(JobRow & { outcome: CreateOutcome })[]>(this.database, CREATE, values);
     if (!row) throw new InvalidApiKeyError();
     const { outcome } = row;
     return { outcome, job: outcome === 'created' || outcome === 'known' ? toJob(row) : undefined };
@@ -108,7 +106,7 @@ export class JobStore {
   resume(organizationId: string, id: string): Promise<(ChangedJob & { outcome: ResumeOutcome }) | undefined> {
     const { JOBS_PER_ORGANIZATION } = this.environment;
     const values = [organizationId, id, JOBS_PER_ORGANIZATION, this.resultsBytesMax, this.resultsSeconds];
-    return this.change<ResumeOutcome>(RESUME, values, { organizationId });
+    return this.change<ResumeOutcome>(RESUME, values);
   }
 
   /** @returns false for an unknown job */
@@ -148,14 +146,8 @@ export class JobStore {
   private async change<Outcome>(
     statement: string,
     values: readonly unknown[],
-    slot: { organizationId?: string } = {},
   ): Promise<(ChangedJob & { outcome: Outcome }) | undefined> {
-    const [row] = await queryWithDeadline<(ChangedRow & { outcome: Outcome })[]>(
-      this.database,
-      statement,
-      values,
-      slot,
-    );
+    const [row] = await queryWithDeadline<(ChangedRow & { outcome: Outcome })[]>(this.database, statement, values);
     return row && { outcome: row.outcome, ...toChangedJob(row) };
   }
 }

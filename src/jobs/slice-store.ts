@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { Environment } from '../config/environment.js';
-import { withOrganizationSlot } from '../database/organization-limiter.js';
 import { retryConflicts } from '../database/query-with-deadline.js';
 import { PLANS, planIncludes } from '../domain/plan.js';
 import { unlistedVideo, type Channel, type Upload } from '../domain/transcript.js';
@@ -162,7 +161,7 @@ export class SliceStore {
    * @throws the driver's error: `SLICE_EXPIRED` as SQLSTATE when a reservation ended before the slice
    */
   async commitSlice(
-    { job, claim, organizationId }: ClaimedSlice,
+    { job, claim }: ClaimedSlice,
     { change, delaySeconds, setbacks = 0, restartList = false }: SliceEnd,
     { settlements, videos, entries }: SliceResults = NO_RESULTS,
   ): Promise<(ChangedJob & { charged: number }) | undefined> {
@@ -172,9 +171,7 @@ export class SliceStore {
       ...[change?.state ?? null, change?.reason ?? null, delaySeconds ?? null, setbacks, restartList],
       ...[this.jobs.resultsSeconds, PLAN_FREE_MONTHLY, PLAN_PRO_MONTHLY],
     ];
-    const [row] = await withOrganizationSlot(this.database, organizationId, () =>
-      this.query<ChangedRow & { charged: number }>(COMMIT_SLICE, values),
-    );
+    const [row] = await this.query<ChangedRow & { charged: number }>(COMMIT_SLICE, values);
     return row && { ...toChangedJob(row), charged: row.charged };
   }
 

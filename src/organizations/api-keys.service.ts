@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
+import { LRUCache } from 'lru-cache';
 import { DataSource, type EntityManager } from 'typeorm';
-import { withOrganizationSlot } from '../database/organization-limiter.js';
 import { queryWithDeadline, retryConflicts } from '../database/query-with-deadline.js';
+import { entryLimit } from '../domain/entry-limit.js';
 import type { Plan } from '../domain/plan.js';
-import { ApiKeyLookup } from './api-key-lookup.js';
 import { ApiKey } from './api-key.entity.js';
 import { displayPrefix, generateKey, hashKey, isWellFormedKey } from './api-key.js';
 import type { Caller } from './caller.js';
@@ -43,11 +43,17 @@ export interface NewKey {
 
 const NAME_DEFAULT = 'default';
 const SECONDS_PER_DAY = 86_400;
+const RECENTLY_VALID_MAX = 10_000;
+const RECENTLY_VALID_MS = 10 * 60_000;
 
 /** Issues, lists, rotates, revokes and authenticates API keys. */
 @Injectable()
 export class ApiKeysService {
-  private readonly lookup = new ApiKeyLookup((hashes) => this.findValid(hashes));
+  /** Hashes of keys that were valid at their last lookup. An entry never authenticates a call. */
+  private readonly recentlyValid = new LRUCache<string, true>({
+    ...entryLimit(RECENTLY_VALID_MAX),
+    ttl: RECENTLY_VALID_MS,
+  });
 
   constructor(
     private readonly database: DataSource,
@@ -58,16 +64,24 @@ export class ApiKeysService {
    * Identifies the caller by an API key. The database is queried on every call, so that a revoked key is refused at once;
    * a malformed key is refused without a query.
    *
-   * @param options.fromSuspect whether the key was sent by an address that repeatedly fails to authenticate; such keys are
-   * looked up in batches, at a bounded rate
    * @returns undefined when the key is malformed, unknown, revoked or expired
    */
-  async authenticate(key: string, { fromSuspect = false } = {}): Promise<Caller | undefined> {
+  async authenticate(key: string): Promise<Caller | undefined> {
     if (!isWellFormedKey(key)) return undefined;
-    const found = await this.lookup.find(hashKey(key), fromSuspect);
-    if (!found) return undefined;
+    const hash = hashKey(key);
+    const [found] = await queryWithDeadline<FoundKey[]>(this.database, AUTHENTICATE, [hash]);
+    if (!found) {
+      this.recentlyValid.delete(hash.toString('hex'));
+      return undefined;
+    }
+    this.recentlyValid.set(hash.toString('hex'), true);
     if (found.stale) this.lastUsed.record(found.key_id);
     return { keyId: found.key_id, organization: { id: found.id, name: found.name, plan: found.plan } };
+  }
+
+  /** Whether a key was valid within the last ten minutes, as far as this process knows. It may be revoked since. */
+  wasRecentlyValid(key: string): boolean {
+    return this.recentlyValid.has(hashKey(key).toString('hex'));
   }
 
   /** @throws InvalidNameError, InvalidLifetimeError, UnknownOrganizationError */
@@ -75,9 +89,7 @@ export class ApiKeysService {
     if (expiresInDays !== undefined) checkLifetimeDays(expiresInDays);
     const lifetimeSeconds = expiresInDays === undefined ? null : expiresInDays * SECONDS_PER_DAY;
     const keyName = parseName(name);
-    return withOrganizationSlot(this.database, organizationId, () =>
-      insertKey(this.database.manager, organizationId, keyName, lifetimeSeconds),
-    );
+    return insertKey(this.database.manager, organizationId, keyName, lifetimeSeconds);
   }
 
   /** Lists the keys of an organization, including revoked and expired ones, oldest first. @throws UnknownCursorError */
@@ -116,9 +128,7 @@ export class ApiKeysService {
       await manager.query(RETIRE, [keyId, graceHours, issued.apiKey.id]);
       return { ...issued, replaced: await findKey(manager, keyId) };
     };
-    return withOrganizationSlot(this.database, organizationId, () =>
-      retryConflicts(() => this.database.transaction(rotating)),
-    );
+    return retryConflicts(() => this.database.transaction(rotating));
   }
 
   /**
@@ -135,15 +145,9 @@ export class ApiKeysService {
     const stillValid = await Promise.all(predecessors.map(({ id }) => findKey(manager, id)));
     return { revoked: await findKey(manager, keyId), stillValid };
   }
-
-  private async findValid(hashes: readonly Buffer[]): Promise<ReadonlyMap<string, FoundKey>> {
-    const rows = await queryWithDeadline<FoundKey[]>(this.database, AUTHENTICATE, [hashes]);
-    return new Map(rows.map((row) => [row.hash.toString('hex'), row]));
-  }
 }
 
 interface FoundKey {
-  hash: Buffer;
   key_id: string;
   id: string;
   name: string;
@@ -152,10 +156,10 @@ interface FoundKey {
 }
 
 export const AUTHENTICATE = `
-  SELECT key.hash, key.id AS key_id, organization.id, organization.name, organization.plan,
+  SELECT key.id AS key_id, organization.id, organization.name, organization.plan,
          key.last_used_at IS NULL OR key.last_used_at < now() - interval '1 minute' AS stale
     FROM api_keys key JOIN organizations organization ON organization.id = key.organization_id
-    WHERE key.hash = ANY ($1::bytea[]) AND key.revoked_at IS NULL AND (key.expires_at IS NULL OR key.expires_at > now())
+    WHERE key.hash = $1 AND key.revoked_at IS NULL AND (key.expires_at IS NULL OR key.expires_at > now())
       AND organization.deleted_at IS NULL`;
 
 interface ActiveKey {

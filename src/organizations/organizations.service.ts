@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager, IsNull } from 'typeorm';
-import { withOrganizationSlot } from '../database/organization-limiter.js';
 import { retryConflicts } from '../database/query-with-deadline.js';
 import { checkMonthlyLimit, parseName, parsePlan } from './input-rules.js';
 import {
@@ -165,17 +164,12 @@ export class OrganizationsService {
       const [, revokedKeys] = await manager.query<[unknown[], number]>(REVOKE_ALL, [id]);
       return { organization, deletedAt: deleted.deleted_at, revokedKeys };
     };
-    return this.withSlot(id, () => this.database.transaction(deleting));
+    return retryConflicts(() => this.database.transaction(deleting));
   }
 
   private async apply(id: string, change: Partial<Pick<Organization, 'plan' | 'monthlyLimit'>>): Promise<Organization> {
-    await this.withSlot(id, () => this.organizations().update({ id, deletedAt: IsNull() }, change));
+    await retryConflicts(() => this.organizations().update({ id, deletedAt: IsNull() }, change));
     return this.get(id);
-  }
-
-  /** Runs a transaction that locks the organization. */
-  private withSlot<T>(id: string, work: () => Promise<T>): Promise<T> {
-    return withOrganizationSlot(this.database, id, () => retryConflicts(work));
   }
 
   /** Deleted organizations included. */

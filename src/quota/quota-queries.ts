@@ -40,7 +40,7 @@ export interface UsageRow {
   reserved_count: number;
 }
 
-// One statement, so that all values are from one snapshot. $1: the organizations; $4: include deleted ones.
+// One statement, so that all values are from one snapshot. $4: include deleted organizations.
 export const USAGE = `
   WITH clock AS MATERIALIZED (SELECT quota_now() AS now)
   SELECT organization.id, organization.plan, organization.deleted_at, clock.now AS decided_at,
@@ -53,7 +53,7 @@ export const USAGE = `
            WHERE organization_id = organization.id AND period_start = quota_period(clock.now)
              AND settled_at IS NULL AND lapsed_at IS NULL AND leased_until > clock.now), 0)::integer AS reserved_count
     FROM organizations organization, clock
-    WHERE organization.id = ANY($1::text[]) AND (organization.deleted_at IS NULL OR $4)`;
+    WHERE organization.id = $1 AND (organization.deleted_at IS NULL OR $4)`;
 
 export interface VerifyRow {
   period: string;

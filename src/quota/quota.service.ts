@@ -3,10 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { Environment } from '../config/environment.js';
-import { wasRolledBack } from '../database/database-errors.js';
-import { withOrganizationSlot } from '../database/organization-limiter.js';
 import { queryWithDeadline, retryConflicts } from '../database/query-with-deadline.js';
-import { SharedReads } from '../database/shared-reads.js';
 import type { QuotaState } from '../domain/errors.js';
 import { UnknownOrganizationError } from '../organizations/organization-errors.js';
 import { inSpan } from '../observability/tracing/tracer.js';
@@ -56,9 +53,6 @@ export class QuotaService implements OnApplicationShutdown {
   private readonly logger = new Logger(QuotaService.name);
   private readonly settling = new Set<Promise<boolean>>();
   private readonly closing = new AbortController();
-  /** The organization of each open reservation of this process, for its place in the organization's queue. */
-  private readonly organizationOf = new Map<string, string>();
-  private readonly states = new SharedReads((ids) => this.usageRows(ids, false));
 
   constructor(
     private readonly database: DataSource,
@@ -78,18 +72,16 @@ export class QuotaService implements OnApplicationShutdown {
     const { organizationId, keyId, requestId, resource, required, leaseSeconds } = request;
     const leaseEndsAtMs = performance.now() + leaseSeconds * 1000;
     const { PLAN_FREE_MONTHLY, PLAN_PRO_MONTHLY } = this.environment;
-    const names = [id, organizationId, keyId, requestId, resource];
+    const names = [id, organizationId, keyId, requestId, resource] as const;
     const values = [...names, required, leaseSeconds, PLAN_FREE_MONTHLY, PLAN_PRO_MONTHLY];
-    const pending = (result: Promise<ReserveRow[]>): void => {
-      void this.untilSettled(this.cancelUnlessRefused(names, result, leaseEndsAtMs));
-    };
-    const [row] = await queryWithDeadline<ReserveRow[]>(this.database, RESERVE, values, { organizationId, pending });
+    const [row] = await queryWithDeadline<ReserveRow[]>(this.database, RESERVE, values).catch((error: unknown) => {
+      if (mayHaveBeenExecuted(error)) void this.untilSettled(this.cancel(names, leaseEndsAtMs));
+      throw error;
+    });
     if (!row) throw new UnknownOrganizationError(organizationId);
     const quota = quotaState(row);
     this.metrics.reservations.inc({ outcome: row.reservation_id === null ? 'refused' : 'granted' });
-    if (row.reservation_id === null) return { granted: false, quota };
-    this.organizationOf.set(id, organizationId);
-    return { granted: true, id, quota };
+    return row.reservation_id === null ? { granted: false, quota } : { granted: true, id, quota };
   }
 
   /**
@@ -101,10 +93,7 @@ export class QuotaService implements OnApplicationShutdown {
   async settle(reservationId: string, fetched: number): Promise<void> {
     const { PLAN_FREE_MONTHLY, PLAN_PRO_MONTHLY } = this.environment;
     const values = [reservationId, fetched, PLAN_FREE_MONTHLY, PLAN_PRO_MONTHLY];
-    // The organization of another process's reservation is unknown here, so it is queued by itself.
-    const queue = this.organizationOf.get(reservationId) ?? reservationId;
-    const [row] = await this.queryWithLock<SettleRow[]>(queue, SETTLE, values);
-    this.organizationOf.delete(reservationId);
+    const [row] = await retryConflicts(() => this.database.query<SettleRow[]>(SETTLE, values));
     if (!row) throw new UnknownReservationError(reservationId);
     if (!row.first) return;
     this.metrics.settlements.inc({ outcome: 'settled' });
@@ -128,11 +117,7 @@ export class QuotaService implements OnApplicationShutdown {
    */
   settleWithRetry(reservationId: string, fetched: number, leaseEndsAtMs: number): Promise<boolean> {
     const settle = (): Promise<void> => this.settle(reservationId, fetched);
-    return this.untilSettled(
-      this.settleUntil({ reservationId, fetched }, settle, leaseEndsAtMs).finally(() =>
-        this.organizationOf.delete(reservationId),
-      ),
-    );
+    return this.untilSettled(this.settleUntil({ reservationId, fetched }, settle, leaseEndsAtMs));
   }
 
   /**
@@ -141,14 +126,13 @@ export class QuotaService implements OnApplicationShutdown {
    * @param charged the transcripts that were charged for all of them
    */
   settledElsewhere(reservationIds: readonly string[], charged: number): void {
-    for (const id of reservationIds) this.organizationOf.delete(id);
     this.metrics.settlements.inc({ outcome: 'settled' }, reservationIds.length);
     this.metrics.chargedTranscripts.inc(charged);
   }
 
   /** The state of the quota, for a call that reserves nothing. @throws UnknownOrganizationError */
   async state(organizationId: string): Promise<QuotaState> {
-    return quotaState(requireRow(await this.states.read(organizationId), organizationId));
+    return quotaState(await this.usageRow(organizationId, false));
   }
 
   /**
@@ -158,7 +142,7 @@ export class QuotaService implements OnApplicationShutdown {
    * @throws UnknownOrganizationError
    */
   async usage(organizationId: string, { deleted = false } = {}): Promise<Usage> {
-    const row = requireRow((await this.usageRows([organizationId], deleted)).get(organizationId), organizationId);
+    const row = await this.usageRow(organizationId, deleted);
     const remaining = Math.max(0, row.limit_in_force - row.used_count - row.reserved_count);
     return {
       organization: row.id,
@@ -193,39 +177,24 @@ export class QuotaService implements OnApplicationShutdown {
     await Promise.all(this.settling);
   }
 
-  private async usageRows(ids: string[], deleted: boolean): Promise<ReadonlyMap<string, UsageRow>> {
+  /** @throws UnknownOrganizationError */
+  private async usageRow(organizationId: string, deleted: boolean): Promise<UsageRow> {
     const { PLAN_FREE_MONTHLY, PLAN_PRO_MONTHLY } = this.environment;
-    const values = [ids, PLAN_FREE_MONTHLY, PLAN_PRO_MONTHLY, deleted];
-    const rows = await queryWithDeadline<UsageRow[]>(this.database, USAGE, values);
-    return new Map(rows.map((row) => [row.id, row]));
-  }
-
-  /** Runs a statement that takes the organization's lock. */
-  private queryWithLock<Rows>(organizationId: string, statement: string, values: readonly unknown[]): Promise<Rows> {
-    return withOrganizationSlot(this.database, organizationId, () =>
-      retryConflicts(() => this.database.query<Rows>(statement, [...values])),
-    );
+    const values = [organizationId, PLAN_FREE_MONTHLY, PLAN_PRO_MONTHLY, deleted];
+    const [row] = await queryWithDeadline<UsageRow[]>(this.database, USAGE, values);
+    if (!row) throw new UnknownOrganizationError(organizationId);
+    return row;
   }
 
   /**
-   * Cancels a reservation whose result arrived too late or never: its call was refused, so the quota is released before
-   * the lease ends.
-   *
-   * @param names the ids of the reservation, its organization, key, request and resource
+   * Cancels a reservation with an unknown outcome: its call was refused, so the quota is released before the lease ends.
+   * Should the database execute the reservation later, it finds the cancellation and reserves nothing.
    */
-  private async cancelUnlessRefused(
-    names: readonly string[],
-    result: Promise<ReserveRow[]>,
-    leaseEndsAtMs: number,
-  ): Promise<boolean> {
-    const [reservationId = '', organizationId = ''] = names;
-    try {
-      const [row] = await result;
-      if (!row || row.reservation_id === null) return true;
-    } catch (error) {
-      if (wasRolledBack(error)) return true;
-    }
-    const cancel = async (): Promise<void> => void (await this.queryWithLock(organizationId, CANCEL, names));
+  private cancel(names: readonly [reservationId: string, ...string[]], leaseEndsAtMs: number): Promise<boolean> {
+    const [reservationId] = names;
+    const cancel = async (): Promise<void> => {
+      await retryConflicts(() => this.database.query(CANCEL, [...names]));
+    };
     return this.settleUntil({ reservationId, fetched: 0 }, cancel, leaseEndsAtMs);
   }
 
@@ -267,12 +236,6 @@ export class QuotaService implements OnApplicationShutdown {
       }
     }
   }
-}
-
-/** @throws UnknownOrganizationError */
-function requireRow(row: UsageRow | undefined, organizationId: string): UsageRow {
-  if (!row) throw new UnknownOrganizationError(organizationId);
-  return row;
 }
 
 function quotaState(row: ReserveRow | UsageRow): QuotaState {

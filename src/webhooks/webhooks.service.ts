@@ -63,7 +63,7 @@ export class WebhooksService {
     const secret = generateSecret();
     const stored = (await this.secretsProvider.get()).encrypt(id, secret);
     const values = [id, organizationId, url.href, events ? [...new Set(events)] : null, stored, WEBHOOKS_MAX];
-    const [row] = await queryWithDeadline<CreatedRow[]>(this.database, CREATE, values, { organizationId });
+    const [row] = await queryWithDeadline<CreatedRow[]>(this.database, CREATE, values);
     if (!row) throw new InvalidApiKeyError();
     if (row.outcome === 'too_many') throw new TooManyWebhooksError();
     return { ...toWebhook(row), secret: secretText(secret) };

@@ -15,7 +15,7 @@ export const pgbouncerIsInstalled = isInstalled(PROGRAM);
 const running = new Set<ChildProcess>();
 process.on('exit', () => running.forEach((child) => child.kill('SIGKILL')));
 
-/** A PgBouncer in front of a PostgreSQL, in transaction pooling. */
+/** A PgBouncer in front of a PostgreSQL. */
 export class PgBouncer {
   private constructor(
     private readonly child: ChildProcess,
@@ -39,7 +39,6 @@ export class PgBouncer {
       unix_socket_dir: '',
       auth_type: 'scram-sha-256',
       auth_file: join(folder, 'users.txt'),
-      pool_mode: 'transaction',
       default_pool_size: 20,
       // A server that is down is retried at once when it is available again.
       server_login_retry: 1,

@@ -160,7 +160,7 @@ const CREATE = `
     p_id text, p_organization_id text, p_key_id text, p_idempotency_key text, p_request_hash bytea, p_reference text,
     p_languages text[], p_video_limit integer, p_since text, p_on_quota text, p_unfinished_max integer,
     p_stored_max integer, p_bytes_max double precision
-  ) RETURNS TABLE (outcome text, job jobs) LANGUAGE plpgsql VOLATILE SET lock_timeout = '3s' AS $$
+  ) RETURNS TABLE (outcome text, job jobs) LANGUAGE plpgsql VOLATILE AS $$
   DECLARE
     v_organization organizations := quota_lock(p_organization_id);
     v_now timestamptz;
@@ -191,7 +191,7 @@ const CREATE = `
 // A running slice keeps its claim, so that what it fetches is stored and charged.
 const CANCEL = `
   CREATE FUNCTION job_cancel(p_organization_id text, p_id text, p_results_seconds double precision)
-  RETURNS TABLE (outcome text, old_state text, job jobs) LANGUAGE plpgsql VOLATILE SET lock_timeout = '3s' AS $$
+  RETURNS TABLE (outcome text, old_state text, job jobs) LANGUAGE plpgsql VOLATILE AS $$
   DECLARE
     v_old jobs;
   BEGIN
@@ -219,7 +219,7 @@ const RESUME = `
   CREATE FUNCTION job_resume(
     p_organization_id text, p_id text, p_unfinished_max integer, p_bytes_max double precision,
     p_results_seconds double precision
-  ) RETURNS TABLE (outcome text, old_state text, job jobs) LANGUAGE plpgsql VOLATILE SET lock_timeout = '3s' AS $$
+  ) RETURNS TABLE (outcome text, old_state text, job jobs) LANGUAGE plpgsql VOLATILE AS $$
   DECLARE
     v_old jobs;
   BEGIN
@@ -254,8 +254,7 @@ const RESUME = `
 // The rows are removed later, in batches. An unfinished job is canceled without an event: its running slice keeps its claim,
 // so that what it fetches is charged, and the job does not go on.
 const DELETE = `
-  CREATE FUNCTION job_delete(p_organization_id text, p_id text) RETURNS boolean LANGUAGE plpgsql VOLATILE
-  SET lock_timeout = '3s' AS $$
+  CREATE FUNCTION job_delete(p_organization_id text, p_id text) RETURNS boolean LANGUAGE plpgsql VOLATILE AS $$
   BEGIN
     UPDATE jobs SET deleted_at = quota_now(), next_run_at = NULL, idempotency_key = NULL,
         state = CASE WHEN finished_at IS NULL THEN 'canceled' ELSE state END,

@@ -27,7 +27,7 @@ const RESERVE_AS = `
   ) RETURNS TABLE (
     reservation_id uuid, limit_in_force integer, used_count integer, reserved_count integer, period_end timestamptz,
     decided_at timestamptz
-  ) LANGUAGE plpgsql VOLATILE SET lock_timeout = '3s' AS $$
+  ) LANGUAGE plpgsql VOLATILE AS $$
   DECLARE
     v_organization organizations := quota_lock(p_organization_id);
     v_now timestamptz := quota_now();
@@ -63,7 +63,7 @@ const RESERVE_AS = `
 const CANCEL = `
   CREATE FUNCTION quota_cancel(
     p_reservation_id uuid, p_organization_id text, p_key_id text, p_request_id text, p_channel_id text
-  ) RETURNS void LANGUAGE plpgsql VOLATILE SET lock_timeout = '3s' AS $$
+  ) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
   DECLARE
     v_organization organizations := quota_lock(p_organization_id);
     v_now timestamptz := quota_now();

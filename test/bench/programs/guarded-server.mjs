@@ -26,9 +26,9 @@ const calls = new LocalRateCounter();
 async function guard(request) {
   const key = /^Bearer (\S+)$/.exec(request.headers.authorization ?? '')?.[1];
   if (key === undefined || !isWellFormedKey(key)) return undefined;
-  const [caller] = (await pool.query(AUTHENTICATE, [[hashKey(key)]])).rows;
+  const [caller] = (await pool.query(AUTHENTICATE, [hashKey(key)])).rows;
   if (!caller || !calls.increment(caller.key_id, WINDOW_MS, RATE_MAX).granted) return undefined;
-  const [usage] = (await pool.query(USAGE, [[caller.id], 50, 5_000, false])).rows;
+  const [usage] = (await pool.query(USAGE, [caller.id, 50, 5_000, false])).rows;
   return usage;
 }
 

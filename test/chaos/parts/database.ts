@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startFakeYoutube, type FakeYoutube } from '../../fake-youtube/fake-youtube.js';
-import { PgBouncer } from '../../database/pgbouncer.js';
 import { type Database, startDatabase } from '../harness/database.js';
 import { ledgerOf } from '../harness/ledger.js';
 import { type ServiceResponse, type Customer, Service } from '../harness/service.js';
@@ -21,8 +20,6 @@ const STORM_MS = 25_000;
 const STORM_SHORT_MS = 2_000;
 /** Less than the lease of an orphaned reservation: the call's deadline and 15 seconds. */
 const SETTLED_WITHIN_MS = 12_000;
-/** The points tested behind PgBouncer: those at which the service waits for the database. */
-const POOLED_PHASES = ['before', 'while reserving', 'while settling'];
 
 interface CellEnd {
   fault: string;
@@ -43,34 +40,25 @@ function isInTime({ refused, endedMs, recoveredMs }: CellEnd): boolean {
 export const database: Part = async (chaosRun) => {
   const own = await startDatabase(chaosRun.folder, 'postgres-in-trouble', ['fsync=off', 'max_connections=40']);
   const fakeYoutube = await startFakeYoutube({ seed: chaosRun.seed });
-  const services: Service[] = [];
-  let bouncer: PgBouncer | undefined;
-  const start = async (databaseUrl: string): Promise<Service> => {
-    const service = await Service.start(chaosRun.folder, {
-      DATABASE_URL: databaseUrl,
+  let service: Service | undefined;
+  try {
+    const url = await own.create();
+    service = await Service.start(chaosRun.folder, {
+      DATABASE_URL: url,
       YOUTUBE_BASE_URL: fakeYoutube.url,
       REQUEST_DEADLINE_SECONDS: String(DEADLINE_SECONDS),
     });
-    services.push(service);
-    return service;
-  };
-  try {
-    const [url, pooledUrl] = [await own.create(), await own.create()];
-    bouncer = await PgBouncer.start(own.adminUrl, { default_pool_size: 15 });
-    const [direct, pooled] = [await start(url), await start(bouncer.url(pooledUrl))];
-    const fault = new FaultKind(own, fakeYoutube, direct, await direct.customer(), url);
-    const behind = new FaultKind(own, fakeYoutube, pooled, await pooled.customer(), pooledUrl);
-    return await fault.run(behind, chaosRun.short, chaosRun.seed, chaosRun.say);
+    const faults = new DatabaseFaults(own, fakeYoutube, service, await service.customer(), url);
+    return await faults.run(chaosRun.short, chaosRun.seed, chaosRun.say);
   } finally {
     await own.thaw();
-    for (const service of services) await service.stop();
-    await bouncer?.stop();
+    await service?.stop();
     await fakeYoutube.close();
     await own.stop();
   }
 };
 
-class FaultKind {
+class DatabaseFaults {
   private calls = 0;
   private fetched = 0;
 
@@ -79,30 +67,21 @@ class FaultKind {
     private readonly fakeYoutube: FakeYoutube,
     private readonly service: Service,
     private readonly customer: Customer,
-    /** URL of the database itself, without PgBouncer. */
     private readonly url: string,
   ) {}
 
-  async run(behind: FaultKind, short: boolean, seed: number, say: (line: string) => void): Promise<PartReport> {
-    const direct = await this.cells(() => true, short, say);
+  async run(short: boolean, seed: number, say: (line: string) => void): Promise<PartReport> {
+    const measured = await this.cells(short, say);
     const choices = { seed, ms: short ? STORM_SHORT_MS : STORM_MS, videos: VIDEOS };
     const end = await storm(this.database, this.fakeYoutube, this.service, this.customer, choices);
     this.fetched += end.fetched;
     await this.recovered();
-    const sayBehind = (line: string): void => say(`${line}, behind PgBouncer`);
-    const pooled = await behind.cells(({ name }) => POOLED_PHASES.includes(name), short, sayBehind);
-    const rename = (one: CellEnd): CellEnd => ({ ...one, fault: `${one.fault}, behind PgBouncer` });
-    const renamed = pooled.map(({ all, last }) => ({ all: all.map(rename), last: rename(last) }));
-    return this.report([...direct, ...renamed], end, behind);
+    return this.report(measured, end);
   }
 
-  private async cells(
-    isTried: (phase: Phase) => boolean,
-    short: boolean,
-    say: (line: string) => void,
-  ): Promise<Measurements<CellEnd>[]> {
+  private async cells(short: boolean, say: (line: string) => void): Promise<Measurements<CellEnd>[]> {
     const faults = databaseFaults(this.database, this.url, this.customer.id);
-    const phases = phasesOf(this.database, this.url, this.fakeYoutube, this.customer.id).filter(isTried);
+    const phases = phasesOf(this.database, this.url, this.fakeYoutube, this.customer.id);
     const cells = faults.flatMap((fault) => phases.map((phase) => ({ fault, phase })));
     const chosen = short ? cells.filter((_cell, index) => index % (phases.length + 1) === 0) : cells;
     await this.recovered();
@@ -208,20 +187,13 @@ class FaultKind {
     };
   }
 
-  private async report(
-    measured: readonly Measurements<CellEnd>[],
-    stormed: StormEnd,
-    behind: FaultKind,
-  ): Promise<PartReport> {
+  private async report(measured: readonly Measurements<CellEnd>[], stormed: StormEnd): Promise<PartReport> {
     const ends = measured.flatMap(({ all }) => all);
     const timed = measured.map(({ last }) => last);
-    const ended = await Promise.all([this, behind].map((one) => one.accountsAtTheEnd()));
-    const metrics = await Promise.all([this, behind].map(({ service }) => service.metrics()));
-    const settled = [
-      ...(await settledState(this.service)),
-      ...(await settledState(behind.service, 'the service behind PgBouncer')),
-    ];
-    const metric = (name: string): number => metrics.reduce((sum, of) => sum + (of.get(name) ?? Number.NaN), 0);
+    const { verified, bugs } = await this.accountsAtTheEnd();
+    const metrics = await this.service.metrics();
+    const settled = await settledState(this.service);
+    const metric = (name: string): number => metrics.get(name) ?? Number.NaN;
     const refused = timed.filter((end) => end.refused);
     const faults = [...new Set(ends.map(({ fault }) => fault))];
     const phases = [...new Set(ends.map(({ phase }) => phase))];
@@ -233,7 +205,7 @@ class FaultKind {
     return {
       text:
         `A call for ${VIDEOS} videos, a fault at one point of it, then the end of the fault: the result of the call, and the ` +
-        `seconds from the fault to it. ${this.calls + behind.calls} calls, ${behind.calls} of them through PgBouncer in transaction pooling; ${metric('ct_quota_settlement_retries_total')} settlements were tried ` +
+        `seconds from the fault to it. ${this.calls} calls; ${metric('ct_quota_settlement_retries_total')} settlements were tried ` +
         `again. In a storm of ${stormed.faults} faults (connections terminated at random, the database suspended or restarted) ` +
         `${stormed.calls} more calls, of which ${stormed.refused} were refused. ` +
         describeRepeats(measured, {
@@ -264,15 +236,12 @@ class FaultKind {
         equal('In the storm calls were served and refused', stormed.fetched > 0 && stormed.refused > 0, true),
         atMost('In the storm no text is requested without a reservation', stormed.requested, stormed.reserved, 'texts'),
         equal('No settlement was given up', metric('ct_quota_settlements_total{outcome="given_up"}'), 0),
-        equal(
-          'Final `usage --verify`: no reservation remains',
-          ended.map(({ verified }) => verified),
-          [this, behind].map(({ fetched }) => ({ exact: true, used: fetched, reserved: 0 })),
-        ),
-        nothing(
-          'No bug in the log',
-          ended.flatMap(({ bugs }) => bugs),
-        ),
+        equal('Final `usage --verify`: no reservation remains', verified, {
+          exact: true,
+          used: this.fetched,
+          reserved: 0,
+        }),
+        nothing('No bug in the log', bugs),
         ...settled,
       ],
     };

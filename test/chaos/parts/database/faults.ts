@@ -35,7 +35,7 @@ export function databaseFaults(database: Database, url: string, organizationId: 
   const holder = new RowHolder(url, organizationId);
   const others = new ConnectionHogs(adminUrl);
   const nothing = (): Promise<void> => Promise.resolve();
-  // Also the sessions without a name that PgBouncer opens ahead of their use, but not those that hold a lock for a test.
+  // Not the sessions that hold a lock for a test.
   const terminate = (): Promise<unknown> =>
     database.query(
       adminUrl,
