@@ -167,7 +167,7 @@ describe('a data directory of an earlier version, in which the superuser owned e
     // The change of a later migration.
     await runQuery(
       url,
-      'ALTER TABLE organizations ADD COLUMN note text; DROP FUNCTION quota_prune; DROP TABLE migrations',
+      'ALTER TABLE organizations ADD COLUMN note text; DROP FUNCTION quota_prune_batch; DROP TABLE migrations',
     );
     await expect(runQuery(url, `COPY organizations FROM PROGRAM 'id'`)).rejects.toThrow('permission denied');
 

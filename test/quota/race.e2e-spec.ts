@@ -74,7 +74,7 @@ describe('a session at a stricter isolation level', () => {
     const customer = await database.newCustomer(10);
     await expect(
       database.dataSource.transaction('REPEATABLE READ', (manager) =>
-        manager.query("SELECT * FROM quota_reserve($1, $2, 'r', 'UC', 1, 60, 50, 5000)", [
+        manager.query("SELECT * FROM quota_reserve_as(gen_random_uuid(), $1, $2, 'r', 'UC', 1, 60, 50, 5000)", [
           customer.organizationId,
           customer.keyId,
         ]),
