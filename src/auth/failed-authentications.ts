@@ -6,14 +6,13 @@ import { TooManyFailedAuthenticationsError } from '../domain/errors.js';
 import { networkOf } from '../http/client-address.js';
 import { setRateLimitHeaders } from '../http/limit-headers.js';
 import type { RequestContext } from '../http/request-context.js';
-import { RateCounter } from '../rate-limit/rate-counter.js';
+import { MinuteLimit } from '../rate-limit/minute-limit.js';
 import { RejectionMetrics } from '../rate-limit/rejection-metrics.js';
 
 /** Failures per minute of one address. Enough for mistyped keys, far too few for guessing one. */
 const FAILURES_MAX = 20;
 /** Failures per minute of an IPv6 site, and of the admin token over all addresses. */
 const FAILURES_TOGETHER_MAX = 100;
-const WINDOW_MS = 60_000;
 /** The prefix that one household or one rented machine gets. */
 const IPV6_PREFIX_BITS = 64;
 /** The prefix that one site gets: 65,536 networks of the above. */
@@ -28,8 +27,8 @@ const KEY_PREFIX: Record<Credential, string> = { 'API key': 'ct:failed', 'admin 
 
 /** Callers that are counted together, and the failures per minute that they may have. */
 interface Scope {
-  key: string;
-  failuresMax: number;
+  name: string;
+  failures: MinuteLimit;
 }
 
 /**
@@ -38,23 +37,28 @@ interface Scope {
  */
 @Injectable()
 export class FailedAuthentications {
-  /** Not the counter of the API keys, whose counts failing addresses could otherwise evict. */
-  private readonly counts: RateCounter;
-  /** When the throttling of a scope ends, by `performance.now()`. Until then failures are refused without counting them in Redis. */
+  private readonly ofAddress: Record<Credential, MinuteLimit>;
+  private readonly together: Record<Credential, MinuteLimit>;
+  /** When the throttling of a scope ends, by `performance.now()`. Until then failures are refused without counting them. */
   private readonly throttledUntilMs = new LRUCache<string, number>(entryLimit(THROTTLED_SCOPES_MAX));
 
   constructor(
     shared: SharedCounts,
     private readonly metrics: RejectionMetrics,
   ) {
-    this.counts = new RateCounter(shared);
+    const limits = (max: number): Record<Credential, MinuteLimit> => ({
+      'API key': new MinuteLimit(shared, KEY_PREFIX['API key'], max),
+      'admin token': new MinuteLimit(shared, KEY_PREFIX['admin token'], max),
+    });
+    this.ofAddress = limits(FAILURES_MAX);
+    this.together = limits(FAILURES_TOGETHER_MAX);
   }
 
   /** @throws TooManyFailedAuthenticationsError when the address is throttled as far as this process knows */
   refuseThrottled(call: RequestContext, credential: Credential = 'API key'): void {
-    for (const scope of scopesOf(call.address, credential)) {
-      const remainingMs = this.remainingMs(scope.key);
-      if (remainingMs > 0) this.refuse(call, credential, scope, Math.ceil(remainingMs / 1000));
+    for (const { name, failures } of this.scopesOf(call.address, credential)) {
+      const remainingMs = (this.throttledUntilMs.get(`${credential} ${name}`) ?? -Infinity) - performance.now();
+      if (remainingMs > 0) this.refuse(call, credential, failures.limit, Math.ceil(remainingMs / 1000));
     }
   }
 
@@ -66,31 +70,27 @@ export class FailedAuthentications {
    */
   async record(call: RequestContext, credential: Credential = 'API key'): Promise<void> {
     this.refuseThrottled(call, credential);
-    for (const scope of scopesOf(call.address, credential)) {
-      const { granted, resetSeconds } = await this.counts.increment(scope.key, WINDOW_MS, scope.failuresMax);
+    for (const { name, failures } of this.scopesOf(call.address, credential)) {
+      const { granted, resetSeconds } = await failures.count(name);
       if (granted) continue;
-      this.throttledUntilMs.set(scope.key, performance.now() + resetSeconds * 1000);
-      this.refuse(call, credential, scope, resetSeconds);
+      this.throttledUntilMs.set(`${credential} ${name}`, performance.now() + resetSeconds * 1000);
+      this.refuse(call, credential, failures.limit, resetSeconds);
     }
   }
 
-  private remainingMs(key: string): number {
-    return (this.throttledUntilMs.get(key) ?? -Infinity) - performance.now();
+  /** The scopes that a failure counts for, the narrowest first. */
+  private scopesOf(address: string | undefined, credential: Credential): Scope[] {
+    const [own, together] = [this.ofAddress[credential], this.together[credential]];
+    const scopes = [{ name: networkOf(address, IPV6_PREFIX_BITS), failures: own }];
+    const site = networkOf(address, IPV6_SITE_PREFIX_BITS);
+    if (site.includes('/')) scopes.push({ name: site, failures: together });
+    if (credential === 'admin token') scopes.push({ name: 'all', failures: together });
+    return scopes;
   }
 
-  private refuse(call: RequestContext, credential: Credential, { failuresMax }: Scope, resetSeconds: number): never {
+  private refuse(call: RequestContext, credential: Credential, limit: number, resetSeconds: number): never {
     this.metrics.count('failing_address');
-    setRateLimitHeaders(call, failuresMax, { used: failuresMax, resetSeconds });
+    setRateLimitHeaders(call, limit, { used: limit, resetSeconds });
     throw new TooManyFailedAuthenticationsError(credential, resetSeconds);
   }
-}
-
-/** The scopes that a failure counts for, the narrowest first. */
-function scopesOf(address: string | undefined, credential: Credential): Scope[] {
-  const prefix = KEY_PREFIX[credential];
-  const scopes = [{ key: `${prefix}:${networkOf(address, IPV6_PREFIX_BITS)}`, failuresMax: FAILURES_MAX }];
-  const site = networkOf(address, IPV6_SITE_PREFIX_BITS);
-  if (site.includes('/')) scopes.push({ key: `${prefix}:${site}`, failuresMax: FAILURES_TOGETHER_MAX });
-  if (credential === 'admin token') scopes.push({ key: `${prefix}:all`, failuresMax: FAILURES_TOGETHER_MAX });
-  return scopes;
 }

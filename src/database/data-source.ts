@@ -8,8 +8,8 @@ import { runMigrations } from './migrations.js';
 import { QuerySpans } from './query-spans.js';
 
 const CONNECTIONS_MAX = 10;
-/** For a connection of the pool, open or new: a call that waits longer is better refused with `service_unavailable`. */
-const CONNECT_TIMEOUT_MS = 1_500;
+/** For a connection of the pool, open or new. */
+const CONNECT_TIMEOUT_MS = 2_000;
 /** Longer than the server's statement timeout, which leaves the connection usable. */
 const RESPONSE_TIMEOUT_MS = 5_500;
 /** After a failover an open connection may still lead to the old server, which is read-only. */

@@ -8,7 +8,7 @@ const integer = (description: string) => ({ description, schema: { type: 'intege
 export const RATE_LIMIT_HEADERS = {
   'X-RateLimit-Limit': integer('Requests per minute that the key may make.'),
   'X-RateLimit-Remaining': integer('Requests that remain in the current window of one minute.'),
-  'X-RateLimit-Reset': integer('Seconds until the oldest request leaves the window and one more request is allowed.'),
+  'X-RateLimit-Reset': integer('Seconds until the window ends and requests are allowed again.'),
 };
 
 export const QUOTA_HEADERS = {
@@ -26,7 +26,7 @@ export const EXPOSED_HEADERS = [
   ...Object.keys(QUOTA_HEADERS),
 ];
 
-/** @param count the calls in the window, and the seconds until there is room for one more than now */
+/** @param count the calls in the window, and the seconds until it ends */
 export function setRateLimitHeaders(
   call: RequestContext,
   limit: number,

@@ -143,7 +143,7 @@ async function callTool(
         if (!planIncludes(plan, tool.feature))
           throw new FeatureNotInPlanError(tool.feature, plan, requiredPlan(tool.feature));
       }
-      if (tool.limitsConcurrency) await services.inFlight.acquire(context.caller.keyId, context.ended());
+      if (tool.limitsConcurrency) services.inFlight.acquire(context.caller.keyId, context.ended());
       const times = { startedAtMs: context.startedAtMs, responseEnd: signal };
       return tool.run(params.arguments ?? {}, { context, times, progress }, services);
     });

@@ -29,10 +29,12 @@ afterEach(() => {
 });
 
 const now = performance.now.bind(performance);
+const wallClock = Date.now.bind(Date);
 
-/** Moves the service's clock ahead of the true one. */
+/** Moves the service's clocks ahead of the true ones. */
 function pass(seconds: number): void {
   jest.spyOn(performance, 'now').mockImplementation(() => now() + seconds * 1000);
+  jest.spyOn(Date, 'now').mockImplementation(() => wallClock() + seconds * 1000);
 }
 
 function rateOf({ headers }: ServiceResponse): (number | undefined)[] {

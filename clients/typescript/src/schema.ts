@@ -1911,7 +1911,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     /** @description Monthly transcript limit of the organization. */
                     "X-Quota-Limit"?: number;
@@ -2060,7 +2060,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     /** @description Monthly transcript limit of the organization. */
                     "X-Quota-Limit"?: number;
@@ -2120,7 +2120,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -2202,7 +2202,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -2269,7 +2269,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -2353,7 +2353,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     /** @description Monthly transcript limit of the organization. */
                     "X-Quota-Limit"?: number;
@@ -2501,7 +2501,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     /** @description Monthly transcript limit of the organization. */
                     "X-Quota-Limit"?: number;
@@ -2561,7 +2561,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -2645,7 +2645,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     /** @description Monthly transcript limit of the organization. */
                     "X-Quota-Limit"?: number;
@@ -2759,7 +2759,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     /** @description Monthly transcript limit of the organization. */
                     "X-Quota-Limit"?: number;
@@ -2819,7 +2819,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -2899,7 +2899,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     /** @description Monthly transcript limit of the organization. */
                     "X-Quota-Limit"?: number;
@@ -3042,7 +3042,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     /** @description Monthly transcript limit of the organization. */
                     "X-Quota-Limit"?: number;
@@ -3113,7 +3113,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -3174,7 +3174,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -3230,7 +3230,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -3287,7 +3287,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -3383,7 +3383,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -3442,7 +3442,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     /** @description The path of the job: `/jobs/{id}`. */
                     Location?: string;
@@ -3586,7 +3586,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -3641,7 +3641,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -3743,7 +3743,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -3798,7 +3798,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -3863,7 +3863,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -3922,7 +3922,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -4057,7 +4057,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -4116,7 +4116,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -4262,7 +4262,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -4322,7 +4322,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     /** @description `Accept-Encoding, Accept`: the body is compressed for clients that accept gzip, and NDJSON for clients that accept it. */
                     Vary?: string;
@@ -4511,7 +4511,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -4563,7 +4563,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -4638,7 +4638,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -4694,7 +4694,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -4810,7 +4810,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -4865,7 +4865,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -4930,7 +4930,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -4989,7 +4989,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -5105,7 +5105,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -5164,7 +5164,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -5283,7 +5283,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -5343,7 +5343,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -5429,7 +5429,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -5496,7 +5496,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -5700,7 +5700,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -5832,7 +5832,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -5980,7 +5980,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -6105,7 +6105,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -6232,7 +6232,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -6383,7 +6383,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -6522,7 +6522,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -6678,7 +6678,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -6856,7 +6856,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -6998,7 +6998,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -7143,7 +7143,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -7290,7 +7290,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -7455,7 +7455,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -7589,7 +7589,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -7743,7 +7743,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -7934,7 +7934,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };

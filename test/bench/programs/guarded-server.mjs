@@ -11,9 +11,8 @@ import pg from 'pg';
 import { hashKey, isWellFormedKey } from '../../../dist/modules/organizations/api-key.js';
 import { AUTHENTICATE } from '../../../dist/modules/organizations/api-keys.service.js';
 import { USAGE } from '../../../dist/modules/quota/quota-queries.js';
-import { LocalRateCounter } from '../../../dist/modules/rate-limit/local-rate-counter.js';
+import { MinuteLimit } from '../../../dist/modules/rate-limit/minute-limit.js';
 
-const WINDOW_MS = 60_000;
 const RATE_MAX = 1e9;
 
 const whole = readFileSync(process.env.BODY_FILE);
@@ -21,13 +20,13 @@ const { channel, results } = JSON.parse(whole);
 const one = Buffer.from(JSON.stringify({ channel, results: results.slice(0, 1) }));
 const bodies = new Map([whole, one].map((plain, index) => [index === 1, { plain, gzip: gzipSync(plain) }]));
 const pool = new pg.Pool({ connectionString: process.env.DATABASE_URL, max: 10 });
-const calls = new LocalRateCounter();
+const calls = new MinuteLimit({ configured: false }, 'calls', RATE_MAX);
 
 async function guard(request) {
   const key = /^Bearer (\S+)$/.exec(request.headers.authorization ?? '')?.[1];
   if (key === undefined || !isWellFormedKey(key)) return undefined;
   const [caller] = (await pool.query(AUTHENTICATE, [hashKey(key)])).rows;
-  if (!caller || !calls.increment(caller.key_id, WINDOW_MS, RATE_MAX).granted) return undefined;
+  if (!caller || !(await calls.count(caller.key_id)).granted) return undefined;
   const [usage] = (await pool.query(USAGE, [caller.id, 50, 5_000, false])).rows;
   return usage;
 }
