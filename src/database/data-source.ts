@@ -3,7 +3,6 @@ import { Logger, type Type } from '@nestjs/common';
 import pg from 'pg';
 import { DataSource, type DataSourceOptions, type MigrationInterface } from 'typeorm';
 import { isProduction, type Environment } from '../config/environment.js';
-import { unreachableError } from './database-errors.js';
 import { runMigrations } from './migrations.js';
 import { QuerySpans } from './query-spans.js';
 
@@ -59,7 +58,6 @@ export async function openDatabase(environment: Environment, options: DatabaseOp
     await embedded?.close();
   };
   try {
-    await connectOnce(url);
     await runMigrations(url, options.migrations);
     await dataSource.initialize();
     return { dataSource, close };
@@ -92,19 +90,6 @@ function reportEmbedded(dataDir: string): void {
     message:
       'The embedded PostgreSQL is not intended for production: its binaries contain OpenSSL 1.1.1 and ICU 60, which receive no security fixes. Set DATABASE_URL.',
   });
-}
-
-/** Reports a wrong address, name or password in one line. @throws DatabaseUnreachableError */
-async function connectOnce(url: string): Promise<void> {
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: CONNECT_TIMEOUT_MS });
-  client.on('error', () => undefined);
-  try {
-    await client.connect();
-  } catch (error) {
-    throw unreachableError(client, error);
-  } finally {
-    await client.end().catch(() => undefined);
-  }
 }
 
 /** @param createSocket creates the sockets of the connections; by default they connect to the address in the URL */

@@ -1,4 +1,3 @@
-import type pg from 'pg';
 // Imported by file: a process that only runs the embedded PostgreSQL imports this module, and need not load all of TypeORM.
 import { QueryRunnerAlreadyReleasedError } from 'typeorm/error/QueryRunnerAlreadyReleasedError.js';
 import { QueryRunnerProviderAlreadyReleasedError } from 'typeorm/error/QueryRunnerProviderAlreadyReleasedError.js';
@@ -20,8 +19,10 @@ export class DatabaseUnreachableError extends Error {
 }
 
 /** The error of a first connection that failed: a wrong address, name or password, or a server that does not respond. */
-export function unreachableError({ host, port }: pg.Client, error: unknown): DatabaseUnreachableError {
-  return new DatabaseUnreachableError(`The database at ${host}:${port} cannot be reached: ${reasonOf(error)}.`, error);
+export function unreachableError(url: string, error: unknown): DatabaseUnreachableError {
+  const { hostname, port, searchParams } = new URL(url);
+  const server = `${searchParams.get('host') ?? hostname}:${searchParams.get('port') ?? (port || 5432)}`;
+  return new DatabaseUnreachableError(`The database at ${server} cannot be reached: ${reasonOf(error)}.`, error);
 }
 
 const REASONS: Readonly<Record<string, string>> = {
@@ -40,7 +41,7 @@ function reasonOf(error: unknown): string {
   if (Array.isArray(errors) && errors.length > 0) return reasonOf(errors[0]);
   const known = typeof code === 'string' ? REASONS[code] : undefined;
   if (known !== undefined) return known;
-  if (typeof message !== 'string' || message === 'timeout expired') return 'it does not respond';
+  if (typeof message !== 'string' || message.includes('timeout')) return 'it does not respond';
   return message.split('\n', 1)[0] ?? '';
 }
 

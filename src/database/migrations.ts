@@ -1,9 +1,12 @@
 import type { Type } from '@nestjs/common';
 import pg from 'pg';
 import { DataSource, MigrationExecutor, type MigrationInterface } from 'typeorm';
+import { unreachableError } from './database-errors.js';
 
 /** An arbitrary key, the same in every process of this application. */
 const MIGRATIONS_LOCK = 4_771_902_381;
+
+const CONNECT_TIMEOUT_MS = 2_000;
 
 /** A migration may take longer than any other statement, and may wait for another process to finish it. */
 const WITHOUT_TIMEOUTS = `
@@ -12,12 +15,12 @@ const WITHOUT_TIMEOUTS = `
   SET LOCAL idle_in_transaction_session_timeout = 0`;
 
 /**
- * Runs pending migrations in one transaction. When several processes start together, one runs them and the others wait.
- * The advisory lock belongs to the transaction: behind PgBouncer a session lock would remain on a server connection that
- * others use. Earlier releases use the same key for a session lock, so they wait as well.
+ * Runs pending migrations in one transaction, on a connection of their own. When several processes start together, one runs
+ * them and the others wait.
+ *
+ * @throws DatabaseUnreachableError when the server does not respond or refuses the connection
  */
 export async function runMigrations(url: string, migrations: readonly Type<MigrationInterface>[]): Promise<void> {
-  if (migrations.length === 0) return;
   const dataSource = new DataSource({
     type: 'postgres',
     // As in data-source.ts: the copy of the package in the bundle.
@@ -27,10 +30,15 @@ export async function runMigrations(url: string, migrations: readonly Type<Migra
     installExtensions: false,
     applicationName: 'channel-transcripts migrations',
     poolSize: 1,
+    connectTimeoutMS: CONNECT_TIMEOUT_MS,
     poolErrorHandler: () => undefined,
     extra: { keepAlive: true },
   });
-  await dataSource.initialize();
+  try {
+    await dataSource.initialize();
+  } catch (error) {
+    throw unreachableError(url, error);
+  }
   try {
     // At a stricter level the snapshot would be older than the lock and miss the work of the previous process.
     await dataSource.transaction('READ COMMITTED', async ({ queryRunner }) => {
