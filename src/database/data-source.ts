@@ -15,13 +15,13 @@ const RESPONSE_TIMEOUT_MS = 5_500;
 const CONNECTION_LIFETIME_SECONDS = 30;
 
 /**
- * Overrides the defaults of the role, the database and the server. A locked row costs a statement a second, and a process
- * that stalls within a transaction loses its locks. The quota functions need READ COMMITTED: at a stricter level their
- * snapshot is older than their lock.
+ * Overrides the defaults of the role, the database and the server. The lock timeout bounds how long the calls of a locked
+ * organization keep connections from others. A process that stalls within a transaction loses its locks. The quota functions
+ * need READ COMMITTED: at a stricter level their snapshot is older than their lock.
  */
 const SESSION_SETTINGS = `
   SET statement_timeout = '5s';
-  SET lock_timeout = '1s';
+  SET lock_timeout = '750ms';
   SET idle_in_transaction_session_timeout = '15s';
   SET default_transaction_isolation = 'read committed'`;
 

@@ -32,7 +32,7 @@ describeWith(`a service behind PgBouncer in session pooling${suffix}`, () => {
     const inForce = `SELECT current_setting('statement_timeout') AS statement, current_setting('lock_timeout') AS lock,
       current_setting('idle_in_transaction_session_timeout') AS idle, current_setting('transaction_isolation') AS isolation`;
     expect(await service.app.get(DataSource).query(inForce)).toEqual([
-      { statement: '5s', lock: '1s', idle: '15s', isolation: 'read committed' },
+      { statement: '5s', lock: '750ms', idle: '15s', isolation: 'read committed' },
     ]);
   });
 
