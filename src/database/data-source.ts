@@ -1,4 +1,3 @@
-import type { Socket } from 'node:net';
 import { Logger, type Type } from '@nestjs/common';
 import pg from 'pg';
 import { DataSource, type DataSourceOptions, type MigrationInterface } from 'typeorm';
@@ -52,7 +51,7 @@ export async function openDatabase(environment: Environment, options: DatabaseOp
   const embedded =
     environment.DATABASE_URL === undefined ? await openEmbedded(environment.DATA_DIR, options) : undefined;
   const url = embedded?.url ?? environment.DATABASE_URL ?? '';
-  const dataSource = new DataSource(connectionOptions(url, options, embedded?.createSocket));
+  const dataSource = new DataSource(connectionOptions(url, options));
   const close = async (): Promise<void> => {
     if (dataSource.isInitialized) await dataSource.destroy();
     await embedded?.close();
@@ -71,9 +70,9 @@ export async function openDatabase(environment: Environment, options: DatabaseOp
 async function openEmbedded(
   dataDir: string,
   { as }: DatabaseOptions,
-): Promise<{ url: string; createSocket: () => Socket; close(): Promise<void> }> {
-  const { openEmbeddedPostgres } = await import('./embedded/embedded-postgres.js');
-  const embedded = await openEmbeddedPostgres(dataDir, { as });
+): Promise<{ readonly url: string; close(): Promise<void> }> {
+  const { EmbeddedPostgres } = await import('./embedded/embedded-postgres.js');
+  const embedded = await EmbeddedPostgres.open(dataDir, as);
   if (as === 'service') reportEmbedded(dataDir);
   return embedded;
 }
@@ -92,11 +91,9 @@ function reportEmbedded(dataDir: string): void {
   });
 }
 
-/** @param createSocket creates the sockets of the connections; by default they connect to the address in the URL */
 function connectionOptions(
   url: string,
   { entities, responseTimeoutMs = RESPONSE_TIMEOUT_MS }: DatabaseOptions,
-  createSocket: (() => Socket) | undefined,
 ): DataSourceOptions {
   return {
     type: 'postgres',
@@ -120,7 +117,6 @@ function connectionOptions(
       pipeline: true,
       maxLifetimeSeconds: CONNECTION_LIFETIME_SECONDS,
       onConnect: (client: pg.ClientBase) => client.query(SESSION_SETTINGS),
-      ...(createSocket && { stream: createSocket }),
     },
   };
 }

@@ -5,7 +5,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
-import type { EmbeddedPostgresTimes } from '../../src/database/embedded/embedded-postgres.js';
 
 type Hook = 'beforeEach' | 'afterEach' | 'beforeAll' | 'afterAll';
 
@@ -32,16 +31,6 @@ export function canRunAs(owner: SystemUser): boolean {
   return IS_ROOT && spawnSync(process.execPath, ['--check', PROGRAM], { ...owner, cwd: '/' }).status === 0;
 }
 
-/** The waits of a process that is refused at their end, which only make its test longer. */
-export const SHORT_WAITS: EmbeddedPostgresTimes = { serviceLockWaitMs: 200, earlierVersionWaitMs: 200 };
-
-export interface ClusterUserOptions {
-  /** The user that runs it; by default the user of the tests. */
-  readonly owner?: SystemUser;
-  /** By default those of production. */
-  readonly times?: EmbeddedPostgresTimes;
-}
-
 /** A process that uses the embedded PostgreSQL of a directory. */
 export class ClusterUser {
   private errorOutput = '';
@@ -52,12 +41,9 @@ export class ClusterUser {
     this.ended = once(child, 'close').then(() => ({ code: child.exitCode, errorOutput: this.errorOutput }));
   }
 
-  static start(
-    dataDir: string,
-    as: 'service' | 'command' = 'service',
-    { owner = {}, times }: ClusterUserOptions = {},
-  ): ClusterUser {
-    return new ClusterUser(spawn(process.execPath, [PROGRAM, dataDir, as, JSON.stringify(times ?? {})], owner));
+  /** @param owner the user that runs it; by default the user of the tests */
+  static start(dataDir: string, as: 'service' | 'command' = 'service', owner: SystemUser = {}): ClusterUser {
+    return new ClusterUser(spawn(process.execPath, [PROGRAM, dataDir, as], owner));
   }
 
   /** The database's URL, once it is open. */
@@ -88,7 +74,7 @@ export class ClusterUser {
 
 /** The process ID in PostgreSQL's lock file; undefined when PostgreSQL has stopped in good order. */
 export async function postmasterPid(dataDir: string): Promise<number | undefined> {
-  const text = await readFile(join(dataDir, 'postgres/cluster/postmaster.pid'), 'utf8').catch(() => undefined);
+  const text = await readFile(join(dataDir, 'postgres/postmaster.pid'), 'utf8').catch(() => undefined);
   return text === undefined ? undefined : Number(text.split('\n', 1)[0]);
 }
 
@@ -110,7 +96,7 @@ export function useDataDirectory(
   each: 'test' | 'block' = 'test',
   content: 'nothing' | 'cluster' = 'nothing',
 ): {
-  start: (as?: 'service' | 'command', path?: string, options?: ClusterUserOptions) => ClusterUser;
+  start: (as?: 'service' | 'command', path?: string, owner?: SystemUser) => ClusterUser;
   dataDir: () => string;
 } {
   let parent: string;
@@ -135,26 +121,15 @@ export function useDataDirectory(
 
   after(async () => {
     await Promise.all(users.map((user) => user.close()));
-    const pid = await postmasterPid(dataDir);
-    if (pid !== undefined) stop(pid);
     await rm(parent, { recursive: true, force: true, maxRetries: 10 });
   });
 
   return {
-    start: (as, path = dataDir, options) => {
-      const user = ClusterUser.start(path, as, options);
+    start: (as, path = dataDir, owner) => {
+      const user = ClusterUser.start(path, as, owner);
       users.push(user);
       return user;
     },
     dataDir: () => dataDir,
   };
-}
-
-/** It can have ended by itself and left its lock file. */
-function stop(pid: number): void {
-  try {
-    process.kill(pid, 'SIGKILL');
-  } catch {
-    return;
-  }
 }

@@ -4,6 +4,7 @@ import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { postmasterPid, useDataDirectory } from './cluster-user.js';
+import { until } from '../until.js';
 import { runQuery } from './test-database.js';
 
 /** Polls `probe` until it returns a value; the test's timeout is the limit. */
@@ -26,10 +27,26 @@ describe('the embedded PostgreSQL after a crash', () => {
   const crashBoth = async (): Promise<void> => {
     const service = start();
     await runQuery(await service.url(), 'CREATE TABLE stored AS SELECT 42 AS value');
-    const pid = await postmasterPid(dataDir());
+    process.kill((await postmasterPid(dataDir())) ?? 0, 'SIGKILL');
     await service.kill();
-    process.kill(pid ?? 0, 'SIGKILL');
   };
+
+  it('ends after its last user was killed', async () => {
+    const [service, command] = [start('service'), start('command')];
+    const [url] = await Promise.all([service.url(), command.url()]);
+    await service.kill();
+    expect(await runQuery(url, 'SELECT 1 AS alive')).toEqual([{ alive: 1 }]);
+    await command.kill();
+    await until(async () => (await postmasterPid(dataDir())) === undefined);
+  });
+
+  it('a service that starts right after another was killed is not refused', async () => {
+    const killed = start();
+    await runQuery(await killed.url(), 'CREATE TABLE stored AS SELECT 42 AS value');
+    await killed.kill();
+    const url = await start().url();
+    expect(await eventually(() => runQuery(url, 'SELECT value FROM stored'))).toEqual([{ value: 42 }]);
+  });
 
   it('data is preserved when both the service and PostgreSQL are killed', async () => {
     await crashBoth();
@@ -38,7 +55,7 @@ describe('the embedded PostgreSQL after a crash', () => {
 
   it('it starts although its lock file names a zombie process', async () => {
     await crashBoth();
-    const { uid } = await stat(join(dataDir(), 'postgres/cluster'));
+    const { uid } = await stat(join(dataDir(), 'postgres'));
     // The shell starts a process and is replaced by one that never reaps it.
     const helper = spawn('/bin/sh', ['-c', 'sleep 0 & echo $!; exec sleep 60'], {
       ...(process.getuid?.() === 0 ? { uid } : {}),
@@ -48,7 +65,7 @@ describe('the embedded PostgreSQL after a crash', () => {
     const zombie = await new Promise<string>((resolve) => {
       helper.stdout.once('data', (pid: Buffer) => resolve(pid.toString().trim()));
     });
-    const lockFile = join(dataDir(), 'postgres/cluster/postmaster.pid');
+    const lockFile = join(dataDir(), 'postgres/postmaster.pid');
     await writeFile(lockFile, (await readFile(lockFile, 'utf8')).replace(/^\d+/, zombie));
 
     expect(await runQuery(await start().url(), 'SELECT value FROM stored')).toEqual([{ value: 42 }]);
@@ -74,7 +91,7 @@ describe('the embedded PostgreSQL after a crash', () => {
     await command.url();
     await command.close();
     expect(await runQuery(url, 'SELECT 1 AS alive')).toEqual([{ alive: 1 }]);
-    expect((await start('service').ending()).errorOutput).toContain('DataDirectoryInUseError');
+    expect((await start('service').ending()).errorOutput).toContain('Another service runs');
   });
 });
 

@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { chown, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { findFreePort } from '../../src/database/embedded/postmaster.js';
-import { chooseProcessOwner } from '../../src/database/embedded/process-owner.js';
+import { freePort } from '../free-port.js';
+import { chooseOwner } from '../../src/database/embedded/postgres-cluster.js';
 import { isInstalled } from '../programs.js';
 
 const PROGRAM = 'pgbouncer';
@@ -31,7 +31,7 @@ export class PgBouncer {
   static async start(serverUrl: string, settings: Readonly<Record<string, string | number>> = {}): Promise<PgBouncer> {
     const server = new URL(serverUrl);
     const folder = await mkdtemp(join(tmpdir(), 'pgbouncer-'));
-    const port = await findFreePort();
+    const port = await freePort();
     const host = server.searchParams.get('host') ?? server.hostname;
     const all = {
       listen_addr: '127.0.0.1',
@@ -48,7 +48,7 @@ export class PgBouncer {
     const [user, password] = [server.username, server.password].map(decodeURIComponent);
     const ini = `[databases]\n* = host=${host} port=${server.port || 5432}\n\n[pgbouncer]\n${lines.join('\n')}\n`;
     // It refuses to run as root.
-    const owner = await chooseProcessOwner(folder, undefined);
+    const owner = await chooseOwner(folder);
     const files = { 'pgbouncer.ini': ini, 'users.txt': `"${user}" "${password}"\n` };
     for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text, { mode: 0o600 });
     if (owner.uid !== undefined && owner.gid !== undefined) {

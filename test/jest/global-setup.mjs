@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { access, chmod, constants, mkdtemp, rm, statfs } from 'node:fs/promises';
+import { access, appendFile, chmod, constants, mkdtemp, rm, statfs } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -15,8 +15,7 @@ const SETTINGS = [
   'full_page_writes=off',
   'shared_buffers=32MB',
   'max_connections=200',
-  // The default of 4,096 takes milliseconds of the client for each connection. It applies to passwords that are set from now on, so
-  // `copyAndStart` sets the password again.
+  // The default of 4,096 takes milliseconds of the client for each connection.
   'scram_iterations=1',
 ];
 
@@ -45,14 +44,14 @@ export default async function globalSetup() {
 }
 
 async function copyAndStart(dataDir) {
-  await prepareCluster(dataDir);
+  const { directory } = await prepareCluster(dataDir);
   const copy = join(dataDir, 'copy');
   // Including owners and modes, which cp of Node.js does not preserve.
-  await promisify(execFile)('cp', ['-a', join(dataDir, 'postgres'), copy]);
+  await promisify(execFile)('cp', ['-a', directory, copy]);
+  await appendFile(join(copy, 'postgresql.conf'), 'fsync = off\nshared_buffers = 16MB\n');
   process.env.TEST_CLUSTER = copy;
   const server = await startServer(dataDir, SETTINGS);
   const url = new URL(server.url);
-  await server.query(`ALTER ROLE ${url.username} PASSWORD '${url.password}'`);
   await server.query(`CREATE DATABASE ${TEMPLATE}`);
   url.pathname = `/${TEMPLATE}`;
   await runMigrations(url.href, MIGRATIONS);

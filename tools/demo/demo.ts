@@ -105,7 +105,7 @@ function printInstructions(base: string, keys: { pro: string; free: string; smal
 }
 
 async function main(): Promise<void> {
-  const folder = await mkdtemp(join(tmpdir(), 'channel-transcripts-demo-'));
+  const folder = await mkdtemp(join(tmpdir(), 'transcripts-demo-'));
   print('1/4 Starting the fake YouTube');
   const fakeYoutube = await startFakeYoutube({ latencyMs: 40 });
   const port = await choosePort();

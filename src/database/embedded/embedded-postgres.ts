@@ -1,254 +1,135 @@
+import { open, type FileHandle } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Socket } from 'node:net';
-import { ClusterSession } from './cluster-session.js';
-import { isConnectionFailure } from '../database-errors.js';
-import {
-  DataDirectoryInUseError,
-  dataDirectoryFault,
-  EmbeddedPostgresError,
-  faultLine,
-} from './embedded-postgres-error.js';
-import { directoryArgument, prepareCluster, type PostgresCluster } from './postgres-cluster.js';
-import {
-  findPostmaster,
-  isSocketDirectory,
-  launchPostmaster,
-  stopPostmaster,
-  type Launch,
-  type Listener,
-} from './postmaster.js';
-import { chooseListener, isTrusted, removeSocketDirectory } from './socket-directory.js';
+import pg from 'pg';
+import { isConnectionFailure, sqlStateOf } from '../database-errors.js';
+import { EmbeddedPostgresError, faultLine } from './embedded-postgres-error.js';
+import { prepareCluster, SERVICE_ROLE, startPostgres, stopPostgres, USERS_PIPE } from './postgres-cluster.js';
+import type { PostgresCluster } from './postgres-cluster.js';
 
-const START_SECONDS_MAX = 60;
-const POLL_MS = 30;
-const PASSING_FAULT_PAUSE_MS = 300;
+/** Only part of the socket's name: PostgreSQL listens on no port. */
+const PORT = 5432;
+/** The address of a socket has 104 bytes on macOS and 108 on Linux, and ends in `/postgres/.s.PGSQL.5432` and a zero. */
+const PATH_BYTES_MAX = 80;
+
+/** Advisory locks in the database `postgres`, which PostgreSQL releases when their process dies. */
+const LOCKS = { command: 'pg_advisory_lock_shared(1)', service: 'pg_advisory_lock_shared(1), pg_advisory_lock(2)' };
+/** The shared lock is released first, so that of two processes that close together one is the last. */
+const CLOSE = 'SELECT pg_advisory_unlock_all(), pg_try_advisory_lock(1) AS "isLast"';
+/** How long PostgreSQL can take to release the locks of a killed service. */
+const LOCK_TIMEOUT_MS = 2_000;
+const LOCK_NOT_AVAILABLE = '55P03';
+
+const OPEN_MS_MAX = 60_000;
+const RETRY_PAUSE_MS = 50;
 const REJOIN_PAUSE_MS = 1_000;
 
-/** Processes that start and stop concurrently can fail in ways that are not listed below; a permanent fault repeats. */
-const FAULTS_MAX = 3;
-
-/** Faults that a later start does not have. */
-const PASSING_FAULT =
-  /lock file .* already exists|shared memory block .* still in use|could not create any TCP\/IP sockets/;
-
-/** The file system of the data directory does not support sockets, as some that are shared with a host. */
-const SOCKET_FAULT = /could not create any Unix-domain sockets/;
-
-/** Waits that tests shorten. */
-export interface EmbeddedPostgresTimes {
-  /** How long PostgreSQL can take to release the lock of a killed service. */
-  readonly serviceLockWaitMs: number;
-  /** How long to wait until the other users of an earlier version's PostgreSQL, which listens on a port, disconnect. */
-  readonly earlierVersionWaitMs: number;
-}
-
-const TIMES: EmbeddedPostgresTimes = { serviceLockWaitMs: 2_000, earlierVersionWaitMs: 2_000 };
-
-export interface EmbeddedPostgresOptions {
-  /** One service at a time, and any number of commands. */
-  readonly as: 'service' | 'command';
-  /** PostgreSQL settings as `name=value`; applied only when this call starts PostgreSQL. */
-  readonly settings?: readonly string[];
-  readonly times?: Partial<EmbeddedPostgresTimes>;
-}
-
-export interface EmbeddedPostgres {
-  /** URL of the application's database, with the password of a role without privileges beyond it. */
-  readonly url: string;
-  /** Creates a socket whose `connect` uses PostgreSQL's current address, which changes when a restart listens elsewhere. */
-  readonly createSocket: () => Socket;
-  /** Ends this use; the last user stops PostgreSQL. */
-  close(): Promise<void>;
-}
-
 /**
- * Opens the PostgreSQL cluster in `dataDir`: creates it if it does not exist, starts PostgreSQL if it does not run, and
- * connects to one that runs, including one that a killed process started. It listens on a Unix socket that only its owner
- * can access.
- *
- * @throws DataDirectoryInUseError when another service runs on the directory
- * @throws EmbeddedPostgresError when the directory or PostgreSQL cannot be used
+ * One process's use of the PostgreSQL in a data directory, which listens on a Unix socket in that directory: a connection
+ * with a shared advisory lock, and with an exclusive second one for the service. The process that acquires the first lock
+ * exclusively is the last user, and stops PostgreSQL. When PostgreSQL crashes, the process joins again.
  */
-export async function openEmbeddedPostgres(
-  dataDir: string,
-  options: EmbeddedPostgresOptions,
-): Promise<EmbeddedPostgres> {
-  const use = new ClusterUse(await prepareCluster(dataDir), options);
-  return use.open();
-}
+export class EmbeddedPostgres {
+  /** URL of the application's database, for a role that owns it and nothing else. */
+  readonly url: string;
+  private client: pg.Client | undefined;
+  private joining: Promise<void> | undefined;
+  private isClosing = false;
 
-/** One process's use of the cluster; reconnects until it is closed. */
-class ClusterUse {
-  private readonly closing = new AbortController();
-  private session: ClusterSession | undefined;
-  private listener: Listener | undefined;
-  private rejoining: Promise<void> | undefined;
-  private readonly times: EmbeddedPostgresTimes;
-
-  constructor(
+  private constructor(
     private readonly cluster: PostgresCluster,
-    private readonly options: EmbeddedPostgresOptions,
+    private readonly as: 'service' | 'command',
+    private readonly pipe: FileHandle,
   ) {
-    this.times = { ...TIMES, ...options.times };
-  }
-
-  async open(): Promise<EmbeddedPostgres> {
-    try {
-      const session = await this.enter();
-      this.monitor(session);
-      return {
-        url: session.databaseUrl(this.cluster),
-        createSocket: () => new FollowingSocket(() => this.listener),
-        close: () => this.close(),
-      };
-    } catch (error) {
-      await this.disconnect().catch(() => undefined);
-      throw dataDirectoryFault(this.cluster.dataDir, error);
-    }
-  }
-
-  private async close(): Promise<void> {
-    if (this.closing.signal.aborted) return;
-    this.closing.abort();
-    await this.rejoining;
-    await this.disconnect();
-  }
-
-  private async enter(): Promise<ClusterSession> {
-    const { settings = [] } = this.options;
-    this.session = await joinOrStart(this.cluster, settings, this.times.earlierVersionWaitMs, this.closing.signal);
-    this.listener = this.session.listener;
-    if (this.options.as === 'service') await this.becomeService(this.session);
-    return this.session;
-  }
-
-  private async becomeService(session: ClusterSession): Promise<void> {
-    const giveUpAt = performance.now() + this.times.serviceLockWaitMs;
-    while (!(await session.becomeService())) {
-      if (performance.now() > giveUpAt) throw new DataDirectoryInUseError(this.cluster.dataDir);
-      await sleep(POLL_MS);
-    }
-  }
-
-  private async disconnect(): Promise<void> {
-    const { session } = this;
-    this.session = undefined;
-    if (session === undefined) return;
-    try {
-      if (await session.disconnect()) {
-        await stopPostmaster(this.cluster);
-        await removeSocketDirectory(this.cluster, session.listener);
-      }
-    } catch (error) {
-      // PostgreSQL had already ended.
-      if (!isConnectionFailure(error)) throw error;
-    } finally {
-      await session.end();
-    }
+    // In libpq's form, where a directory as host is a parameter; the name in its place does not resolve.
+    const host = encodeURIComponent(cluster.directory);
+    this.url = `postgres://${SERVICE_ROLE}@embedded.invalid/${SERVICE_ROLE}?host=${host}&port=${PORT}`;
   }
 
   /**
-   * Rejoins when the connection ends: without it the registration is lost, and another user could stop the cluster. If
-   * PostgreSQL itself ended, it is restarted, and the connection pool reaches it through `createSocket`.
+   * Creates the database in `dataDir` if it does not exist, and starts PostgreSQL if it does not run.
+   *
+   * @throws EmbeddedPostgresError when the directory or PostgreSQL cannot be used, or when another service uses it
    */
-  private monitor(session: ClusterSession): void {
-    void session.ended.then(() => {
-      if (!this.closing.signal.aborted) this.rejoining = this.rejoin();
-    });
+  static async open(dataDir: string, as: 'service' | 'command'): Promise<EmbeddedPostgres> {
+    const path = resolve(dataDir);
+    try {
+      const cluster = await prepareCluster(path);
+      if (Buffer.byteLength(path) > PATH_BYTES_MAX) throw new Error('its path is too long for a Unix socket');
+      // For writing and reading, so that it does not wait for a reader.
+      const use = new EmbeddedPostgres(cluster, as, await open(join(cluster.directory, USERS_PIPE), 'r+'));
+      await use.join().catch(async (error: unknown) => {
+        await use.close();
+        throw error;
+      });
+      return use;
+    } catch (error) {
+      if (error instanceof EmbeddedPostgresError) throw error;
+      const { stderr = '', message } = error as { readonly stderr?: string; readonly message: string };
+      const reason = faultLine(`${stderr}\n${message}`);
+      throw new EmbeddedPostgresError(`The data directory ${path} cannot be used: ${reason}`, { cause: error });
+    }
   }
 
+  /** Ends this use; the last user stops PostgreSQL. */
+  async close(): Promise<void> {
+    this.isClosing = true;
+    await this.joining;
+    // Fails if PostgreSQL has ended by itself.
+    const result = await this.client?.query<{ isLast: boolean }>(CLOSE).catch(() => undefined);
+    if (result?.rows[0]?.isLast === true) await stopPostgres(this.cluster);
+    await this.client?.end();
+    await this.pipe.close();
+  }
+
+  private async join(): Promise<void> {
+    this.client = await this.connectOrStart();
+    this.client.once('end', () => void (this.joining = this.rejoin()));
+  }
+
+  /** Not logged: until it succeeds, the application's queries fail and report the unavailable database. */
   private async rejoin(): Promise<void> {
-    while (!this.closing.signal.aborted) {
+    while (!this.isClosing) {
       try {
-        this.monitor(await this.enter());
-        return;
+        return await this.join();
       } catch {
-        await this.disconnect().catch(() => undefined);
-        // Not logged: the application's queries fail and report the unavailable database.
-        await sleep(REJOIN_PAUSE_MS, undefined, { signal: this.closing.signal, ref: false }).catch(() => undefined);
+        await sleep(REJOIN_PAUSE_MS);
       }
     }
   }
-}
 
-/** Connects to the current address of PostgreSQL and ignores the given one. */
-class FollowingSocket extends Socket {
-  constructor(private readonly current: () => Listener | undefined) {
-    super();
-  }
-
-  override connect(): this {
-    const listener = this.current();
-    if (listener === undefined) return this.destroy(new Error('The embedded PostgreSQL is not running.'));
-    const { host, port } = listener;
-    return isSocketDirectory(host) ? super.connect(`${host}/.s.PGSQL.${port}`) : super.connect(port, host);
-  }
-}
-
-async function joinOrStart(
-  cluster: PostgresCluster,
-  settings: readonly string[],
-  earlierVersionWaitMs: number,
-  signal: AbortSignal,
-): Promise<ClusterSession> {
-  const startedAt = performance.now();
-  const giveUpAt = startedAt + START_SECONDS_MAX * 1_000;
-  const chosen: Listener[] = [];
-  let apart = false;
-  let launch: Launch | undefined;
-  let lastOutput = '';
-  let faults = 0;
-  while (performance.now() < giveUpAt) {
-    signal.throwIfAborted();
-    const session = await tryJoin(cluster);
-    if (session !== undefined) {
-      const isEarlierVersion = process.platform !== 'win32' && !isSocketDirectory(session.listener.host);
-      if (!isEarlierVersion || performance.now() > startedAt + earlierVersionWaitMs) {
-        // Of two processes that started PostgreSQL together, one created a directory that is not used.
-        const unused = chosen.filter(({ host }) => host !== session.listener.host);
-        for (const listener of unused) await removeSocketDirectory(cluster, listener);
-        return session;
+  private async connectOrStart(): Promise<pg.Client> {
+    const giveUpAt = performance.now() + OPEN_MS_MAX;
+    for (;;) {
+      try {
+        return await this.connect();
+      } catch (error) {
+        if (!isConnectionFailure(error) || performance.now() > giveUpAt) throw error;
+        const { code } = error as { readonly code?: unknown };
+        if (code === 'ENOENT' || code === 'ECONNREFUSED') await startPostgres(this.cluster);
+        await sleep(RETRY_PAUSE_MS);
       }
-      if (await session.disconnect()) await stopPostmaster(cluster);
-      await session.end();
     }
-    if (launch?.hasEnded() === true) {
-      lastOutput = await launch.output();
-      if (!PASSING_FAULT.test(lastOutput) && ++faults === FAULTS_MAX) break;
-      apart ||= SOCKET_FAULT.test(lastOutput);
-      await sleep(PASSING_FAULT_PAUSE_MS);
-      launch = undefined;
-    }
-    if (launch === undefined && (await findPostmaster(cluster)) === undefined) {
-      const listener = await chooseListener(cluster, apart);
-      chosen.push(listener);
-      launch = await launchPostmaster(cluster, listener, settings);
-    }
-    await sleep(POLL_MS);
   }
-  throw startFault(cluster, lastOutput);
-}
 
-/** Undefined when PostgreSQL does not run, is still starting or is about to stop. */
-async function tryJoin(cluster: PostgresCluster): Promise<ClusterSession | undefined> {
-  const postmaster = await findPostmaster(cluster);
-  const listener = postmaster?.listener;
-  if (listener === undefined || !(await isTrusted(cluster, listener))) return undefined;
-  try {
-    return await ClusterSession.join(cluster, listener);
-  } catch (error) {
-    if (isConnectionFailure(error)) return undefined;
-    throw error;
+  /** Waits for the lock while the last user stops PostgreSQL, which then ends this connection too. */
+  private async connect(): Promise<pg.Client> {
+    const client = new pg.Client({
+      ...{ host: this.cluster.directory, port: PORT, user: SERVICE_ROLE, database: 'postgres' },
+      ...{ application_name: 'channel-transcripts', connectionTimeoutMillis: 5_000, lock_timeout: LOCK_TIMEOUT_MS },
+    });
+    // An 'error' event without a listener would end the process; 'end' follows it.
+    client.on('error', () => undefined);
+    try {
+      await client.connect();
+      await client.query(`SELECT ${LOCKS[this.as]}`);
+      return client;
+    } catch (error) {
+      await client.end().catch(() => undefined);
+      if (sqlStateOf(error) !== LOCK_NOT_AVAILABLE) throw error;
+      throw new EmbeddedPostgresError(
+        `Another service runs on the data directory ${dirname(this.cluster.directory)}: stop it first, or give this one a DATA_DIR of its own.`,
+      );
+    }
   }
-}
-
-function startFault(cluster: PostgresCluster, output: string): EmbeddedPostgresError {
-  const reason =
-    output === ''
-      ? `did not respond within ${START_SECONDS_MAX} seconds`
-      : `does not start: ${faultLine(output).replaceAll(directoryArgument(cluster), cluster.directory)}`;
-  return new EmbeddedPostgresError(
-    `The embedded PostgreSQL in ${cluster.dataDir} ${reason}. Its log: ${cluster.logFile}`,
-    new Error(output.slice(-2_000)),
-  );
 }

@@ -1,168 +1,147 @@
-import { execFile } from 'node:child_process';
-import { createHmac, randomBytes } from 'node:crypto';
-import { chmod, chown, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
-import { promisify } from 'node:util';
-import { dataDirectoryFault, EmbeddedPostgresError, errorCode, faultLine } from './embedded-postgres-error.js';
-import {
-  findPostgresBinaries,
-  POSTGRES_VARIABLES,
-  type PostgresBinaries,
-  type ProcessOwner,
-} from './postgres-binaries.js';
-import { chooseProcessOwner } from './process-owner.js';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import * as fs from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { EmbeddedPostgresError, faultLine } from './embedded-postgres-error.js';
+import { findPrograms, run, type ProcessOwner } from './postgres-programs.js';
 
-const run = promisify(execFile);
-
-/** The superuser that initdb creates; used only to set up the service's role. */
-export const ADMIN_ROLE = 'app';
-
-/** The role of the service and the commands: owns the application's database and has no other privileges. */
+/** The role of the service and the commands, and its database. */
 export const SERVICE_ROLE = 'channel_transcripts';
 
-/** An initialized data directory, with the programs and the passwords for it. */
+/** No password: whoever may enter the directory of the socket may also read the data in it. */
+const LOGIN_RULES = `local all ${SERVICE_ROLE} trust\n`;
+const SETUP = `CREATE ROLE ${SERVICE_ROLE} LOGIN;\nCREATE DATABASE ${SERVICE_ROLE} OWNER ${SERVICE_ROLE};\n`;
+
+const SETTINGS = [
+  'listen_addresses=',
+  'unix_socket_directories=.',
+  'unix_socket_permissions=0700',
+  // Statements and their values are not logged.
+  'log_min_error_statement=panic',
+  'log_error_verbosity=terse',
+];
+
+/** Another PostgreSQL starts or ends, or processes of a killed one do. */
+const PASSING_FAULT = /lock file|shared memory block|Address already in use/;
+
+/** Every user of PostgreSQL has this pipe open. Its reader stops PostgreSQL when all have ended, even by `kill -9`. */
+export const USERS_PIPE = 'users.fifo';
+const STOP_AFTER_USERS = `
+  read -r line < ${USERS_PIPE}
+  read -r pid < postmaster.pid && [ "$pid" = "$1" ] && kill -INT "$pid"`;
+
+/** The environment of the programs; the parent's variables (`PGDATA`, `LD_PRELOAD`, …) are not passed on. */
+const VARIABLES = { LC_ALL: 'C', TZ: 'UTC' };
+
+const NOBODY = 65_534;
+const LOG_BYTES_MAX = 1024 * 1024;
+const STOP_MS_MAX = 60_000;
+const POLL_MS = 20;
+
+/** PostgreSQL's data directory, which is in the operator's `DATA_DIR`, and the user that PostgreSQL runs as. */
 export interface PostgresCluster {
-  /** The operator's directory, which contains the others. */
-  readonly dataDir: string;
-  /** PostgreSQL's own data directory. */
   readonly directory: string;
-  readonly logFile: string;
-  /** Of `ADMIN_ROLE`. */
-  readonly adminPassword: string;
-  /** Of `SERVICE_ROLE`; derived from `adminPassword`, so that data directories of earlier versions have one too. */
-  readonly servicePassword: string;
   readonly owner: ProcessOwner;
-  readonly binaries: PostgresBinaries;
+}
+
+/** Creates the cluster in `dataDir` if there is none; several processes may do so at once. */
+export async function prepareCluster(dataDir: string): Promise<PostgresCluster> {
+  await fs.mkdir(dataDir, { recursive: true, mode: 0o711 });
+  const directory = join(dataDir, 'postgres');
+  const cluster = { directory, owner: await chooseOwner(directory) };
+  if (!existsSync(directory)) await createCluster(dataDir, cluster);
+  return cluster;
+}
+
+/** PostgreSQL refuses to run as root. */
+export async function chooseOwner(directory: string): Promise<ProcessOwner> {
+  if (process.getuid?.() !== 0) return {};
+  const existing = await fs.stat(directory).catch(() => undefined);
+  return existing?.uid ? { uid: existing.uid, gid: existing.gid } : { uid: NOBODY, gid: NOBODY };
+}
+
+/** Builds the cluster in a temporary directory and renames it, so that its directory exists only when it is complete. */
+async function createCluster(dataDir: string, { directory, owner }: PostgresCluster): Promise<void> {
+  const programs = await findPrograms(owner);
+  const building = await fs.mkdtemp(join(dataDir, 'initdb-'));
+  const options = { ...owner, cwd: building, env: VARIABLES };
+  const at = ['-D', pathFor(owner, building)];
+  try {
+    if (owner.uid !== undefined) await fs.chown(building, owner.uid, owner.gid);
+    await run(join(programs, 'initdb'), [...at, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--locale=C'], options);
+    await fs.writeFile(join(building, 'pg_hba.conf'), LOGIN_RULES);
+    await run('mkfifo', ['-m', '600', USERS_PIPE], { ...owner, cwd: building });
+    const setup = run(join(programs, 'postgres'), ['--single', ...at, '-c', 'exit_on_error=on', 'postgres'], options);
+    setup.child.stdin?.end(SETUP);
+    await setup;
+    await fs.rename(building, directory);
+    // Of processes that were killed during the first start.
+    const unfinished = (await fs.readdir(dataDir)).filter((name) => name.startsWith('initdb-'));
+    for (const name of unfinished) await fs.rm(join(dataDir, name), { recursive: true, force: true });
+  } catch (error) {
+    await fs.rm(building, { recursive: true, force: true });
+    // Otherwise another process created the cluster first.
+    if (!existsSync(directory)) throw error;
+  }
+}
+
+/** Starts PostgreSQL, and returns when it accepts connections or another one runs. Tests add settings (`name=value`). */
+export async function startPostgres({ directory, owner }: PostgresCluster, settings: string[] = []): Promise<void> {
+  const logFile = `${directory}.log`;
+  const postgres = join(await findPrograms(owner), 'postgres');
+  const log = await fs.open(logFile, 'a', 0o600);
+  if ((await log.stat()).size > LOG_BYTES_MAX) await log.truncate();
+  const { size } = await log.stat();
+  const flags = [...SETTINGS, ...settings].flatMap((setting) => ['-c', setting]);
+  const env = { ...VARIABLES, ...(await staleLockHolder(directory)) };
+  // In its own session, so that Ctrl-C does not stop the database before the application has shut down.
+  const options = { ...owner, cwd: directory, env, detached: true };
+  const stdio: ('ignore' | number)[] = ['ignore', log.fd, log.fd];
+  const server = spawn(postgres, ['-D', pathFor(owner, directory), ...flags], { ...options, stdio });
+  await once(server, 'spawn').finally(() => log.close());
+  server.unref();
+  while (server.exitCode === null && server.signalCode === null) {
+    const { pid, isReady } = await readLockFile(directory);
+    if (pid === server.pid && isReady) {
+      spawn('/bin/sh', ['-c', STOP_AFTER_USERS, 'sh', String(pid)], { ...options, stdio: 'ignore' }).unref();
+      return;
+    }
+    await sleep(POLL_MS);
+  }
+  const output = (await fs.readFile(logFile)).subarray(size).toString('utf8');
+  if (PASSING_FAULT.test(output)) return;
+  const reason = faultLine(output).replaceAll(pathFor(owner, directory), directory);
+  throw new EmbeddedPostgresError(`The embedded PostgreSQL does not start: ${reason}. Its log: ${logFile}`);
+}
+
+/** Stops a running PostgreSQL in its fast mode, which disconnects its clients. */
+export async function stopPostgres({ directory }: PostgresCluster): Promise<void> {
+  const { pid } = await readLockFile(directory);
+  if (pid !== undefined) process.kill(pid, 'SIGINT');
+  const giveUpAt = performance.now() + STOP_MS_MAX;
+  while (pid && pid === (await readLockFile(directory)).pid && performance.now() < giveUpAt) await sleep(POLL_MS);
+}
+
+/** Format: https://www.postgresql.org/docs/18/storage-file-layout.html and PostgreSQL's `miscadmin.h`. */
+export async function readLockFile(directory: string): Promise<{ pid: number | undefined; isReady: boolean }> {
+  const lines = (await fs.readFile(join(directory, 'postmaster.pid'), 'utf8').catch(() => '')).split('\n');
+  return { pid: Number(lines[0]) || undefined, isReady: /ready|standby/.test(lines[7] ?? '') };
 }
 
 /**
- * Prepares the data directory: creates it with a new cluster, or checks the existing one. Safe to run in several processes
- * at once and after a process was killed halfway.
- *
- * @throws EmbeddedPostgresError with the fault of the directory in one line
+ * After a crash the lock file can name a zombie, or another process that reuses the ID, and PostgreSQL refuses to start
+ * while that process exists. Its working directory tells it from PostgreSQL, which ignores the lock of its grandparent.
  */
-export async function prepareCluster(path: string): Promise<PostgresCluster> {
-  const dataDir = resolve(path);
-  try {
-    await mkdir(dataDir, { recursive: true, mode: 0o711 });
-    const home = join(dataDir, 'postgres');
-    const directory = join(home, 'cluster');
-    const existing = await statIfExists(directory);
-    const owner = await chooseProcessOwner(dataDir, existing);
-    const binaries = await findPostgresBinaries(owner);
-    if (existing === undefined) await createCluster({ dataDir, home, owner, binaries });
-    checkVersion(dataDir, await readStored(home, 'cluster/PG_VERSION'), binaries);
-    const adminPassword = await readStored(home, 'password');
-    const servicePassword = createHmac('sha256', adminPassword).update(SERVICE_ROLE).digest('hex');
-    return {
-      ...{ dataDir, directory, logFile: join(dataDir, 'postgres.log') },
-      ...{ adminPassword, servicePassword, owner, binaries },
-    };
-  } catch (error) {
-    throw dataDirectoryFault(dataDir, error);
-  }
+async function staleLockHolder(directory: string): Promise<Record<string, string>> {
+  const { pid } = await readLockFile(directory);
+  if (pid === undefined || process.platform !== 'linux') return {};
+  const workingDirectory = await fs.readlink(`/proc/${pid}/cwd`).catch(() => undefined);
+  return workingDirectory === (await fs.realpath(directory)) ? {} : { PG_GRANDPARENT_PID: String(pid) };
 }
 
-/**
- * The path of the data directory that is passed to the programs, which are started inside it. On Linux this path works
- * even when a parent directory is accessible to root only and PostgreSQL runs as another user.
- */
-export function directoryArgument({ directory, owner }: Pick<PostgresCluster, 'directory' | 'owner'>): string {
-  return process.platform === 'linux' && 'uid' in owner ? '/proc/self/cwd' : directory;
-}
-
-interface NewCluster {
-  readonly dataDir: string;
-  readonly home: string;
-  readonly owner: ProcessOwner;
-  readonly binaries: PostgresBinaries;
-}
-
-/** Builds the cluster in a temporary directory and renames it, so that `home` exists only when it is complete. */
-async function createCluster({ dataDir, home, owner, binaries }: NewCluster): Promise<void> {
-  await removeStaleFiles(dataDir);
-  const building = await mkdtemp(join(dataDir, `initdb-${process.pid}-`));
-  try {
-    const directory = join(building, 'cluster');
-    const passwordFile = join(building, 'password');
-    await chmod(building, 0o711);
-    await mkdir(directory, { mode: 0o700 });
-    await writeFile(passwordFile, randomBytes(24).toString('hex'), { mode: 0o600 });
-    if ('uid' in owner) for (const path of [directory, passwordFile]) await chown(path, owner.uid, owner.gid);
-    await runInitdb({ dataDir, directory, owner }, binaries);
-    await rename(building, home).catch((error: unknown) => {
-      // Another process created the cluster first.
-      if (!['ENOTEMPTY', 'EEXIST', 'EPERM'].includes(errorCode(error) ?? '')) throw error;
-    });
-  } finally {
-    await rm(building, { recursive: true, force: true }).catch(() => undefined);
-  }
-}
-
-async function runInitdb(
-  at: Pick<PostgresCluster, 'dataDir' | 'directory' | 'owner'>,
-  { initdb }: PostgresBinaries,
-): Promise<void> {
-  const directory = directoryArgument(at);
-  const flags = ['-A', 'scram-sha-256', '-E', 'UTF8', '--locale=C', '--no-instructions'];
-  const paths = ['-D', directory, '--pwfile', `${directory}/../password`];
-  try {
-    await run(initdb, [...paths, '-U', ADMIN_ROLE, ...flags], {
-      ...at.owner,
-      cwd: at.directory,
-      env: POSTGRES_VARIABLES,
-    });
-  } catch (cause) {
-    const { stderr } = cause as { readonly stderr?: unknown };
-    const output = typeof stderr === 'string' ? stderr : '';
-    throw new EmbeddedPostgresError(
-      `The embedded PostgreSQL cannot create its files in ${at.dataDir}: ${faultLine(output).replaceAll(directory, at.directory)}.`,
-      cause,
-    );
-  }
-}
-
-/** Removes the temporary directories of processes that were killed during their first start. */
-async function removeStaleFiles(dataDir: string): Promise<void> {
-  for (const name of await readdir(dataDir)) {
-    const pid = Number(/^initdb-(\d+)-/.exec(name)?.[1]);
-    if (Number.isNaN(pid) || isAlive(pid)) continue;
-    // Their initdb may still be writing; a later start removes the rest.
-    await rm(join(dataDir, name), { recursive: true, force: true }).catch(() => undefined);
-  }
-}
-
-/** Whether a process of any user has this ID; a zombie counts as alive. */
-export function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return errorCode(error) === 'EPERM';
-  }
-}
-
-async function readStored(home: string, name: string): Promise<string> {
-  const text = await readFile(join(home, name), 'utf8').catch((error: unknown) => {
-    if (errorCode(error) !== 'ENOENT') throw error;
-    throw new EmbeddedPostgresError(
-      `The data in ${home} is damaged, ${name} is missing: restore it, or choose another DATA_DIR.`,
-      error,
-    );
-  });
-  return text.trim();
-}
-
-function checkVersion(dataDir: string, version: string, { majorVersion }: PostgresBinaries): void {
-  if (version === majorVersion) return;
-  throw new EmbeddedPostgresError(
-    `The data in ${dataDir} was written by PostgreSQL ${version.slice(0, 20)}, this one is ${majorVersion}: dump and restore it, or choose another DATA_DIR.`,
-  );
-}
-
-async function statIfExists(path: string): Promise<{ uid: number; gid: number } | undefined> {
-  return stat(path).catch((error: unknown) => {
-    if (errorCode(error) === 'ENOENT') return undefined;
-    throw error;
-  });
+/** The programs are started in the directory. For another user, Linux has a path that needs no access to its parents. */
+function pathFor({ uid }: ProcessOwner, directory: string): string {
+  return process.platform === 'linux' && uid !== undefined ? '/proc/self/cwd' : directory;
 }

@@ -1,19 +1,19 @@
 import { randomBytes } from 'node:crypto';
-import { chmod, mkdir, readFile } from 'node:fs/promises';
+import { chmod, mkdir, open, readFile, writeFile, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import pg from 'pg';
-import { ADMIN_ROLE, prepareCluster, type PostgresCluster } from '../../../src/database/embedded/postgres-cluster.js';
 import {
-  findFreePort,
-  findPostmaster,
-  launchPostmaster,
-  stopPostmaster,
-} from '../../../src/database/embedded/postmaster.js';
+  prepareCluster,
+  readLockFile,
+  startPostgres,
+  stopPostgres,
+  USERS_PIPE,
+  type PostgresCluster,
+} from '../../../src/database/embedded/postgres-cluster.js';
+import { freePort } from '../../free-port.js';
 import { until } from './until.js';
 
-const postmasters = new Set<number>();
-// A chaos run that is killed has no time to stop them: SIGQUIT ends a PostgreSQL with all its processes.
-process.on('exit', () => postmasters.forEach((pid) => signal(pid, 'SIGQUIT')));
+const LOGIN_RULES = 'host all all 127.0.0.0/8 trust\nhost replication all 127.0.0.0/8 trust\n';
 
 /** A PostgreSQL of the chaos tests, whose address stays the same when it is stopped, killed and started again. */
 export interface Database {
@@ -36,22 +36,29 @@ export async function startDatabase(folder: string, name: string, settings: read
   const dataDir = join(folder, name);
   await mkdir(dataDir, { recursive: true });
   await chmod(dataDir, 0o711);
-  const cluster = await prepareCluster(dataDir);
-  const database = new OwnDatabase(cluster, await findFreePort());
+  const database = new OwnDatabase(await prepareServer(dataDir), await freePort());
   await database.start(settings);
   return database;
 }
 
-/** A PostgreSQL on a cluster that is already prepared. */
+/** A cluster whose superuser may connect to a port. */
+export async function prepareServer(dataDir: string): Promise<PostgresCluster> {
+  const cluster = await prepareCluster(dataDir);
+  await writeFile(join(cluster.directory, 'pg_hba.conf'), LOGIN_RULES);
+  return cluster;
+}
+
+/** A PostgreSQL on a cluster that is already prepared; it ends with this process. */
 export class OwnDatabase implements Database {
   readonly adminUrl: string;
   private settings: readonly string[] = [];
+  private pipe: FileHandle | undefined;
 
   constructor(
     private readonly cluster: PostgresCluster,
     private readonly port: number,
   ) {
-    this.adminUrl = `postgres://${ADMIN_ROLE}:${cluster.adminPassword}@127.0.0.1:${port}/postgres`;
+    this.adminUrl = `postgres://postgres:chaos@127.0.0.1:${port}/postgres`;
   }
 
   async create(): Promise<string> {
@@ -75,35 +82,24 @@ export class OwnDatabase implements Database {
 
   async start(settings = this.settings): Promise<void> {
     this.settings = settings;
+    this.pipe ??= await open(join(this.cluster.directory, USERS_PIPE), 'r+');
     // The killed process may still occupy the port or the shared memory for a moment.
     await until('PostgreSQL starts', async () => {
-      const launch = await launchPostmaster(this.cluster, { host: '127.0.0.1', port: this.port }, [
-        'max_connections=200',
-        ...settings,
-      ]);
-      await until('PostgreSQL responds', async () => {
-        if (launch.hasEnded()) return true;
-        await this.query(this.adminUrl, 'SELECT 1');
-        return true;
-      });
-      return !launch.hasEnded();
+      const address = ['listen_addresses=127.0.0.1', `port=${this.port}`];
+      await startPostgres(this.cluster, [...address, 'max_connections=200', ...settings]);
+      await this.query(this.adminUrl, 'SELECT 1');
+      return true;
     });
-    const postmaster = await findPostmaster(this.cluster);
-    if (postmaster) postmasters.add(postmaster.pid);
   }
 
   async stop(): Promise<void> {
-    const postmaster = await findPostmaster(this.cluster);
-    await stopPostmaster(this.cluster);
-    if (postmaster) postmasters.delete(postmaster.pid);
+    if ((await this.processes()).length > 0) await stopPostgres(this.cluster);
   }
 
   async kill(): Promise<void> {
-    for (const pid of await this.processes()) {
-      signal(pid, 'SIGKILL');
-      postmasters.delete(pid);
-    }
-    await until('PostgreSQL has stopped', async () => (await findPostmaster(this.cluster)) === undefined);
+    const processes = await this.processes();
+    for (const pid of processes) signal(pid, 'SIGKILL');
+    await until('PostgreSQL has stopped', () => !processes.some((pid) => signal(pid, 0)));
   }
 
   async freeze(): Promise<void> {
@@ -116,9 +112,9 @@ export class OwnDatabase implements Database {
 
   /** The main process first, which would replace the others. */
   private async processes(): Promise<number[]> {
-    const postmaster = await findPostmaster(this.cluster);
-    if (!postmaster) return [];
-    return [postmaster.pid, ...(await childrenOf(postmaster.pid))];
+    const { pid } = await readLockFile(this.cluster.directory);
+    if (pid === undefined || !signal(pid, 0)) return [];
+    return [pid, ...(await childrenOf(pid))];
   }
 }
 
@@ -127,10 +123,11 @@ async function childrenOf(pid: number): Promise<number[]> {
   return text.split(' ').filter(Boolean).map(Number);
 }
 
-function signal(pid: number, name: NodeJS.Signals): void {
+/** Returns false when the process has ended. */
+function signal(pid: number, name: NodeJS.Signals | 0): boolean {
   try {
-    process.kill(pid, name);
+    return process.kill(pid, name);
   } catch {
-    // It has ended by itself.
+    return false;
   }
 }

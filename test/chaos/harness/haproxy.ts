@@ -1,6 +1,6 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { findFreePort } from '../../../src/database/embedded/postmaster.js';
+import { freePort } from '../../free-port.js';
 import { Program, PROJECT } from './program.js';
 import { until } from './until.js';
 
@@ -19,7 +19,7 @@ export class HaProxy {
   static async start(folder: string, postgres: Pair, valkey: Pair): Promise<HaProxy> {
     const own = join(folder, 'haproxy');
     await mkdir(own, { recursive: true });
-    const [postgresPort, valkeyPort] = [await findFreePort(), await findFreePort()];
+    const [postgresPort, valkeyPort] = [await freePort(), await freePort()];
     const text = replaceOnce(await readFile(join(PROJECT, 'deploy/haproxy.cfg'), 'utf8'), [
       ['bind :5432', `bind 127.0.0.1:${postgresPort}`],
       ['bind :6379', `bind 127.0.0.1:${valkeyPort}`],

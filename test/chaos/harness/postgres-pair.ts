@@ -1,11 +1,10 @@
 import { execFile } from 'node:child_process';
-import { chmod, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import pg from 'pg';
-import { prepareCluster } from '../../../src/database/embedded/postgres-cluster.js';
-import { findFreePort } from '../../../src/database/embedded/postmaster.js';
-import { OwnDatabase, type Database } from './database.js';
+import { freePort } from '../../free-port.js';
+import { OwnDatabase, prepareServer, type Database } from './database.js';
 import { until } from './until.js';
 
 const run = promisify(execFile);
@@ -40,17 +39,10 @@ export class PostgresPair {
       const dataDir = join(folder, name);
       await mkdir(dataDir, { recursive: true });
       await chmod(dataDir, 0o711);
-      return { port: await findFreePort(), dataDir, database: undefined };
+      return { port: await freePort(), dataDir, database: undefined };
     };
     const primary = await member('postgres-a');
-    const cluster = await prepareCluster(primary.dataDir);
-    const rules = join(cluster.directory, 'pg_hba.conf');
-    const before = 'host postgres haproxy_check 127.0.0.1/32 trust\n';
-    await writeFile(
-      rules,
-      `${before}${await readFile(rules, 'utf8')}\nhost replication app 127.0.0.0/8 scram-sha-256\n`,
-    );
-    primary.database = new OwnDatabase(cluster, primary.port);
+    primary.database = new OwnDatabase(await prepareServer(primary.dataDir), primary.port);
     await primary.database.start(SETTINGS);
     await primary.database.query(primary.database.adminUrl, 'CREATE ROLE haproxy_check LOGIN');
     return new PostgresPair(primary, await member('postgres-b'));
@@ -72,8 +64,7 @@ export class PostgresPair {
   async attachStandby(): Promise<void> {
     const { primary, standbyMember: member } = this;
     await until('The primary is copied', () => this.copy().then(() => true), 60_000, 500);
-    const cluster = await prepareCluster(member.dataDir);
-    member.database = new OwnDatabase(cluster, member.port);
+    member.database = new OwnDatabase(await prepareServer(member.dataDir), member.port);
     const from = new URL(primary.adminUrl);
     const source = `host=${REPLICATION_ADDRESS} port=${from.port} user=${from.username} password=${from.password}`;
     await member.database.start([...SETTINGS, `primary_conninfo=${source} application_name=standby`]);
@@ -111,27 +102,27 @@ export class PostgresPair {
 
   /** As pg_basebackup does, which the embedded PostgreSQL does not contain. */
   private async copy(): Promise<void> {
-    const [from, to] = [this.primaryMember, this.standbyMember].map(({ dataDir }) => join(dataDir, 'postgres'));
-    const cluster = join(to ?? '', 'cluster');
+    const from = join(this.primaryMember.dataDir, 'postgres');
+    const to = join(this.standbyMember.dataDir, 'postgres');
     const client = new pg.Client({ connectionString: this.primary.adminUrl });
     await client.connect();
     try {
       await client.query("SELECT pg_backup_start('standby', true)");
-      await rm(to ?? '', { recursive: true, force: true });
-      await run('cp', ['-a', from ?? '', to ?? '']);
+      await rm(to, { recursive: true, force: true });
+      await run('cp', ['-a', from, to]);
       const { rows } = await client.query<{ labelfile: string }>('SELECT labelfile FROM pg_backup_stop(false)');
-      for (const name of ['postmaster.pid', 'postmaster.opts']) await rm(join(cluster, name), { force: true });
-      for (const name of await readdir(join(cluster, 'pg_wal'))) {
-        if (/^[0-9A-F]{24}$/.test(name)) await rm(join(cluster, 'pg_wal', name));
+      for (const name of ['postmaster.pid', 'postmaster.opts']) await rm(join(to, name), { force: true });
+      for (const name of await readdir(join(to, 'pg_wal'))) {
+        if (/^[0-9A-F]{24}$/.test(name)) await rm(join(to, 'pg_wal', name));
       }
-      await writeFile(join(cluster, 'backup_label'), rows[0]?.labelfile ?? '');
-      await writeFile(join(cluster, 'standby.signal'), '');
+      await writeFile(join(to, 'backup_label'), rows[0]?.labelfile ?? '');
+      await writeFile(join(to, 'standby.signal'), '');
       // The copy's own setting applies after its promotion, when it has no standby.
-      await writeFile(join(cluster, 'postgresql.auto.conf'), '');
+      await writeFile(join(to, 'postgresql.auto.conf'), '');
       await run('chown', [
         '--reference',
-        join(cluster, 'PG_VERSION'),
-        ...['backup_label', 'standby.signal', 'postgresql.auto.conf'].map((name) => join(cluster, name)),
+        join(to, 'PG_VERSION'),
+        ...['backup_label', 'standby.signal', 'postgresql.auto.conf'].map((name) => join(to, name)),
       ]);
     } finally {
       await client.end();

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { findFreePort } from '../../../src/database/embedded/postmaster.js';
+import { freePort } from '../../free-port.js';
 import { Program } from './program.js';
 import { until } from './until.js';
 
@@ -64,7 +64,7 @@ export class Prometheus {
     await writeFile(join(own, 'rules.yml'), options.rules);
     // JSON is YAML.
     await writeFile(join(own, 'prometheus.yml'), JSON.stringify(configuration));
-    const port = await findFreePort();
+    const port = await freePort();
     const args = [
       `--config.file=${join(own, 'prometheus.yml')}`,
       `--storage.tsdb.path=${join(own, 'data')}`,

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { createClient } from '@redis/client';
-import { findFreePort } from '../../../src/database/embedded/postmaster.js';
+import { freePort } from '../../free-port.js';
 import { Program } from './program.js';
 import { until } from './until.js';
 
@@ -17,7 +17,7 @@ export class Redis {
   }
 
   static async start(folder: string): Promise<Redis> {
-    const redis = new Redis(await findFreePort(), folder);
+    const redis = new Redis(await freePort(), folder);
     await redis.start();
     return redis;
   }

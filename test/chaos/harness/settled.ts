@@ -98,7 +98,7 @@ async function extraSockets({ program, environment }: Service): Promise<string[]
 /** Where the embedded PostgreSQL listens: the fourth line of its lock file is its port. */
 async function embeddedDatabase({ DATA_DIR }: Record<string, string>): Promise<string | undefined> {
   if (DATA_DIR === undefined) return undefined;
-  const file = join(DATA_DIR, 'postgres/cluster/postmaster.pid');
+  const file = join(DATA_DIR, 'postgres/postmaster.pid');
   const lines = (await readFile(file, 'utf8').catch(() => '')).split('\n');
   return lines[3] ? `postgres://127.0.0.1:${lines[3]}` : undefined;
 }

@@ -1,25 +1,36 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { open, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import pg from 'pg';
-import { ADMIN_ROLE, prepareCluster } from '../../../dist/modules/database/embedded/postgres-cluster.js';
-import { findFreePort, launchPostmaster, stopPostmaster } from '../../../dist/modules/database/embedded/postmaster.js';
+import {
+  prepareCluster,
+  startPostgres,
+  stopPostgres,
+  USERS_PIPE,
+} from '../../../dist/modules/database/embedded/postgres-cluster.js';
+import { freePort } from '../../bench/processes.mjs';
 
-const START_MS_MAX = 60_000;
+const PASSWORD = 'password-of-the-tests';
 
 /**
- * Starts the embedded PostgreSQL as a server of its own, which listens on a port of 127.0.0.1. The user of its URL may do
- * everything.
+ * Starts the embedded PostgreSQL as a server of its own, which listens on a port of 127.0.0.1 and ends with this process. The
+ * user of its URL may do everything.
  */
 export async function startServer(dataDir, settings) {
   const cluster = await prepareCluster(dataDir);
-  const port = await findFreePort();
-  const launch = await launchPostmaster(cluster, { host: '127.0.0.1', port }, settings);
-  const url = `postgres://${ADMIN_ROLE}:${cluster.adminPassword}@127.0.0.1:${port}/postgres`;
-  const giveUpAt = performance.now() + START_MS_MAX;
-  while (!(await answers(url))) {
-    if (launch.hasEnded() || performance.now() > giveUpAt) throw new Error(await launch.output());
-    await sleep(30);
-  }
-  return { url, query: (text) => query(url, text), stop: () => stopPostmaster(cluster) };
+  const allow = (method) => writeFile(join(cluster.directory, 'pg_hba.conf'), `host all all 127.0.0.1/32 ${method}\n`);
+  await allow('trust');
+  const pipe = await open(join(cluster.directory, USERS_PIPE), 'r+');
+  const port = await freePort();
+  await startPostgres(cluster, ['listen_addresses=127.0.0.1', `port=${port}`, ...settings]);
+  const url = `postgres://postgres:${PASSWORD}@127.0.0.1:${port}/postgres`;
+  await query(url, `ALTER ROLE postgres PASSWORD '${PASSWORD}'`);
+  await allow('scram-sha-256');
+  await query(url, 'SELECT pg_reload_conf()');
+  const stop = async () => {
+    await stopPostgres(cluster);
+    await pipe.close();
+  };
+  return { url, query: (text) => query(url, text), stop };
 }
 
 /** Runs one statement on a connection of its own. */
@@ -31,16 +42,4 @@ async function query(connectionString, text) {
   } finally {
     await client.end();
   }
-}
-
-async function answers(connectionString) {
-  const client = new pg.Client({ connectionString });
-  client.on('error', () => undefined);
-  return client
-    .connect()
-    .then(
-      () => true,
-      () => false,
-    )
-    .finally(() => client.end().catch(() => undefined));
 }

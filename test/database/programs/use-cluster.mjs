@@ -1,13 +1,9 @@
 // Opens the embedded PostgreSQL of a directory, prints its URL as a line of JSON, and closes it when standard input ends.
-import { openEmbeddedPostgres } from '../../../dist/modules/database/embedded/embedded-postgres.js';
+import { EmbeddedPostgres } from '../../../dist/modules/database/embedded/embedded-postgres.js';
 
-const [dataDir, as, times] = process.argv.slice(2);
+const [dataDir, as] = process.argv.slice(2);
 try {
-  const postgres = await openEmbeddedPostgres(dataDir, {
-    as,
-    settings: ['fsync=off', 'shared_buffers=16MB'],
-    times: JSON.parse(times),
-  });
+  const postgres = await EmbeddedPostgres.open(dataDir, as);
   process.stdout.write(`${JSON.stringify({ url: postgres.url })}\n`);
   process.stdin.resume().once('end', () => void postgres.close());
 } catch (error) {

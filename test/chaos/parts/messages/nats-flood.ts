@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { connect } from '@nats-io/transport-node';
-import { findFreePort } from '../../../../src/database/embedded/postmaster.js';
+import { freePort } from '../../../free-port.js';
 import { Program } from '../../harness/program.js';
 import { Service } from '../../harness/service.js';
 import { settledState } from '../../harness/settled.js';
@@ -29,7 +29,7 @@ export async function natsFlood(chaosRun: ChaosRun, platformUrl: string): Promis
   if (spawnSync('nats-server', ['--version']).error)
     return { rows: [['over NATS', 'left out: nats-server is not installed', '', '']], checks: [] };
   const { folder, database, short } = chaosRun;
-  const port = await findFreePort();
+  const port = await freePort();
   const file = join(folder, 'nats.conf');
   await writeFile(file, `host: "127.0.0.1"\nport: ${port}\n`);
   const broker = Program.start('nats-server', ['--config', file], { logFile: join(folder, 'nats.log') });

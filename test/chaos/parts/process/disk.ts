@@ -1,11 +1,9 @@
 import { execFile, spawnSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { mkdir, open, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { startFakeYoutube } from '../../../fake-youtube/fake-youtube.js';
-import { prepareCluster } from '../../../../src/database/embedded/postgres-cluster.js';
-import { stopPostmaster } from '../../../../src/database/embedded/postmaster.js';
 import { Program, PROJECT } from '../../harness/program.js';
 import { Service, type ServiceResponse } from '../../harness/service.js';
 import { settledState } from '../../harness/settled.js';
@@ -59,10 +57,10 @@ export async function disk(chaosRun: ChaosRun): Promise<Findings> {
   };
 }
 
-/** A service that was killed leaves its PostgreSQL behind; the first line of its lock file is its process id. */
+/** The first line of PostgreSQL's lock file is its process ID. */
 function endPostgres(dataDir: string): void {
   try {
-    const [pid] = readFileSync(join(dataDir, 'postgres/cluster/postmaster.pid'), 'utf8').split('\n');
+    const [pid] = readFileSync(join(dataDir, 'postgres/postmaster.pid'), 'utf8').split('\n');
     process.kill(Number(pid), 'SIGQUIT');
   } catch {
     // It does not exist.
@@ -177,8 +175,9 @@ async function fillingUp({ folder, say }: ChaosRun): Promise<Findings> {
     };
   } finally {
     await service?.stop('SIGKILL').catch(() => undefined);
-    // A service that was killed leaves its PostgreSQL behind.
-    await prepareCluster(path).then(stopPostmaster, () => undefined);
+    await until('PostgreSQL ends after the service', () => !existsSync(join(path, 'postgres/postmaster.pid'))).catch(
+      () => undefined,
+    );
     await fakeYoutube.close();
     await release();
   }
