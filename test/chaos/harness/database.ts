@@ -13,6 +13,10 @@ import {
 import { freePort } from '../../free-port.js';
 import { until } from './until.js';
 
+const postmasters = new Set<number>();
+// A chaos run that is killed has no time to stop them: SIGQUIT ends a PostgreSQL with all its processes.
+process.on('exit', () => postmasters.forEach((pid) => signal(pid, 'SIGQUIT')));
+
 const LOGIN_RULES = 'host all all 127.0.0.0/8 trust\nhost replication all 127.0.0.0/8 trust\n';
 
 /** A PostgreSQL of the chaos tests, whose address stays the same when it is stopped, killed and started again. */
@@ -48,7 +52,7 @@ export async function prepareServer(dataDir: string): Promise<PostgresCluster> {
   return cluster;
 }
 
-/** A PostgreSQL on a cluster that is already prepared; it ends with this process. */
+/** A PostgreSQL on a cluster that is already prepared. */
 export class OwnDatabase implements Database {
   readonly adminUrl: string;
   private settings: readonly string[] = [];
@@ -90,15 +94,23 @@ export class OwnDatabase implements Database {
       await this.query(this.adminUrl, 'SELECT 1');
       return true;
     });
+    const [pid] = await this.processes();
+    if (pid !== undefined) postmasters.add(pid);
   }
 
   async stop(): Promise<void> {
-    if ((await this.processes()).length > 0) await stopPostgres(this.cluster);
+    const [pid] = await this.processes();
+    if (pid === undefined) return;
+    await stopPostgres(this.cluster);
+    postmasters.delete(pid);
   }
 
   async kill(): Promise<void> {
     const processes = await this.processes();
-    for (const pid of processes) signal(pid, 'SIGKILL');
+    for (const pid of processes) {
+      signal(pid, 'SIGKILL');
+      postmasters.delete(pid);
+    }
     await until('PostgreSQL has stopped', () => !processes.some((pid) => signal(pid, 0)));
   }
 
