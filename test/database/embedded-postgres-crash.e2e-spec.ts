@@ -2,19 +2,11 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { postmasterPid, useDataDirectory } from './cluster-user.js';
 import { until } from '../until.js';
+import { postmasterPid, useDataDirectory } from './cluster-user.js';
 import { runQuery } from './test-database.js';
 
-/** Polls `probe` until it returns a value; the test's timeout is the limit. */
-async function eventually<T>(probe: () => Promise<T | undefined>): Promise<T> {
-  for (;;) {
-    const found = await probe().catch(() => undefined);
-    if (found !== undefined) return found;
-    await sleep(10);
-  }
-}
+const responds = async (url: string): Promise<boolean> => (await runQuery(url, 'SELECT 1').catch(() => [])).length > 0;
 
 describe('the embedded PostgreSQL after a crash', () => {
   const { start, dataDir } = useDataDirectory('test', 'cluster');
@@ -45,7 +37,8 @@ describe('the embedded PostgreSQL after a crash', () => {
     await runQuery(await killed.url(), 'CREATE TABLE stored AS SELECT 42 AS value');
     await killed.kill();
     const url = await start().url();
-    expect(await eventually(() => runQuery(url, 'SELECT value FROM stored'))).toEqual([{ value: 42 }]);
+    await until(() => responds(url));
+    expect(await runQuery(url, 'SELECT value FROM stored')).toEqual([{ value: 42 }]);
   });
 
   it('data is preserved when both the service and PostgreSQL are killed', async () => {
@@ -76,7 +69,7 @@ describe('the embedded PostgreSQL after a crash', () => {
     const killed = await postmasterPid(dataDir());
     process.kill(killed ?? 0, 'SIGKILL');
 
-    expect(await eventually(() => runQuery(url, 'SELECT 1 AS alive'))).toEqual([{ alive: 1 }]);
+    await until(() => responds(url));
     expect(await postmasterPid(dataDir())).not.toBe(killed);
   });
 
@@ -85,7 +78,7 @@ describe('the embedded PostgreSQL after a crash', () => {
     const memberships = `SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND mode = 'ShareLock' AND granted`;
     const [before] = await runQuery(url, memberships);
     await runQuery(url, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'postgres'`);
-    await eventually(async () => (await runQuery(url, memberships)).find(({ pid }) => pid !== before?.['pid']));
+    await until(async () => (await runQuery(url, memberships)).some(({ pid }) => pid !== before?.['pid']));
 
     const command = start('command');
     await command.url();
@@ -100,10 +93,12 @@ describe('the embedded PostgreSQL after a crash of its first start', () => {
 
   it('an interrupted first start does not affect the next start', async () => {
     const killed = start();
-    await eventually(async () => (await readdir(dataDir())).find((name) => name.startsWith('initdb-')));
+    const files = (): Promise<string[]> => readdir(dataDir()).catch(() => []);
+    await until(async () => (await files()).some((name) => name.startsWith('initdb-')));
     await killed.kill();
     expect(await readdir(dataDir())).not.toContain('postgres');
 
     expect(await runQuery(await start().url(), 'SELECT 1 AS alive')).toEqual([{ alive: 1 }]);
+    expect((await files()).sort()).toEqual(['postgres', 'postgres.log']);
   });
 });

@@ -79,7 +79,7 @@ async function createCluster(dataDir: string, { directory, owner }: PostgresClus
     await fs.rename(building, directory);
     // Of processes that were killed during the first start.
     const unfinished = (await fs.readdir(dataDir)).filter((name) => name.startsWith('initdb-'));
-    for (const name of unfinished) await fs.rm(join(dataDir, name), { recursive: true, force: true });
+    for (const name of unfinished) await fs.rm(join(dataDir, name), { recursive: true, force: true, maxRetries: 5 });
   } catch (error) {
     await fs.rm(building, { recursive: true, force: true });
     // Otherwise another process created the cluster first.
