@@ -20,7 +20,7 @@ import { readCaptionDocument, readCaptionJson3, readCaptionXml } from './platfor
 import { captionUrl } from './platform/youtube/captions/caption-fetch.js';
 import { readChannelPage, readHandle, readResolvedUrl } from './platform/youtube/channel/channel-page.js';
 import { classifyResponse, readHtmlKind, readRetryAfter } from './platform/youtube/egress/upstream-response.js';
-import { readFeedDates } from './platform/youtube/channel/channel-requests.js';
+import { readFeedDates } from './platform/youtube/channel/feed.js';
 import { asNumber, textOf } from './platform/youtube/response-parsing.js';
 import { readPlaylistOwner } from './platform/youtube/channel/playlist-owner.js';
 import { addressKind } from './platform/youtube/egress/platform-url.js';

@@ -34,7 +34,6 @@ describe('the configuration', () => {
         YOUTUBE_CLIENTS: 'ANDROID,VISIONOS',
         CORS_ORIGINS: 'https://app.example.com,http://localhost:5173',
         PUBLISH_DATES: 'exact',
-        YOUTUBE_API_KEY: 'a-key-of-24-characters-x',
         WEBHOOK_SECRET_KEY: 'k7Qm2Zp9Xw4Rt8Lv1Nc6Bd3Fh5Js0Ga2, p3Vb8Yn1Kd6Mq9Tz4Wc7Lx2Rf5Hg0JsQ8',
         WEBHOOK_ALLOW_PRIVATE: 'true',
       }),
@@ -47,7 +46,6 @@ describe('the configuration', () => {
       YOUTUBE_CLIENTS: ['ANDROID', 'VISIONOS'],
       CORS_ORIGINS: ['https://app.example.com', 'http://localhost:5173'],
       PUBLISH_DATES: 'exact',
-      YOUTUBE_API_KEY: 'a-key-of-24-characters-x',
       WEBHOOK_SECRET_KEY: ['k7Qm2Zp9Xw4Rt8Lv1Nc6Bd3Fh5Js0Ga2', 'p3Vb8Yn1Kd6Mq9Tz4Wc7Lx2Rf5Hg0JsQ8'],
       WEBHOOK_ALLOW_PRIVATE: true,
     });
@@ -91,8 +89,6 @@ describe('the configuration', () => {
     ['YOUTUBE_BASE_URL', 'ftp://elsewhere'],
     ['YOUTUBE_CLIENTS', 'WEB'],
     ['YOUTUBE_CLIENTS', 'ANDROID,ANDROID'],
-    ['YOUTUBE_API_KEY', 'too-short'],
-    ['YOUTUBE_API_KEY', 'twenty characters with spaces'],
     ['YOUTUBE_CLIENT_OVERRIDES', '{"VISIONOS":"1.04"}'],
     ['PO_TOKEN_URL', 'provider:4416'],
     ['PUBLISH_DATES', 'never'],
@@ -160,8 +156,7 @@ describe('the configuration', () => {
   });
 
   it('never shows a token or key', () => {
-    for (const name of ['ADMIN_TOKEN', 'YOUTUBE_API_KEY'])
-      expect(faultsOf({ [name]: 'hunter2' }).join()).not.toContain('hunter2');
+    expect(faultsOf({ ADMIN_TOKEN: 'hunter2' }).join()).not.toContain('hunter2');
   });
 
   it.each(['ADMIN_TOKEN', 'METRICS_TOKEN'])('says how to generate %s when it is short or guessable', (name) => {

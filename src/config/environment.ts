@@ -140,10 +140,6 @@ export class Environment {
   @Variable(url('http:', 'https:'))
   PO_TOKEN_URL: string | undefined = undefined;
 
-  /** A key of the official Data API, the first source of channels, uploads and their metadata. Unset: InnerTube alone. */
-  @Variable(matching(/^[A-Za-z0-9_-]{20,100}$/, 'a key of the YouTube Data API: 20 to 100 letters, digits, - and _'))
-  YOUTUBE_API_KEY: string | undefined = undefined;
-
   @Variable(oneOf(PUBLISH_DATES))
   PUBLISH_DATES: (typeof PUBLISH_DATES)[number] = 'feed';
 

@@ -38,8 +38,8 @@ export interface UploadsListPage {
 }
 
 /**
- * A list cannot be continued from there any more: the platform refuses the continuation, or the source that it came from
- * is not used or not available now. The caller reads the list again from its first page, and limits how often it does.
+ * A list cannot be continued from there any more: the platform refuses the continuation. The caller reads the list again
+ * from its first page, and limits how often it does.
  */
 export class ContinuationRejectedError extends Error {
   constructor(cause?: unknown) {
@@ -79,8 +79,8 @@ export abstract class VideoPlatform {
    * - Later pages have no dates: `publishedAt` is null. As for the rest of the first page, `kind` is null for a video of up to
    *   three minutes, which can be a Short.
    *
-   * Pages of the Data API have exact dates, but no durations, counts, thumbnails and kinds. `readVideo` returns what the video
-   * itself states: title, duration, views, thumbnail, and with `PUBLISH_DATES=exact` the date.
+   * `readVideo` returns what the video itself states: title, duration, views, thumbnail, and with `PUBLISH_DATES=exact` the
+   * date.
    *
    * Uploads that appear or are deleted between two pages shift the list: a video can be on two pages.
    *

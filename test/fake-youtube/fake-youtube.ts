@@ -1,7 +1,6 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Budgets } from './budgets.js';
-import { DataApi } from './calls/data-api.js';
 import { PoTokens } from './calls/po-token.js';
 import { Clock } from './clock.js';
 import { type Fault, FaultRegistry } from './faults/fault-registry.js';
@@ -25,8 +24,6 @@ export interface FakeYoutube {
   /** `http://127.0.0.1:<port>`, for `YOUTUBE_BASE_URL`. */
   url: string;
   requests: RequestLog;
-  /** The Data API; `units` are the units used since the last reset. */
-  dataApi: { readonly units: number };
   /** Replaces all faults. */
   setFaults(...faults: Fault[]): void;
   /** Changes the seed of the random numbers for faults with a rate. */
@@ -52,12 +49,10 @@ export async function startFakeYoutube(options: FakeYoutubeOptions = {}): Promis
   const clock = new Clock();
   const budgets = new Budgets(() => clock.now());
   const tokens = new PoTokens(settings, clock);
-  const dataApi = new DataApi(settings);
   const visitors = new Visitors();
   const faults = new FaultRegistry(options.seed ?? 1, tokens, visitors);
   const controls = {
     requests,
-    dataApi,
     setFaults: (...given: Fault[]) => faults.set(given),
     reseed: (seed: number) => faults.reseed(seed),
     set: (changes: Partial<Settings>) => {
@@ -68,7 +63,6 @@ export async function startFakeYoutube(options: FakeYoutubeOptions = {}): Promis
     reset: () => {
       holds.releaseAll();
       requests.clear();
-      dataApi.units = 0;
       faults.reseed(options.seed ?? 1);
       faults.set(options.faults ?? []);
       budgets.clear();
@@ -78,14 +72,7 @@ export async function startFakeYoutube(options: FakeYoutubeOptions = {}): Promis
   };
   controls.reset();
 
-  const handler = new RequestHandler(
-    { settings, clock, visitors, tokens, dataApi },
-    faults,
-    budgets,
-    holds,
-    requests,
-    controls,
-  );
+  const handler = new RequestHandler({ settings, clock, visitors, tokens }, faults, budgets, holds, requests, controls);
   const server = createServer((request, response) => void handler.handle(request, response));
   // Longer than any pause in a test: the default of 5 seconds would reset connections that a client is about to reuse.
   server.keepAliveTimeout = 60_000;

@@ -16,10 +16,6 @@ export const REQUEST_KINDS = [
   'timedtext',
   'page',
   'po-token',
-  'api-channels',
-  'api-playlists',
-  'api-playlist-items',
-  'api-videos',
   'other',
 ] as const;
 export type RequestKind = (typeof REQUEST_KINDS)[number];
@@ -58,10 +54,6 @@ const GET_KINDS: Record<string, RequestKind> = {
   '/api/timedtext': 'timedtext',
   '/iframe_api': 'page',
   '/watch': 'page',
-  '/youtube/v3/channels': 'api-channels',
-  '/youtube/v3/playlists': 'api-playlists',
-  '/youtube/v3/playlistItems': 'api-playlist-items',
-  '/youtube/v3/videos': 'api-videos',
 };
 const POST_KINDS: Record<string, RequestKind> = {
   '/youtubei/v1/navigation/resolve_url': 'resolve',

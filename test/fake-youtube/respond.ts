@@ -10,7 +10,6 @@ import type { ServerState } from './server-state.js';
 
 type Responder = (incoming: Incoming, state: ServerState) => FakeResponse;
 
-const dataApi: Responder = (incoming, state) => state.dataApi.respond(incoming);
 const list: Responder = (incoming, { settings }) => browse(incoming, settings.playlistShape);
 
 /** Without a client or with a body that is not JSON these are refused with 400. */
@@ -31,10 +30,6 @@ const OTHERS: Partial<Record<RequestKind, Responder>> = {
   timedtext,
   page: (incoming, { settings }) => playerPage(incoming, settings.signatureTimestamp),
   'po-token': (incoming, { tokens }) => tokens.respond(incoming),
-  'api-channels': dataApi,
-  'api-playlists': dataApi,
-  'api-playlist-items': dataApi,
-  'api-videos': dataApi,
 };
 
 /** The response of the platform to a request when nothing goes wrong. */

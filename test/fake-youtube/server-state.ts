@@ -1,4 +1,3 @@
-import type { DataApi } from './calls/data-api.js';
 import type { PoTokens } from './calls/po-token.js';
 import type { Clock } from './clock.js';
 import type { Settings } from './settings.js';
@@ -10,5 +9,4 @@ export interface ServerState {
   readonly clock: Clock;
   readonly visitors: Visitors;
   readonly tokens: PoTokens;
-  readonly dataApi: DataApi;
 }

@@ -18,10 +18,6 @@ export interface Settings {
   signatureTimestamp: number;
   /** How long a PO token of the provider is valid. */
   poTokenSeconds: number;
-  /** The key that the Data API accepts. */
-  apiKey: string;
-  /** Units of the Data API until it answers `quotaExceeded`. */
-  apiUnitsMax: number;
   /** What each address may request; null: anything. */
   budgets: BudgetSettings | null;
   /** How much faster than real time budgets, blocks, tokens and caption URLs expire. */
@@ -36,8 +32,6 @@ const DEFAULTS: Settings = {
   visitorDataRequired: false,
   signatureTimestamp: SIGNATURE_TIMESTAMP,
   poTokenSeconds: 6 * 3_600,
-  apiKey: 'fake-youtube-api-key',
-  apiUnitsMax: 10_000,
   budgets: null,
   timeScale: 1,
 };
@@ -51,8 +45,6 @@ export function settingsOf(given: Partial<Settings>): Settings {
     visitorDataRequired: given.visitorDataRequired ?? DEFAULTS.visitorDataRequired,
     signatureTimestamp: given.signatureTimestamp ?? DEFAULTS.signatureTimestamp,
     poTokenSeconds: given.poTokenSeconds ?? DEFAULTS.poTokenSeconds,
-    apiKey: given.apiKey ?? DEFAULTS.apiKey,
-    apiUnitsMax: given.apiUnitsMax ?? DEFAULTS.apiUnitsMax,
     budgets: given.budgets ?? DEFAULTS.budgets,
     timeScale: given.timeScale ?? DEFAULTS.timeScale,
   };

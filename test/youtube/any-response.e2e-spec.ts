@@ -7,7 +7,6 @@ import { anyText } from '../any-text.js';
 import { DomainError } from '../../src/domain/errors.js';
 import { ContinuationRejectedError } from '../../src/platform/video-platform.js';
 import { VIDEO_FAILURE_CODES } from '../../src/domain/transcript.js';
-import { PLAYER_FIELDS } from '../../src/platform/youtube/innertube/field-masks.js';
 import { asString, at } from '../../src/platform/youtube/response-parsing.js';
 import { mutationsOf } from '../pages/page-mutations.js';
 import {
@@ -16,7 +15,6 @@ import {
   CHANNEL_ID,
   channelPage,
   lockup,
-  microformatResponse,
   movedPage,
   newToken,
   oldPage,
@@ -147,7 +145,7 @@ async function readChannel(platform: Adapter['platform']): Promise<void> {
   const ends = await Promise.allSettled([
     platform.listUploads(CHANNEL_ID, 3, context()),
     platform.listUploadsPage(CHANNEL_ID, undefined, context()),
-    platform.listUploadsPage(CHANNEL_ID, 'innertube:2:next', context()).catch((error: unknown) => {
+    platform.listUploadsPage(CHANNEL_ID, '2:next', context()).catch((error: unknown) => {
       if (!(error instanceof ContinuationRejectedError)) throw error;
     }),
     platform.listPlaylist(`PL${'a'.repeat(32)}`, 3, context()),
@@ -195,23 +193,34 @@ describe('a video with a token-gated and an ordinary language', () => {
 });
 
 describe('a refused field mask', () => {
-  it('for the exact date is no longer sent, in this request and in later ones', async () => {
+  it('is no longer sent by the client, in this request and in later ones', async () => {
     const masks: boolean[] = [];
-    const dated = json({ ...player, ...microformatResponse() });
     const refusal: Given = { ...json({ error: { code: 400 } }), status: 400 };
     const ofVideo = (requested: URL): Given => {
-      const fields = requested.searchParams.get('$fields');
-      if (fields === PLAYER_FIELDS) return json({ ...player, responseContext: undefined });
-      masks.push(fields !== null);
-      return fields === null ? dated : refusal;
+      const masked = requested.searchParams.has('$fields');
+      masks.push(masked);
+      return masked ? refusal : json(player);
     };
     given = { player: ofVideo, timedtext: caption };
-    const adapter = await openAdapter(url, { PUBLISH_DATES: 'exact', YOUTUBE_CLIENTS: ['ANDROID_VR'] });
-    for (let times = 0; times < 2; times += 1) {
-      const { ok, details } = await adapter.platform.readVideo(VIDEO_ID, [], context());
-      expect([ok, details.publishedAt]).toEqual([true, '2015-01-28T05:14:36Z']);
-    }
+    const adapter = await openAdapter(url, { YOUTUBE_CLIENTS: ['VISIONOS'] });
+    for (let times = 0; times < 2; times += 1)
+      expect(await adapter.platform.readVideo(VIDEO_ID, [], context())).toMatchObject({ ok: true });
     expect(masks).toEqual([true, false, false]);
+    expect(adapter.logged).toContainEqual({ event: 'youtube_fields_not_honoured', client: 'VISIONOS' });
+    await adapter.close();
+  });
+
+  it('is suspected once for each client when the request is refused without it too', async () => {
+    const masks: boolean[] = [];
+    const refused = (requested: URL): Given => {
+      masks.push(requested.searchParams.has('$fields'));
+      return { ...json({ error: { code: 400 } }), status: 400 };
+    };
+    given = { player: refused, timedtext: caption };
+    const adapter = await openAdapter(url, { YOUTUBE_CLIENTS: ['VISIONOS', 'ANDROID'] });
+    for (let times = 0; times < 2; times += 1)
+      expect(await adapter.platform.readVideo(VIDEO_ID, [], context())).toMatchObject({ ok: false });
+    expect(masks.filter((masked) => !masked)).toHaveLength(2);
     await adapter.close();
   });
 });

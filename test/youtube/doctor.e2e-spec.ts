@@ -15,7 +15,6 @@ import { type FakeYoutube, startFakeYoutube } from '../fake-youtube/fake-youtube
 import { RecordedReport } from '../recordings/recorded-report.js';
 
 const PROJECT = join(import.meta.dirname, '../..');
-const KEY = 'fake-youtube-api-key';
 const PASSWORD = 'planted-proxy-password';
 
 let fakeYoutube: FakeYoutube;
@@ -69,11 +68,11 @@ describe('the doctor', () => {
   it('finds that everything works', async () => {
     const provider = `${fakeYoutube.url}/`;
     const clients = ['VISIONOS', 'ANDROID', 'IOS', 'ANDROID_REEL', 'ANDROID_VR', 'WEB'] as const;
-    const report = await examine({ YOUTUBE_API_KEY: KEY, PO_TOKEN_URL: provider, YOUTUBE_CLIENTS: [...clients] });
+    const report = await examine({ PO_TOKEN_URL: provider, YOUTUBE_CLIENTS: [...clients] });
     expect([report.serves, failedIn(report), report.advice]).toEqual([true, [], []]);
     expect(report.channel).toMatchObject({ handle: '@tidewater' });
     for (const client of clients) expect(has(report, 'client', client)).toMatchObject({ works: true });
-    for (const area of ['channel', 'uploads', 'videos', 'data api', 'po token'])
+    for (const area of ['channel', 'uploads', 'videos', 'po token'])
       expect(has(report, area)?.milliseconds).toEqual(expect.any(Number));
     for (const [area, subject] of [
       ['page shape', 'uploads'],
@@ -102,8 +101,8 @@ describe('the doctor', () => {
   it.each([
     ['captcha', 'player', ['UPSTREAM_PROXY_URL', 'PO_TOKEN_URL']],
     ['bot-check', 'player', ['UPSTREAM_PROXY_URL', 'PO_TOKEN_URL']],
-    ['captcha', 'browse', ['YOUTUBE_API_KEY', 'UPSTREAM_PROXY_URL']],
-    ['not-json', 'browse', ['YOUTUBE_API_KEY', 'A newer release']],
+    ['captcha', 'browse', ['UPSTREAM_PROXY_URL']],
+    ['not-json', 'browse', ['A newer release']],
   ] as const)('finds that the service would not serve with %s on %s', async (kind, requests, advised) => {
     fakeYoutube.setFaults(
       { kind, match: { kind: requests } },
@@ -114,25 +113,17 @@ describe('the doctor', () => {
     for (const name of advised) expect(report.advice.join('\n')).toContain(name);
   });
 
-  it('finds that the Data API lets the service serve although the pages are refused', async () => {
-    fakeYoutube.setFaults({ kind: 'captcha', match: { kind: ['browse', 'resolve'] } });
-    const report = await examine({ YOUTUBE_API_KEY: KEY });
-    expect([report.serves, has(report, 'data api')?.works, has(report, 'channel')?.works]).toEqual([true, true, false]);
-  });
-
   it('checks each client without the PO tokens of WEB', async () => {
     fakeYoutube.setFaults({ kind: 'empty', match: { kind: 'timedtext', client: 'VISIONOS' } });
     expect(failedIn(await examine({ PO_TOKEN_URL: fakeYoutube.url }))).toEqual(['client VISIONOS']);
   });
 
-  it('reports a refused key, a missing provider, and a feed that is unavailable', async () => {
+  it('reports a missing provider, and a feed that is unavailable', async () => {
     fakeYoutube.setFaults({ kind: 'feed-unavailable' }, { kind: '500', match: { kind: 'po-token' } });
-    const report = await examine({ YOUTUBE_API_KEY: 'another-key-of-24-letters', PO_TOKEN_URL: fakeYoutube.url });
+    const report = await examine({ PO_TOKEN_URL: fakeYoutube.url });
     expect(report.serves).toBe(true);
-    expect(failedIn(report)).toEqual(['feed WEB', 'data api', 'po token']);
-    expect(report.advice.map((line) => line.split(/[ :]/, 1)[0])).toEqual([
-      ...['YOUTUBE_API_KEY', 'PO_TOKEN_URL', 'YOUTUBE_API_KEY'],
-    ]);
+    expect(failedIn(report)).toEqual(['feed WEB', 'po token']);
+    expect(report.advice.map((line) => line.split(/[ :=]/, 1)[0])).toEqual(['PO_TOKEN_URL', 'PUBLISH_DATES']);
   });
 
   it('names the proxies that work, never by their URLs', async () => {
@@ -171,7 +162,7 @@ describe('npm run smoke', () => {
   it('records the traffic without addresses, keys, tokens, cookies and visitor data, and the traffic plays as reported', async () => {
     const directory = mkdtempSync(join(tmpdir(), 'recorded-'));
     try {
-      const secrets = { YOUTUBE_API_KEY: KEY, PO_TOKEN_URL: fakeYoutube.url };
+      const secrets = { PO_TOKEN_URL: fakeYoutube.url };
       const words = ['@harbourlight', '12', '--json', '--record', directory];
       const clients = 'VISIONOS,ANDROID,IOS,ANDROID_REEL,ANDROID_VR,WEB';
       const { code, output, errors } = await smoke(words, { ...secrets, YOUTUBE_CLIENTS: clients });
@@ -183,7 +174,6 @@ describe('npm run smoke', () => {
       const written = files.map((name) => readFileSync(join(directory, name), 'utf8'));
       const sent = fakeYoutube.requests.list;
       const planted = [
-        KEY,
         new URL(fakeYoutube.url).host,
         '127.0.0.1',
         'SOCS=',

@@ -18,8 +18,7 @@ export type YoutubeEvent =
   | 'youtube_po_token_provider_back'
   | 'youtube_fields_not_honoured'
   | 'youtube_side_list_failed'
-  | 'youtube_data_api_rested'
-  | 'youtube_data_api_back'
+  | 'youtube_uploads_cut'
   | 'youtube_internal_error';
 
 /** Longer texts are truncated: they may come from the platform. */

@@ -1,9 +1,4 @@
-import {
-  Injectable,
-  type BeforeApplicationShutdown,
-  type OnApplicationBootstrap,
-  type OnApplicationShutdown,
-} from '@nestjs/common';
+import { Injectable, type BeforeApplicationShutdown, type OnApplicationShutdown } from '@nestjs/common';
 import { Environment } from '../../config/environment.js';
 import type { ChannelReference } from '../../domain/channel-reference.js';
 import { PlaylistNotFoundError } from '../../domain/errors.js';
@@ -16,7 +11,7 @@ import {
   type UploadsListPage,
   VideoPlatform,
 } from '../video-platform.js';
-import { ChannelSources } from './channel/channel-sources.js';
+import { Channels } from './channel/channels.js';
 import type { Admission } from './egress/circuit-breaker.js';
 import { report } from './event-log.js';
 import { type Attempt, withProxyFailover } from './egress/proxy-failover.js';
@@ -26,45 +21,26 @@ import type { RequestScope } from './egress/request-pipeline.js';
 import { requestScope } from './egress/request-scope.js';
 import { RetryBudget } from './egress/retry.js';
 import { InnertubeClient } from './innertube/innertube-client.js';
-import { loadRequestTemplates } from './innertube/request-templates.js';
 import { requestMicroformat } from './video/player-requests.js';
 import { withOptional } from './optional-work.js';
 import { UpstreamMetrics } from './upstream-metrics.js';
 import { mergeDetails } from './video/player-response.js';
 import { VideoReader } from './video/video-reader.js';
 
-const WARM_UP_DELAY_MS = 500;
-
 const FAILED: VideoOutcome = { ok: false, details: NO_DETAILS, failure: { code: 'upstream_failure' } };
 
 /** `VideoPlatform` for YouTube's InnerTube API. */
 @Injectable()
-export class YoutubePlatform
-  extends VideoPlatform
-  implements OnApplicationBootstrap, BeforeApplicationShutdown, OnApplicationShutdown
-{
-  private warmUp: NodeJS.Timeout | undefined;
-  private warming: Promise<unknown> = Promise.resolve();
-
+export class YoutubePlatform extends VideoPlatform implements BeforeApplicationShutdown, OnApplicationShutdown {
   constructor(
     private readonly environment: Environment,
     private readonly metrics: UpstreamMetrics,
     private readonly egresses: EgressPool,
     private readonly innertube: InnertubeClient,
-    private readonly channels: ChannelSources,
+    private readonly channels: Channels,
     private readonly videos: VideoReader,
   ) {
     super();
-  }
-
-  /**
-   * Loads youtubei.js shortly after the start, so that neither the start nor the first call waits for it. The first call
-   * reports a failure to load.
-   */
-  onApplicationBootstrap(): void {
-    this.warmUp = setTimeout(() => {
-      this.warming = loadRequestTemplates().catch(() => undefined);
-    }, WARM_UP_DELAY_MS);
   }
 
   /** Redis closes after this. */
@@ -74,8 +50,7 @@ export class YoutubePlatform
 
   /** Closes every connection; requests in flight end as failures. */
   async onApplicationShutdown(): Promise<void> {
-    clearTimeout(this.warmUp);
-    await Promise.all([this.egresses.close(), this.warming]);
+    await this.egresses.close();
   }
 
   override async resolveChannel(reference: ChannelReference, context: ReadingContext): Promise<string> {

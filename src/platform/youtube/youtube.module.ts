@@ -4,14 +4,8 @@ import { SharedDocuments } from '../../cache/shared-documents.js';
 import { Environment } from '../../config/environment.js';
 import { MetricsRegistryModule } from '../../observability/metrics/metrics-registry.js';
 import { VideoPlatform } from '../video-platform.js';
-import { ChannelReader } from './channel/channel-reader.js';
-import { ChannelSources } from './channel/channel-sources.js';
-import { InnertubeChannels } from './channel/innertube-channels.js';
-import { PlaylistPages } from './channel/playlist-pages.js';
+import { Channels } from './channel/channels.js';
 import { PlaylistReader } from './channel/playlist-reader.js';
-import { UploadsReader } from './channel/uploads-reader.js';
-import { DataApiChannels } from './data-api/data-api-channels.js';
-import { DataApiClient } from './data-api/data-api-client.js';
 import { EgressPool } from './egress/egress-pool.js';
 import { EgressStateStore } from './egress/egress-state-store.js';
 import { ExchangeListener } from './egress/exchange-listener.js';
@@ -56,14 +50,8 @@ import { YoutubePlatform } from './youtube-platform.js';
     SignatureTimestamp,
     WebProofs,
     InnertubeClient,
-    PlaylistPages,
     PlaylistReader,
-    UploadsReader,
-    ChannelReader,
-    InnertubeChannels,
-    DataApiClient,
-    DataApiChannels,
-    ChannelSources,
+    Channels,
     VideoReader,
     YoutubePlatform,
     { provide: VideoPlatform, useExisting: YoutubePlatform },

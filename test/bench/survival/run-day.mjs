@@ -20,7 +20,7 @@ const proxyUrls = gateway ? [gateway] : Array.from({ length: egresses }, (_, ind
 const time = new VirtualTime();
 const platform = await VirtualPlatform.open(time, budgets);
 platform.replaceAgents();
-// The service is loaded in real time: importing youtubei.js reads files.
+// The service is loaded in real time, because importing it reads files.
 const { seededRandom } = await import(join(PROJECT, 'dist-tools/test/fake-youtube/catalogue/random.js'));
 const opening =
   reader !== 'loop' ? await openService(proxyUrls, environment) : openLoop(platform, proxyUrls, Boolean(gateway));

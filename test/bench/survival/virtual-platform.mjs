@@ -16,8 +16,8 @@ export class VirtualPlatform {
   static async open(time, budgets) {
     const load = (file) => import(join(FAKE, file));
     const { settingsOf } = await load('settings.js');
-    const [{ Clock }, { Budgets }, { Visitors }, { PoTokens }, { DataApi }] = await Promise.all(
-      ['clock.js', 'budgets.js', 'visitors.js', 'calls/po-token.js', 'calls/data-api.js'].map(load),
+    const [{ Clock }, { Budgets }, { Visitors }, { PoTokens }] = await Promise.all(
+      ['clock.js', 'budgets.js', 'visitors.js', 'calls/po-token.js'].map(load),
     );
     const [{ readIncoming }, { respond }, { RenderedBodies }] = await Promise.all(
       ['incoming-request.js', 'respond.js', 'rendered-bodies.js'].map(load),
@@ -28,8 +28,7 @@ export class VirtualPlatform {
     const settings = settingsOf({ budgets });
     const clock = new Clock();
     const state = {
-      ...{ settings, clock, visitors: new Visitors() },
-      ...{ tokens: new PoTokens(settings, clock), dataApi: new DataApi(settings) },
+      ...{ settings, clock, visitors: new Visitors(), tokens: new PoTokens(settings, clock) },
     };
     const refusal = (incoming) => refusalResponse(REFUSING_PLAYABILITIES['bot-check-renewed'], incoming, state);
     return new VirtualPlatform(time, {

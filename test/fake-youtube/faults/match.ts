@@ -1,8 +1,8 @@
 import { type Incoming, REQUEST_KINDS, type RequestKind } from '../incoming-request.js';
 
-export const MATCHABLE_KINDS = [...REQUEST_KINDS, 'browse', 'api'] as const;
-/** A kind of request; `browse` matches all kinds of browse requests, `api` those of the Data API. */
-export type MatchableKind = RequestKind | 'browse' | 'api';
+export const MATCHABLE_KINDS = [...REQUEST_KINDS, 'browse'] as const;
+/** A kind of request; `browse` matches all kinds of browse requests. */
+export type MatchableKind = RequestKind | 'browse';
 
 /** Selects requests that match every given property; an empty match selects all. */
 export interface RequestMatch {

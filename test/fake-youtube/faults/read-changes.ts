@@ -9,19 +9,13 @@ import { MATCHABLE_KINDS, type RequestMatch } from './match.js';
 /** The fake YouTube cannot read a command-line option or control request; the message gives the reason in one line. */
 export class UnreadableError extends Error {}
 
-const NUMBERS = [
-  'signatureTimestamp',
-  'poTokenSeconds',
-  'apiUnitsMax',
-  'timeScale',
-] as const satisfies (keyof Settings)[];
+const NUMBERS = ['signatureTimestamp', 'poTokenSeconds', 'timeScale'] as const satisfies (keyof Settings)[];
 const SETTINGS: readonly (keyof Settings)[] = [
   'latencyMs',
   'playlistShape',
   'fieldsIgnored',
   'consentRequired',
   'visitorDataRequired',
-  'apiKey',
   'budgets',
   ...NUMBERS,
 ];
@@ -35,8 +29,7 @@ export function readChanges(text: string): { faults?: Fault[]; settings: Partial
   const body = parseJsonObject(text);
   if (!body) throw new UnreadableError('The body must be a JSON object');
   refuseOthers(body, ['faults', ...SETTINGS]);
-  const { faults, latencyMs, playlistShape, fieldsIgnored, consentRequired, visitorDataRequired, apiKey, budgets } =
-    body;
+  const { faults, latencyMs, playlistShape, fieldsIgnored, consentRequired, visitorDataRequired, budgets } = body;
   return {
     ...(faults !== undefined && { faults: list('faults', faults).map(readFault) }),
     settings: {
@@ -47,7 +40,6 @@ export function readChanges(text: string): { faults?: Fault[]; settings: Partial
       }),
       ...(consentRequired !== undefined && { consentRequired: consentRequired === true }),
       ...(visitorDataRequired !== undefined && { visitorDataRequired: visitorDataRequired === true }),
-      ...(apiKey !== undefined && { apiKey: string('apiKey', apiKey) }),
       ...(budgets !== undefined && { budgets: budgets === null ? null : readBudgets(budgets) }),
       ...Object.fromEntries(
         NUMBERS.flatMap((name) => (body[name] === undefined ? [] : [[name, number(name, body[name])]])),

@@ -16,8 +16,6 @@ export function adviceOf(checks: readonly Check[], environment: Environment): st
   if (lookups.includes('channel_not_found')) advice.push('Name a channel that exists.');
   else if (works('uploads') && of('videos').length === 0)
     advice.push('Name a channel that has uploads with captions: this one has none to try.');
-  if (lookups.includes('upstream_') && !works('data api'))
-    advice.push('YOUTUBE_API_KEY: lists channels and uploads although the pages cannot be read.');
   if (lookups.includes('expected') || failed('page shape').length > 0)
     advice.push('A newer release of this service: the form of YouTube’s pages has changed.');
 
@@ -28,10 +26,9 @@ export function adviceOf(checks: readonly Check[], environment: Environment): st
   const good = of('egress').filter((check) => check.works);
   if (good.length > 0 && failed('egress').length > 0)
     advice.push(`UPSTREAM_PROXY_URL: keep ${good.map(({ subject }) => subject).join(', ')}, in the order of the list.`);
-  if (failed('data api').length > 0) advice.push(dataApiAdvice(details('data api')));
   if (failed('po token').length > 0) advice.push('PO_TOKEN_URL: start the provider, or correct its address.');
-  if (failed('feed').length > 0 && environment.PUBLISH_DATES === 'feed' && !works('data api'))
-    advice.push('YOUTUBE_API_KEY or PUBLISH_DATES=exact: the feed is unavailable, so dates are null.');
+  if (failed('feed').length > 0 && environment.PUBLISH_DATES === 'feed')
+    advice.push('PUBLISH_DATES=exact: the feed is unavailable, so dates are null.');
   return [...new Set(advice)];
 }
 
@@ -55,11 +52,4 @@ function addressAdvice({ UPSTREAM_PROXY_URL }: Environment): string {
   return UPSTREAM_PROXY_URL === undefined
     ? 'UPSTREAM_PROXY_URL: YouTube refuses this address; use residential proxies or a gateway.'
     : 'UPSTREAM_PROXY_URL: YouTube refuses these addresses; use others.';
-}
-
-function dataApiAdvice(reasons: string): string {
-  if (reasons.includes('refused'))
-    return 'YOUTUBE_API_KEY: the key is refused; check it, its restrictions, and that the YouTube Data API v3 is enabled.';
-  if (reasons.includes('quota')) return 'YOUTUBE_API_KEY: its units are used up until midnight Pacific time.';
-  return 'YOUTUBE_API_KEY: the Data API cannot be reached from here; check the network or the gateway.';
 }

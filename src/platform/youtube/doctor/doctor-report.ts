@@ -17,7 +17,6 @@ export type CheckedArea =
   | 'visitor id'
   | 'feed'
   | 'videos'
-  | 'data api'
   | 'client'
   | 'po token'
   | 'egress';

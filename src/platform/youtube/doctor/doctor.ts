@@ -34,7 +34,6 @@ export class Doctor {
     const { environment } = this.options;
     // The first reading is the one that a replay of the recorded traffic repeats.
     await this.readAsTheServiceDoes();
-    if (environment.YOUTUBE_API_KEY !== undefined) await this.checkDataApi();
     const videoId = this.testVideo();
     if (videoId !== null) {
       for (const client of environment.YOUTUBE_CLIENTS) await this.checkClient(client, videoId);
@@ -48,9 +47,9 @@ export class Doctor {
     return { serves, channel, checks, videos, advice: adviceOf(checks, environment) };
   }
 
-  /** The channel, its uploads and its videos, without the Data API. */
+  /** The channel, its uploads and its videos. */
   private async readAsTheServiceDoes(): Promise<void> {
-    await this.with({ YOUTUBE_API_KEY: undefined }, async (adapter) => {
+    await this.with({}, async (adapter) => {
       await this.readList(adapter);
       await this.checkPages(adapter);
       await this.readVideos(adapter);
@@ -115,30 +114,6 @@ export class Doctor {
     });
   }
 
-  private async checkDataApi(): Promise<void> {
-    const { reference, videosMax } = this.options;
-    await this.with({}, async ({ platform, context, counts }) => {
-      const list = await timed(async () => {
-        const id = this.channel?.id ?? (await platform.resolveChannel(reference, context()));
-        this.channel = await platform.readChannel(id, context());
-        return platform.listUploads(id, videosMax, context());
-      });
-      const fallbacks = await counts('ct_data_api_fallbacks_total', {}, 'reason');
-      const units = (await counts('ct_data_api_units_total', {})).get('') ?? 0;
-      this.checks.push({
-        area: 'data api',
-        subject: '',
-        works: fallbacks.size === 0 && 'value' in list,
-        milliseconds: list.milliseconds,
-        detail: fallbacks.size === 0 ? `${units} units used` : shown(fallbacks),
-      });
-      if (this.videos.length > 0 || !('value' in list)) return;
-      this.uploads = list.value.uploads.slice(0, videosMax);
-    });
-    if (this.videos.length === 0)
-      await this.with({ YOUTUBE_API_KEY: undefined }, (adapter) => this.readVideos(adapter));
-  }
-
   /** A video that has captions, as far as is known. */
   private testVideo(): string | null {
     const readable = this.videos.find(({ outcome }) => outcome === 'ok');
@@ -148,7 +123,6 @@ export class Doctor {
   private async checkClient(client: YoutubeClient, videoId: string): Promise<void> {
     const alone: Partial<Environment> = {
       YOUTUBE_CLIENTS: [client],
-      YOUTUBE_API_KEY: undefined,
       UPSTREAM_RETRIES: 0,
       PUBLISH_DATES: 'feed',
       // With a provider of PO tokens WEB would read what this client cannot.
@@ -182,7 +156,7 @@ export class Doctor {
 
   private async checkEgress(subject: string, proxyUrl: string, videoId: string | null): Promise<void> {
     const { reference } = this.options;
-    await this.with({ UPSTREAM_PROXY_URL: [proxyUrl], YOUTUBE_API_KEY: undefined }, async ({ platform, context }) => {
+    await this.with({ UPSTREAM_PROXY_URL: [proxyUrl] }, async ({ platform, context }) => {
       const result = await timed(async () => {
         if (videoId === null) {
           await platform.readChannel(

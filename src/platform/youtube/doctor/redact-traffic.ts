@@ -95,7 +95,5 @@ function captionUrl(text: string): string {
 export function recordedQuery(url: URL): string {
   const kept = [...CAPTION_PARAMETERS, 'channel_id'];
   const query = new URLSearchParams([...url.searchParams].filter(([name]) => kept.includes(name)));
-  if (!url.pathname.startsWith('/youtube/v3/')) return query.size === 0 ? '' : `?${query.toString()}`;
-  const lists = [...url.searchParams].filter(([name]) => name !== 'pageToken' && name !== 'fields');
-  return `?${lists.map(([name, value]) => `${name}=${value}`).join('&')}`;
+  return query.size === 0 ? '' : `?${query.toString()}`;
 }

@@ -40,12 +40,11 @@ export class TrafficRecording extends ExchangeListener {
   }
 
   private secrets(): Set<string> {
-    const { YOUTUBE_API_KEY, UPSTREAM_PROXY_URL = [], PO_TOKEN_URL, YOUTUBE_BASE_URL } = this.environment;
+    const { UPSTREAM_PROXY_URL = [], PO_TOKEN_URL, YOUTUBE_BASE_URL } = this.environment;
     const urls = [...UPSTREAM_PROXY_URL, PO_TOKEN_URL, YOUTUBE_BASE_URL].flatMap(
       (text) => (text === undefined ? undefined : parseUrl(text)) ?? [],
     );
     const found = [
-      YOUTUBE_API_KEY,
       ...urls.flatMap(({ username, password, hostname }) => [username, decoded(password), password, hostname]),
       ...this.exchanges.flatMap(secretsOf),
     ];

@@ -8,8 +8,7 @@ import type { FailedResponse, JsonResponse, UpstreamResponse } from '../egress/u
 import { report } from '../event-log.js';
 import { at, asString, UnreadableError } from '../response-parsing.js';
 import { UpstreamMetrics } from '../upstream-metrics.js';
-import { FieldMaskSupport, type MaskVerdict } from './field-masks.js';
-import { type InnertubeRequestTemplates, loadRequestTemplates } from './request-templates.js';
+import { areMasksRecorded, ClientRequests } from './clients.js';
 import { VisitorDataCache, type VisitorExchange } from './visitor-data-cache.js';
 
 /** Longest wait for visitor data; past it requests send none. */
@@ -32,52 +31,49 @@ export interface InnertubeCall {
 export type ParsedResponse<T> =
   { kind: 'parsed'; value: T } | { kind: 'unparsable'; expected: string } | FailedResponse;
 
-/** Composes InnerTube requests, sends them through the pipeline, and requests partial responses where they are supported. */
+/** Composes InnerTube requests, sends them through the pipeline and parses their responses. */
 @Injectable()
 export class InnertubeClient implements OnApplicationShutdown {
-  private readonly fieldMasks = new FieldMaskSupport((key) => report('warn', 'youtube_fields_not_honoured', { key }));
+  private readonly requests: ClientRequests;
+  /** Clients whose mask was the cause of a failed request: they are sent none. */
+  private readonly unmasked = new Set<YoutubeClient>();
+  /** Clients whose mask was once suspected. */
+  private readonly checkedMasks = new Set<YoutubeClient>();
   private readonly shutdown = new AbortController();
   private readonly visitorData = new VisitorDataCache((egress, client) => this.requestVisitorData(egress, client));
   private readonly visitorFairnessKey = {};
-  private overridden: Promise<InnertubeRequestTemplates> | null = null;
 
   constructor(
     private readonly pipeline: RequestPipeline,
     private readonly metrics: UpstreamMetrics,
-    private readonly environment: Environment,
-  ) {}
+    { YOUTUBE_CLIENT_OVERRIDES }: Environment,
+  ) {
+    this.requests = new ClientRequests(YOUTUBE_CLIENT_OVERRIDES);
+  }
 
   onApplicationShutdown(): void {
     this.shutdown.abort(new Error('The service is shutting down.'));
   }
 
   /**
-   * Sends a call and parses its JSON, with the call's mask where the client supports it. Rejects only when the scope's signal
-   * is aborted.
+   * Sends a call and parses its JSON. Rejects only when the scope's signal is aborted.
    *
    * @param parse throws `UnreadableError` for an unexpected response; `visitor` is the visitor data of the exchange
-   * @param verdictOf whether a parsed masked response proves the mask or is doubtful
    */
   async query<T>(
     call: InnertubeCall,
     parse: (response: unknown, visitor: VisitorExchange) => T,
     scope: RequestScope,
-    verdictOf: (value: T, maskProved: boolean) => MaskVerdict = () => 'fine',
   ): Promise<ParsedResponse<T>> {
-    if (call.fields === null) return parseWith(parse, ...(await this.post(call, scope)));
-    const key = `${call.kind} ${call.client}`;
-    const query = async (masked: boolean): Promise<{ parsed: ParsedResponse<T>; complete: boolean }> => {
-      const [response, visitor] = await this.post(masked ? call : { ...call, fields: null }, scope);
-      return { parsed: parseWith(parse, response, visitor), complete: response.kind === 'json' && response.whole };
-    };
-    const { parsed } = await this.fieldMasks.query(key, query, ({ parsed, complete }, masked) => {
-      if (masked && complete) return 'ignored';
-      if (parsed.kind === 'parsed') return verdictOf(parsed.value, this.fieldMasks.isProved(key));
-      // An unsupported mask is rejected with 400; one that removes too much makes the response unparsable.
-      if (parsed.kind === 'http-error' && parsed.status === 400) return 'rejected';
-      return parsed.kind === 'unparsable' ? 'doubtful' : 'failed';
-    });
-    return parsed;
+    const fields = this.unmasked.has(call.client) ? null : call.fields;
+    const response = await this.send({ ...call, fields }, parse, scope);
+    if (fields === null || !this.isMaskSuspected(call.client, response)) return response;
+    const complete = await this.send({ ...call, fields: null }, parse, scope);
+    if (complete.kind === 'parsed') {
+      this.unmasked.add(call.client);
+      report('warn', 'youtube_fields_not_honoured', { client: call.client });
+    }
+    return complete;
   }
 
   /**
@@ -93,8 +89,7 @@ export class InnertubeClient implements OnApplicationShutdown {
     scope: RequestScope,
     bodyBytesMax?: number,
   ): Promise<UpstreamResponse> {
-    const templates = await this.templates();
-    const headers = { accept: '*/*', 'accept-language': 'en', 'user-agent': templates.userAgent(client) };
+    const headers = { accept: '*/*', 'accept-language': 'en', 'user-agent': this.requests.userAgent(client) };
     // Never obsolete: the platform issued this URL to the egress, so it does not refuse it.
     const outgoing = { url, headers, ...(bodyBytesMax !== undefined && { bodyBytesMax }) };
     return this.pipeline.text({ kind, client, scope, outgoing, isObsolete: () => false });
@@ -111,29 +106,33 @@ export class InnertubeClient implements OnApplicationShutdown {
     return replaced;
   }
 
-  private async post(call: InnertubeCall, scope: RequestScope): Promise<[JsonResponse, VisitorExchange]> {
-    const { kind, client, path, payload, fields } = call;
+  private async send<T>(
+    { kind, client, path, payload, fields }: InnertubeCall,
+    parse: (response: unknown, visitor: VisitorExchange) => T,
+    scope: RequestScope,
+  ): Promise<ParsedResponse<T>> {
     const { egress } = scope;
-    const templates = await this.templates();
-    const sent = await this.visitorData.get(egress, client, scope.context.signal);
-    const outgoing = templates.compose(client, path, payload, sent, fields);
+    const visitorData = await this.visitorData.get(egress, client, scope.context.signal);
+    const outgoing = this.requests.compose(client, { path, payload, visitorData, fields });
     const isObsolete = () => scope.admission.isObsolete();
     const response = await this.pipeline.json({ kind, client, scope, outgoing, isObsolete });
     if (fields !== null && response.kind === 'json')
       this.metrics.notice('fields', client, response.whole ? 'ignored' : 'honoured');
-    const visitor = { sent, offered: readVisitorData(response) };
+    const visitor = { sent: visitorData, offered: readVisitorData(response) };
     this.visitorData.adoptFirst(egress, client, visitor);
-    return [response, visitor];
+    return response.kind === 'json' ? parsed(() => parse(response.value, visitor)) : response;
   }
 
-  private templates(): Promise<InnertubeRequestTemplates> {
-    this.overridden ??= loadRequestTemplates()
-      .then((templates) => templates.withOverrides(this.environment.YOUTUBE_CLIENT_OVERRIDES ?? new Map()))
-      .catch((error: unknown) => {
-        this.overridden = null;
-        throw error;
-      });
-    return this.overridden;
+  /**
+   * Whether a mask may be the cause of a failed request: true once for each client whose masks were not recorded. A mask
+   * that is not supported is rejected with 400, and one that removes too much makes the response unreadable.
+   */
+  private isMaskSuspected(client: YoutubeClient, response: ParsedResponse<unknown>): boolean {
+    if (areMasksRecorded(client) || this.checkedMasks.has(client)) return false;
+    const rejected = response.kind === 'http-error' && response.status === 400;
+    if (!rejected && response.kind !== 'unparsable') return false;
+    this.checkedMasks.add(client);
+    return true;
   }
 
   private async requestVisitorData(egress: Egress, client: YoutubeClient): Promise<string | null> {
@@ -144,7 +143,12 @@ export class InnertubeClient implements OnApplicationShutdown {
       fairnessKey: this.visitorFairnessKey,
     };
     // Without visitor data: the platform repeats what is sent, so that local data would come back.
-    const outgoing = (await this.templates()).compose(client, 'visitor_id', {}, null, null);
+    const outgoing = this.requests.compose(client, {
+      path: 'visitor_id',
+      payload: {},
+      visitorData: null,
+      fields: null,
+    });
     const scope = { egress, context, budget: new RetryBudget(0) };
     const response = await this.pipeline.json({ kind: 'visitor', client, scope, outgoing, isObsolete: () => false });
     return readVisitorData(response);
@@ -159,14 +163,6 @@ function readVisitorData(response: JsonResponse): string | null {
     asString(at(value, 'responseContext', 'visitorData')) ??
     asString(at(value, 'playerResponse', 'responseContext', 'visitorData'));
   return issued !== null && issued.length <= VISITOR_LENGTH_MAX && /^[\x21-\x7e]+$/.test(issued) ? issued : null;
-}
-
-function parseWith<T>(
-  parse: (response: unknown, visitor: VisitorExchange) => T,
-  response: JsonResponse,
-  visitor: VisitorExchange,
-): ParsedResponse<T> {
-  return response.kind === 'json' ? parsed(() => parse(response.value, visitor)) : response;
 }
 
 /** The result of a parser that throws `UnreadableError` for an unexpected response. */

@@ -2,7 +2,7 @@ import type { YoutubeClient } from '../../../config/environment.js';
 import type { RequestScope } from '../egress/request-pipeline.js';
 import type { InnertubeCall, InnertubeClient, ParsedResponse } from '../innertube/innertube-client.js';
 import type { VisitorExchange } from '../innertube/visitor-data-cache.js';
-import { MICROFORMAT_FIELDS, PLAYER_FIELDS, REEL_FIELDS, type MaskVerdict } from '../innertube/field-masks.js';
+import { MICROFORMAT_FIELDS, PLAYER_FIELDS, REEL_FIELDS } from '../innertube/field-masks.js';
 import type { WebProof } from '../po-token/web-proofs.js';
 import { type Microformat, type PlayerReading, readMicroformat, readPlayer, readReel } from './player-response.js';
 
@@ -11,8 +11,6 @@ interface PlayerEndpoint {
   fields: string;
   payload: (videoId: string, proof: WebProof | null) => Readonly<Record<string, unknown>>;
   read: (response: unknown, videoId: string) => PlayerReading;
-  /** Readings that a mask may cause which the client supports only in part. They are checked until a mask is proved. */
-  doubtful: readonly PlayerReading['kind'][];
 }
 
 const playerPayload = (videoId: string) => ({ videoId, contentCheckOk: true, racyCheckOk: true });
@@ -22,7 +20,6 @@ const PLAYER: PlayerEndpoint = {
   fields: PLAYER_FIELDS,
   payload: playerPayload,
   read: readPlayer,
-  doubtful: ['no-captions'],
 };
 
 /** The reel endpoint plays videos made for kids, which VISIONOS refuses (recorded in June 2026). */
@@ -46,7 +43,6 @@ const ENDPOINTS: Readonly<Record<YoutubeClient, PlayerEndpoint>> = {
     fields: REEL_FIELDS,
     payload: (videoId) => ({ playerRequest: playerPayload(videoId), disablePlayerResponse: false }),
     read: readReel,
-    doubtful: ['no-captions', 'unavailable'],
   },
 };
 
@@ -99,14 +95,10 @@ function send(
   innertube: InnertubeClient,
   { client, videoId, scope, proof }: PlayerRequest,
 ): Promise<ParsedResponse<PlayerAnswer>> {
-  const { path, fields, payload, read, doubtful } = ENDPOINTS[client];
+  const { path, fields, payload, read } = ENDPOINTS[client];
   const call: InnertubeCall = { kind: 'player', client, path, payload: payload(videoId, proof), fields };
   const parse = (response: unknown, visitor: VisitorExchange) => ({ reading: read(response, videoId), visitor });
-  const verdictOf = ({ reading: { kind } }: PlayerAnswer, maskProved: boolean): MaskVerdict => {
-    if (kind === 'tracks') return 'proof';
-    return !maskProved && doubtful.includes(kind) ? 'doubtful' : 'fine';
-  };
-  return innertube.query(call, parse, scope, verdictOf);
+  return innertube.query(call, parse, scope);
 }
 
 function readingOf(response: ParsedResponse<PlayerAnswer>): ParsedResponse<PlayerReading> {

@@ -27,7 +27,7 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
     cause: 'One of three replicas is killed',
     alerts: ['ServiceDown'],
     replicas: 3,
-    environment: { YOUTUBE_API_KEY: 'fake-youtube-api-key', UPSTREAM_PLAYER_PER_MINUTE: '6000', CALLS_PER_KEY: '10' },
+    environment: { UPSTREAM_PLAYER_PER_MINUTE: '6000', CALLS_PER_KEY: '10' },
     async run(deployment, signal, fires) {
       const load = traffic(deployment, signal);
       await deployment.services.at(-1)?.stop('SIGKILL');
@@ -87,15 +87,6 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
     alerts: ['AllExitsResting'],
     environment: { UPSTREAM_PROXY_URL: 'http://127.0.0.1:1,http://127.0.0.1:2' },
     run: (deployment, signal) => deployment.callUntil(signal),
-  },
-  'data-api-quota': {
-    cause: 'The quota of the Data API is used up',
-    alerts: ['DataApiResting'],
-    environment: { YOUTUBE_API_KEY: 'fake-youtube-api-key' },
-    async run(deployment) {
-      deployment.fakeYoutube.set({ apiUnitsMax: 0 });
-      await deployment.coldCall();
-    },
   },
   'clients-retired': {
     cause: 'YouTube refuses the version of one InnerTube client; then of the other one too',

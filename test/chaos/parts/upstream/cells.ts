@@ -80,5 +80,5 @@ function any(kind: FaultKind, random: () => number): CellFault {
 function isTried(kind: FaultKind, request: string): boolean {
   // A bare 403 is a block for requests of videos only.
   if (kind === 'forbidden' && request !== 'player' && request !== 'captions') return false;
-  return (REQUESTS[request] ?? []).some((one) => one !== 'browse' && one !== 'api' && isPossible(kind, one));
+  return (REQUESTS[request] ?? []).some((one) => one !== 'browse' && isPossible(kind, one));
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { readFeedDates } from './channel-requests.js';
+import { readFeedDates } from './feed.js';
 import { UnreadableError } from '../response-parsing.js';
 
 const entry = (videoId: string, published: string) => `

@@ -17,12 +17,11 @@ import { Environment } from '../../../config/environment.js';
 import { ContinuationRejectedError, type UploadsListPage } from '../../video-platform.js';
 import { EgressPool } from '../egress/egress-pool.js';
 import { FairLimiter } from '../egress/fair-limiter.js';
-import { requestScope } from '../egress/request-scope.js';
+import type { FailedResponse } from '../egress/upstream-response.js';
 import { InnertubeClient, type InnertubeCall, parsed } from '../innertube/innertube-client.js';
 import { UpstreamMetrics } from '../upstream-metrics.js';
-import { ChannelReader } from './channel-reader.js';
-import { PlaylistPages } from './playlist-pages.js';
-import { UploadsReader } from './uploads-reader.js';
+import { Channels } from './channels.js';
+import { PlaylistReader } from './playlist-reader.js';
 
 const FEED = '<feed></feed>';
 const [A, B] = ['aaaaaaaaaaa', 'bbbbbbbbbbb'];
@@ -30,12 +29,11 @@ const [A, B] = ['aaaaaaaaaaa', 'bbbbbbbbbbb'];
 const refused = (status: number) => ({ kind: 'http-error', status, media: 'json' });
 
 /**
- * The reader over a platform that answers each request for a list with a page.
+ * The channels over a platform that answers each request for a list with a page.
  *
  * @param respond the page of a token, or of a `browseId` or `url`; a number is the status of a JSON error
  */
 function open(respond: (argument: string) => unknown) {
-  const registry = new Registry();
   const requested: string[] = [];
   const innertube = Object.assign(Object.create(InnertubeClient.prototype) as InnertubeClient, {
     query: ({ payload }: InnertubeCall, parse: (response: unknown) => unknown) => {
@@ -46,16 +44,21 @@ function open(respond: (argument: string) => unknown) {
     },
     fetchText: () => Promise.resolve({ kind: 'ok', media: 'other', body: FEED }),
   });
-  const metrics = new UpstreamMetrics(registry, new FairLimiter(1), new Environment());
-  const uploads = new UploadsReader(innertube, new PlaylistPages(innertube, metrics), metrics);
-  const egresses = new EgressPool({ registry, proxyUrls: [], connectionsMax: 1, connectTimeoutMs: 1 });
-  const taken = egresses.take('channel');
-  if (!taken) throw new Error('There is no egress.');
-  const caller = { signal: new AbortController().signal, deadlineAtMs: performance.now() + 60_000, fairnessKey: {} };
-  const scope = requestScope(taken.egress, taken.admission, caller, 0);
-  const reader = new ChannelReader(innertube, uploads);
-  return { list: (token?: string) => reader.listUploadsPage(CHANNEL_ID, token, scope), requested };
+  return { list: (token?: string) => channelsOf(innertube).listUploadsPage(CHANNEL_ID, token, caller()), requested };
 }
+
+/** The channels over a client that has one egress. */
+function channelsOf(innertube: InnertubeClient): Channels {
+  const registry = new Registry();
+  const environment = Object.assign(new Environment(), { UPSTREAM_RETRIES: 0 });
+  const metrics = new UpstreamMetrics(registry, new FairLimiter(1), environment);
+  const egresses = new EgressPool({ registry, proxyUrls: [], connectionsMax: 1, connectTimeoutMs: 1 });
+  return new Channels(environment, egresses, innertube, new PlaylistReader(innertube, metrics));
+}
+
+const caller = () => ({
+  ...{ signal: new AbortController().signal, deadlineAtMs: performance.now() + 60_000, fairnessKey: {} },
+});
 
 const UPLOADS = `VLUU${CHANNEL_ID.slice(2)}`;
 const SHORTS = `VLUUSH${CHANNEL_ID.slice(2)}`;
@@ -73,8 +76,8 @@ describe('a page of all uploads', () => {
     const { list, requested } = open((argument) => pages[argument]);
     const first = await list();
     expect(first.uploads.map(({ kind }) => kind)).toEqual(['video', 'short', null]);
-    expect(first.next).toBe('2');
-    const second = await list('2');
+    expect(first.next).toBe('2:2');
+    const second = await list('2:2');
     expect(second.uploads.map(({ kind }) => kind)).toEqual([null, 'video']);
     expect(second.next).toBeNull();
     // One page of Shorts beside the first page, and nothing beside a later one.
@@ -85,18 +88,18 @@ describe('a page of all uploads', () => {
     'is to be read again from the first when its token gets %d and the channel exists',
     async (status) => {
       const { list } = open((argument) => (argument === 'old' ? status : 404));
-      await expect(list('old')).rejects.toThrow(ContinuationRejectedError);
+      await expect(list('2:old')).rejects.toThrow(ContinuationRejectedError);
     },
   );
 
   it('is to be read again from the first when its playlist does not exist any more', async () => {
     const { list } = open((argument) => (argument === 'old' ? alertPage('The playlist does not exist.') : 404));
-    await expect(list('old')).rejects.toThrow(ContinuationRejectedError);
+    await expect(list('2:old')).rejects.toThrow(ContinuationRejectedError);
   });
 
   it('is not read again from the first when the version of WEB is not served any more', async () => {
     const { list } = open(() => 400);
-    await expect(list('old')).rejects.toMatchObject({ code: 'upstream_failure' });
+    await expect(list('2:old')).rejects.toMatchObject({ code: 'upstream_failure' });
   });
 
   it.each([
@@ -104,7 +107,7 @@ describe('a page of all uploads', () => {
     ['a page without a list', { responseContext: {} }],
     ['a page with unreadable entries', continuedPage([{ newShape: {} }])],
   ])('that is %s is a failure, not an end', async (_, response) => {
-    await expect(open(() => response).list('2')).rejects.toMatchObject({ code: 'upstream_failure' });
+    await expect(open(() => response).list('2:2')).rejects.toMatchObject({ code: 'upstream_failure' });
   });
 
   it('of a channel without the playlist is empty, and not found when its page says so', async () => {
@@ -148,5 +151,62 @@ describe('a page of all uploads', () => {
       }),
       { numRuns: 50 },
     );
+  });
+});
+
+/**
+ * The channels over a platform that responds to every request with an error.
+ *
+ * @param ofUrl the response to the URL of a channel, or its status, if it is another one
+ */
+function failing(status: number, media: 'json' | 'html', ofUrl: number | FailedResponse = status) {
+  const requested: string[] = [];
+  const innertube = Object.assign(Object.create(InnertubeClient.prototype) as InnertubeClient, {
+    query: ({ kind }: { kind: string }) => {
+      requested.push(kind);
+      const response = kind === 'resolve' ? ofUrl : status;
+      return Promise.resolve(typeof response === 'number' ? { kind: 'http-error', status: response, media } : response);
+    },
+  });
+  const channels = channelsOf(innertube);
+  return {
+    resolve: () => channels.resolve({ kind: 'handle', handle: 'somebody' }, caller()),
+    read: () => channels.read(CHANNEL_ID, caller()),
+    requested,
+  };
+}
+
+describe('a failed request', () => {
+  it.each([
+    [404, 'json', 'channel_not_found', 'channel_not_found'],
+    // A version of WEB that is no longer served gets 400 for everything.
+    [400, 'json', 'upstream_failure', 'upstream_failure'],
+    [404, 'html', 'upstream_failure', 'upstream_failure'],
+    [400, 'html', 'upstream_failure', 'upstream_failure'],
+    [500, 'json', 'upstream_failure', 'upstream_failure'],
+  ] as const)('%d with %s is %s for a name and %s for an ID', async (status, media, ofName, ofId) => {
+    const { resolve, read } = failing(status, media);
+    await expect(resolve()).rejects.toMatchObject({ code: ofName });
+    await expect(read()).rejects.toMatchObject({ code: ofId });
+  });
+
+  it('believes a 400 for an ID when the version of WEB is served, which it checks once', async () => {
+    const { read, requested } = failing(400, 'json', 404);
+    for (let time = 0; time < 2; time += 1) await expect(read()).rejects.toMatchObject({ code: 'channel_not_found' });
+    expect(requested).toEqual(['channel', 'resolve', 'channel']);
+  });
+
+  const failed: [FailedResponse, string, object][] = [
+    [
+      { kind: 'blocked', reason: 'too-many-requests', retryAfterSeconds: 7 },
+      'upstream_blocked',
+      { verdict: 'refused', retryAfterSeconds: 7 },
+    ],
+    [{ kind: 'timeout' }, 'upstream_timeout', { verdict: 'nothing' }],
+    [{ kind: 'network', cause: new Error('reset') }, 'upstream_failure', { verdict: 'unreached' }],
+    [{ kind: 'http-error', status: 500, media: 'html' }, 'upstream_failure', { verdict: 'nothing' }],
+  ];
+  it.each(failed)('a 400 for an ID whose check has the response %j is %s', async (check, code, cause) => {
+    await expect(failing(400, 'json', check).read()).rejects.toMatchObject({ code, cause });
   });
 });

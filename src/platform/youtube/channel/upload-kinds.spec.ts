@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Upload, VideoKind } from '../../../domain/transcript.js';
-import { withDates, withKinds } from './uploads-reader.js';
+import { withDates, withKinds } from './upload-kinds.js';
 
 function upload(videoId: string, kind: VideoKind | null = null): Upload {
   return {
