@@ -12,9 +12,10 @@ import { RefusalSampler } from '../observability/logging/refusal-sampler.js';
 import { activeTraceId, failSpan, inServerSpan } from '../observability/tracing/tracer.js';
 import { MessageName } from './message-pattern.js';
 import { fieldsOf } from './message-reader.js';
-import type { MessageSlot, ReplyChannel } from './message-transport.js';
+import type { ReplyChannel } from './message-transport.js';
 
-/** For a message that is refused because too many are pending. */
+/** Messages in the guards. NATS has no back-pressure, so that further ones are refused. */
+const PENDING_MAX = 1_000;
 const RETRY_AFTER_SECONDS = 2;
 
 /** A call that arrived as a message. */
@@ -24,7 +25,7 @@ export class MessageCall extends RequestContext {
   /** Aborts when the response has ended or the caller has disconnected. */
   readonly responseEnd: AbortSignal;
   private readonly end = new AbortController();
-  private readonly slot: MessageSlot;
+  private readonly removeFromConnection: () => void;
   private disconnected = false;
   private resolveEnded: () => void;
   private readonly whenEnded = new Promise<void>((resolve) => (this.resolveEnded = resolve));
@@ -39,7 +40,7 @@ export class MessageCall extends RequestContext {
     super(requestIdFrom(requestId));
     this.apiKey = typeof apiKey === 'string' && apiKey !== '' ? apiKey : undefined;
     this.responseEnd = this.end.signal;
-    this.slot = replyChannel.begin(() => this.disconnect());
+    this.removeFromConnection = replyChannel.connection.begin(() => this.disconnect());
   }
 
   get address(): string | undefined {
@@ -59,13 +60,8 @@ export class MessageCall extends RequestContext {
     this.end.abort();
   }
 
-  /** The message has passed the guards. */
-  passed(): void {
-    this.slot.passed();
-  }
-
   finish(): void {
-    this.slot.ended();
+    this.removeFromConnection();
     this.end.abort();
     this.resolveEnded();
   }
@@ -82,16 +78,19 @@ export class MessageCalls {
     this.logger.log({ event: 'message_refusals_not_logged', counts }),
   );
   private readonly running = new Set<MessageCall>();
+  /** The messages that have not passed the guards. */
+  private readonly pending = new Set<MessageCall>();
 
   constructor(
     private readonly shutdown: ShutdownState,
     private readonly reflector: Reflector,
   ) {}
 
-  /** The call of the message that has this context. */
-  callOf(context: object): MessageCall {
+  /** The call of a message that has passed the guards: the limits of calls in flight apply from here on. */
+  accept(context: object): MessageCall {
     const call = requestContext(context);
     if (!(call instanceof MessageCall)) throw new Error('The call did not arrive as a message.');
+    this.pending.delete(call);
     return call;
   }
 
@@ -99,10 +98,11 @@ export class MessageCalls {
   open(context: ExecutionContext, replyChannel: ReplyChannel, next: () => Observable<unknown>): Observable<unknown> {
     const rpc = context.switchToRpc();
     const name = this.reflector.get(MessageName, context.getHandler());
-    if (replyChannel.isFull) return throwError(() => this.refuseUnread(rpc.getData<unknown>(), name));
+    if (this.pending.size >= PENDING_MAX) return throwError(() => this.refuseUnread(rpc.getData<unknown>(), name));
     const call = new MessageCall(rpc.getData<unknown>(), name, replyChannel);
     setRequestContext(rpc.getContext<object>(), call);
     this.running.add(call);
+    this.pending.add(call);
     const response = defer(() => (this.shutdown.refusing ? throwError(() => this.shutdown.refusal()) : next())).pipe(
       catchError((error: unknown) =>
         throwError(() => new RpcException(this.errorBody(error, call.requestId, call.log))),
@@ -143,10 +143,11 @@ export class MessageCalls {
 
   private async finish(call: MessageCall): Promise<void> {
     const { name, log, requestId, startedAtMs, replyChannel, responseEnd } = call;
+    this.pending.delete(call);
     // A caller that has already disconnected raises no event any more.
     if (!responseEnd.aborted) {
       const disconnected = new Promise<void>((resolve) => responseEnd.addEventListener('abort', () => resolve()));
-      await Promise.race([replyChannel.flushed(), disconnected]);
+      await Promise.race([replyChannel.taken(), disconnected]);
     }
     this.running.delete(call);
     call.finish();

@@ -14,22 +14,17 @@ export interface MessageServer {
   close(): Promise<void> | void;
 }
 
-/** The connection back to the caller of a message. */
+/** The way back to the caller of a message. */
 export interface ReplyChannel {
+  readonly connection: CallerConnection;
   /** The address of the caller; undefined when the transport does not know it. */
   readonly address: string | undefined;
   /** `traceparent` and `tracestate` of the message. */
   readonly traceHeaders: TraceHeaders;
   /** The maximum size of an event in bytes of JSON; undefined when there is none. */
   readonly eventBytesMax: number | undefined;
-  /** Whether too many messages are pending, so that new ones have to be refused. */
-  readonly isFull: boolean;
-  /** Takes a slot for a message. `disconnect` is called when the connection closes before the slot is ended. */
-  begin(disconnect: () => void): MessageSlot;
-  /** Resolves when more may be sent: when the reader has taken enough, or is disconnected for taking nothing. */
-  room(): Promise<void>;
-  /** Resolves when everything sent has left this process, or the caller has disconnected. */
-  flushed(): Promise<void>;
+  /** Resolves when the reader has taken what was sent, or is disconnected for taking nothing. */
+  taken(): Promise<void>;
 }
 
 export type TraceHeaders = Readonly<Record<string, string>>;
@@ -45,93 +40,47 @@ export function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-/** Bounds on what unauthenticated callers can make the service store and do. Constants: operators need no choice. */
+/** Bounds on what a caller can make the service store. Constants: operators need no choice. */
 export interface MessageLimits {
   /** Size of one message. The largest valid one has less than 10 KB. */
   messageBytesMax: number;
-  /** From the first byte of a message to its last. */
+  /** Time in which nothing arrives of an unfinished message. */
   messageMs: number;
-  /** Time without a running message after which a connection is closed. Nest's client reconnects for its next message. */
+  /** Time without traffic after which a connection is closed. Nest's client reconnects for its next message. */
   idleMs: number;
   /** Time in which a reader takes nothing of what waits for it. */
   stalledReaderMs: number;
   connectionsMax: number;
-  connectionsPerAddressMax: number;
-  /** Unfinished messages of all connections. */
-  incomingBytesMax: number;
   /** Unsent bytes of one connection. A call waits for its reader, so only many concurrent calls reach this. */
   waitingBytesMax: number;
-  /** Pending messages: those that have not passed the guards. */
-  pendingPerConnectionMax: number;
-  pendingMax: number;
-  /** Interval of the checks of these times. */
-  checkMs: number;
 }
 
 export const MESSAGE_LIMITS: MessageLimits = {
   messageBytesMax: 64 * 1024,
-  messageMs: 15_000,
+  messageMs: 5_000,
   idleMs: 10 * 60_000,
   stalledReaderMs: 30_000,
   connectionsMax: 1_024,
-  connectionsPerAddressMax: 256,
-  incomingBytesMax: 16 * 1024 * 1024,
   waitingBytesMax: 32 * 1024 * 1024,
-  pendingPerConnectionMax: 64,
-  pendingMax: 1_000,
-  checkMs: 1_000,
 };
 
-/** The number of pending messages of all connections: those that have not passed the guards. */
-export class PendingMessages {
-  count = 0;
-}
-
-/** The slot of a message on its connection. Both methods are idempotent. */
-export interface MessageSlot {
-  /** The message has passed the guards: the limits of calls in flight apply from here on. */
-  passed(): void;
-  /** The message has its response, or its caller has disconnected. */
-  ended(): void;
-}
-
 /**
- * The running messages of one connection. A message is an entry of a set and removed at its end, so that a long-lived
- * connection retains nothing of ended messages.
+ * The connection on which messages of a caller arrive. A running message is an entry of a set and removed at its end, so
+ * that a long-lived connection retains nothing of ended messages.
  */
-export class ConnectionCalls {
+export class CallerConnection {
   private readonly running = new Set<() => void>();
-  private pending = 0;
   private closed = false;
 
-  constructor(
-    private readonly all: PendingMessages,
-    /** Called whenever the number of pending messages decreases. */
-    private readonly onRoom: () => void = () => undefined,
-  ) {}
-
-  /** The number of pending messages of this connection. */
-  get pendingCount(): number {
-    return this.pending;
-  }
-
-  get isIdle(): boolean {
-    return this.running.size === 0;
-  }
-
-  /** @param disconnect called when the connection closes while the message runs, at once when it is closed already */
-  begin(disconnect: () => void): MessageSlot {
+  /**
+   * @param disconnect called when the connection closes while the message runs, at once when it is closed already
+   * @returns ends the message
+   */
+  begin(disconnect: () => void): () => void {
     const entry = (): void => disconnect();
-    const passed = this.countPending();
     if (this.closed) disconnect();
     else this.running.add(entry);
-    return {
-      passed,
-      ended: () => {
-        this.running.delete(entry);
-        passed();
-      },
-    };
+    return () => void this.running.delete(entry);
   }
 
   /** Disconnects all running messages. */
@@ -140,19 +89,6 @@ export class ConnectionCalls {
     const entries = [...this.running];
     this.running.clear();
     for (const disconnect of entries) disconnect();
-  }
-
-  private countPending(): () => void {
-    let counted = true;
-    this.pending += 1;
-    this.all.count += 1;
-    return () => {
-      if (!counted) return;
-      counted = false;
-      this.pending -= 1;
-      this.all.count -= 1;
-      this.onRoom();
-    };
   }
 }
 

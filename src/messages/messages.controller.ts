@@ -33,7 +33,7 @@ export class MessagesController {
 
   @OnMessage('channels.transcripts', 'channel_transcripts')
   async channel(@Payload() message: unknown, @Ctx() context: object): Promise<Observable<unknown>> {
-    const call = this.accept(context);
+    const call = this.calls.accept(context);
     const { id, query } = await readIdMessage(
       message,
       TranscriptsQueryDto,
@@ -45,7 +45,7 @@ export class MessagesController {
   @OnMessage('channels.uploads', 'channel_uploads')
   @OwnRateLimit(UPLOADS_RATE_LIMIT)
   async channelUploads(@Payload() message: unknown, @Ctx() context: object): Promise<Observable<unknown>> {
-    const call = this.accept(context);
+    const call = this.calls.accept(context);
     const { id, query } = await readIdMessage(message, UploadsQueryDto, 'the handle, the ID or the URL of a channel');
     const listed = await this.uploads.listWithinDeadline(id, query, call);
     call.log['channelId'] = listed.channel.id;
@@ -54,34 +54,27 @@ export class MessagesController {
 
   @OnMessage('playlists.transcripts', 'bulk_transcripts')
   async playlist(@Payload() message: unknown, @Ctx() context: object): Promise<Observable<unknown>> {
-    const call = this.accept(context);
+    const call = this.calls.accept(context);
     const { id, query } = await readIdMessage(message, PlaylistQueryDto, 'the ID or the URL of a playlist');
     return this.stream(call, { source: this.playlists.source(id, query.limit), languages: query.languages });
   }
 
   @OnMessage('videos.transcripts', 'bulk_transcripts')
   async videos(@Payload() message: unknown, @Ctx() context: object): Promise<Observable<unknown>> {
-    const call = this.accept(context);
+    const call = this.calls.accept(context);
     const { videos, languages } = await readVideosMessage(message);
     return this.stream(call, { source: givenVideos(parseVideoList(videos)), languages });
   }
 
   @OnMessage('videos.transcript', 'video_transcripts')
   async video(@Payload() message: unknown, @Ctx() context: object): Promise<Observable<unknown>> {
-    const call = this.accept(context);
+    const call = this.calls.accept(context);
     const { id, query } = await readIdMessage(message, VideoMessageDto, 'the ID or the URL of a video');
     const videoId = parseVideoReference(id);
     if (videoId === undefined) throw new VideoNotFoundError();
     const delivery = await this.deliver(call, { source: givenVideos([videoId], videoId), languages: query.languages });
     const events = delivery.events('listed');
     return from(eventsFor(call, serializeEntry(await onlyEntry(events), events)));
-  }
-
-  /** The call of a message that has passed the guards. */
-  private accept(context: object): MessageCall {
-    const call = this.calls.callOf(context);
-    call.passed();
-    return call;
   }
 
   private async stream(call: MessageCall, request: TranscriptsRequest): Promise<Observable<unknown>> {
@@ -126,6 +119,6 @@ async function* eventsFor(call: MessageCall, lines: AsyncIterable<Chunk> | Itera
     if (eventBytesMax !== undefined && bytes > eventBytesMax) throw new EventTooLargeError(bytes, eventBytesMax);
     if (call.isDisconnected) return;
     yield JSON.parse(text);
-    await replyChannel.room();
+    await replyChannel.taken();
   }
 }

@@ -4,15 +4,13 @@ import type { Environment } from '../config/environment.js';
 import { withTimeout } from '../domain/with-timeout.js';
 import { PacketDeserializer } from './message-reader.js';
 import {
-  ConnectionCalls,
+  CallerConnection,
   MESSAGE_LIMITS,
   MessageFaults,
   nextTurn,
-  PendingMessages,
   traceHeaders,
   type MessageLimits,
   type MessageServer,
-  type MessageSlot,
   type ReplyChannel,
   type TraceHeaders,
 } from './message-transport.js';
@@ -25,7 +23,6 @@ export class NatsMessages extends ServerNats implements MessageServer {
   readonly url: string;
   private readonly activeSubscriptions: Subscription[] = [];
   private readonly faults = new MessageFaults();
-  private readonly pending = new PendingMessages();
   private link: NatsLink | undefined;
 
   constructor(
@@ -57,7 +54,7 @@ export class NatsMessages extends ServerNats implements MessageServer {
 
   /** Records the subscriptions of the base class. */
   override bindEvents(client: NatsConnection): void {
-    this.link = new NatsLink(client, this.pending, this.limits);
+    this.link = new NatsLink(client, this.limits);
     const subscribe: NatsConnection['subscribe'] = (subject, options) => {
       const subscription = client.subscribe(subject, options);
       this.activeSubscriptions.push(subscription);
@@ -109,18 +106,16 @@ function textOf(error: unknown): string {
 }
 
 /** The connection to the NATS server, shared by all callers. It retains nothing of ended messages. */
-class NatsLink {
-  readonly calls: ConnectionCalls;
+class NatsLink extends CallerConnection {
   private flushing: Promise<void> | undefined;
   private nextFlush: Promise<void> | undefined;
 
   constructor(
-    readonly connection: NatsConnection,
-    pending: PendingMessages,
-    readonly limits: MessageLimits,
+    readonly client: NatsConnection,
+    private readonly limits: MessageLimits,
   ) {
-    this.calls = new ConnectionCalls(pending);
-    void connection.closed().then(() => this.calls.close());
+    super();
+    void client.closed().then(() => this.close());
   }
 
   /**
@@ -137,11 +132,11 @@ class NatsLink {
   }
 
   private async flush(): Promise<void> {
-    const { connection, limits } = this;
+    const { client, limits } = this;
     // Without a server, events wait in this process until it is available again or the deadline of the call passes.
-    if (!connection.isClosed())
+    if (!client.isClosed())
       await withTimeout(
-        connection.flush().catch(() => undefined),
+        client.flush().catch(() => undefined),
         limits.stalledReaderMs,
       );
     this.flushing = undefined;
@@ -155,27 +150,15 @@ class NatsReplyChannel implements ReplyChannel {
   readonly eventBytesMax: number | undefined;
 
   constructor(
-    private readonly link: NatsLink,
+    readonly connection: NatsLink,
     readonly traceHeaders: TraceHeaders,
   ) {
-    const { info } = link.connection;
+    const { info } = connection.client;
     this.eventBytesMax = info && info.max_payload - ENVELOPE_BYTES;
   }
 
-  get isFull(): boolean {
-    return this.link.calls.pendingCount >= this.link.limits.pendingMax;
-  }
-
-  begin(disconnect: () => void): MessageSlot {
-    return this.link.calls.begin(disconnect);
-  }
-
-  async room(): Promise<void> {
-    await this.flushed();
-  }
-
-  async flushed(): Promise<void> {
+  async taken(): Promise<void> {
     await nextTurn();
-    await this.link.flushed();
+    await this.connection.flushed();
   }
 }

@@ -1,34 +1,26 @@
-import { createServer, type Server, type Socket } from 'node:net';
+import type { Server, Socket } from 'node:net';
 import { ServerTCP, type IncomingEvent, type TcpContext } from '@nestjs/microservices';
 import type { Environment } from '../config/environment.js';
-import { networkOf } from '../http/client-address.js';
 import { PacketDeserializer } from './message-reader.js';
 import {
+  CallerConnection,
   MESSAGE_LIMITS,
   MessageFaults,
   nextTurn,
-  PendingMessages,
   traceHeaders,
   type MessageLimits,
   type MessageServer,
-  type MessageSlot,
   type ReplyChannel,
   type TraceHeaders,
 } from './message-transport.js';
-import { TcpConnection, type ConnectionFault, type ConnectionHost } from './tcp-connection.js';
 
-/** Maximum bytes that Node reads ahead from a paused connection. */
-const UNREAD_BYTES_MAX = 16 * 1024;
-/** The usual size of the network of one household or one server. */
-const IPV6_PREFIX_BITS = 64;
+/** Bytes that Node may read at once. Nest counts them together with the message that they complete. */
+const READ_BYTES = 64 * 1024;
 
-/** Receives messages over TCP. */
+/** Receives messages over TCP. The callers are trusted: the transport has no encryption, and the limits are per connection. */
 export class TcpMessages extends ServerTCP implements MessageServer {
   private listening = false;
-  private readonly connections = new Map<Socket, TcpConnection>();
-  private readonly countByNetwork = new Map<string, number>();
-  private readonly shared: ConnectionHost;
-  private checks: NodeJS.Timeout | undefined;
+  private readonly connections = new WeakMap<Socket, TcpConnection>();
 
   constructor(
     { MESSAGE_HOST: host, MESSAGE_PORT: port }: Pick<Environment, 'MESSAGE_HOST' | 'MESSAGE_PORT'>,
@@ -38,52 +30,39 @@ export class TcpMessages extends ServerTCP implements MessageServer {
     super({
       host,
       port,
+      maxBufferSize: limits.messageBytesMax + READ_BYTES,
+      incompleteMessageTimeout: limits.messageMs,
+      maxSendBufferSize: limits.waitingBytesMax,
       deserializer: new PacketDeserializer(
         (value) => value,
         () => true,
       ),
     });
-    const report = (fault: ConnectionFault): void => this.faults.report(fault);
-    this.shared = { limits, pending: new PendingMessages(), incomingBytes: 0, report };
+    const server = this.unwrap<Server>();
+    server.maxConnections = limits.connectionsMax;
+    server.on('drop', () => this.faults.report('too_many_connections'));
   }
 
   /** The address on which it listens. */
   get url(): string {
-    const address = this.server.address();
+    const address = this.unwrap<Server>().address();
     return typeof address === 'object' && address ? `tcp://${this.host}:${address.port}` : `tcp://${this.host}`;
   }
 
   /** Reports every error of listening; the base class reports two of them. */
   override listen(callback: (error?: unknown) => void): void {
-    this.server.once('error', (error: Error) => {
+    this.unwrap<Server>().once('error', (error: Error) => {
       if (!this.listening) callback(new Error(`${error.message}: change MESSAGE_HOST or MESSAGE_PORT.`));
     });
     super.listen((error?: unknown) => {
       if (error !== undefined) return;
       this.listening = true;
-      this.checks = setInterval(() => this.checkConnections(), this.limits.checkMs).unref();
       callback();
     });
   }
 
   override bindHandler(socket: Socket): void {
-    const network = networkOf(socket.remoteAddress, IPV6_PREFIX_BITS);
-    const count = this.countByNetwork.get(network) ?? 0;
-    const { connectionsMax, connectionsPerAddressMax } = this.limits;
-    if (this.connections.size >= connectionsMax || count >= connectionsPerAddressMax) {
-      this.faults.report(
-        count >= connectionsPerAddressMax ? 'too_many_connections_of_address' : 'too_many_connections',
-      );
-      socket.on('error', () => undefined).destroy();
-      return;
-    }
-    this.countByNetwork.set(network, count + 1);
-    socket.once('close', () => {
-      this.connections.delete(socket);
-      const others = (this.countByNetwork.get(network) ?? 1) - 1;
-      if (others > 0) this.countByNetwork.set(network, others);
-      else this.countByNetwork.delete(network);
-    });
+    this.connections.set(socket, new TcpConnection(socket, this.limits));
     super.bindHandler(socket);
   }
 
@@ -95,9 +74,8 @@ export class TcpMessages extends ServerTCP implements MessageServer {
 
   replyChannel(context: TcpContext): ReplyChannel {
     const metadata = context.getMetadata() ?? {};
-    const connection = context.getSocketRef();
-    if (!(connection instanceof TcpConnection))
-      throw new Error('The message did not arrive on a connection of this server.');
+    const connection = this.connections.get(context.getSocketRef().netSocket);
+    if (!connection) throw new Error('The message did not arrive on a connection of this server.');
     return new TcpReplyChannel(
       connection,
       traceHeaders((name) => Reflect.get(metadata, name)),
@@ -109,58 +87,57 @@ export class TcpMessages extends ServerTCP implements MessageServer {
     return Promise.resolve();
   }
 
-  override close(): void {
-    clearInterval(this.checks);
-    super.close();
+  /** Reports no cause, because Nest quotes what it cannot parse, which may contain a key. */
+  protected override handleError(): void {
+    if (this.listening) this.faults.report('invalid_data');
+  }
+}
+
+/** One connection of a caller. Nest reads nothing from it while responses wait for its reader. */
+class TcpConnection extends CallerConnection {
+  readonly address: string | undefined;
+  private draining: Promise<void> | undefined;
+
+  constructor(
+    private readonly socket: Socket,
+    private readonly limits: MessageLimits,
+  ) {
+    super();
+    this.address = socket.remoteAddress;
+    socket.setTimeout(limits.idleMs, () => socket.destroy());
+    socket.once('close', () => this.close());
   }
 
-  protected override init(): void {
-    this.server = createServer({ highWaterMark: UNREAD_BYTES_MAX }, (socket) => this.bindHandler(socket));
-    this.registerListeningListener(this.server);
-    this.registerErrorListener(this.server);
-    this.registerCloseListener(this.server);
-  }
-
-  protected override getSocketInstance(socket: Socket): TcpConnection {
-    const connection = new TcpConnection(socket, this.shared);
-    this.connections.set(socket, connection);
-    return connection;
-  }
-
-  protected override handleError(error: unknown): void {
-    if (this.listening) this.faults.report('transport_error', error);
-  }
-
-  private checkConnections(): void {
-    const nowMs = performance.now();
-    for (const connection of this.connections.values()) connection.check(nowMs);
+  /** Resolves when the reader has taken what was sent, or the connection is closed. */
+  drained(): Promise<void> {
+    const { socket, limits } = this;
+    if (socket.destroyed || !socket.writableNeedDrain) return Promise.resolve();
+    return (this.draining ??= new Promise((resolve) => {
+      const done = (): void => {
+        socket.off('drain', done).off('close', done).setTimeout(limits.idleMs);
+        this.draining = undefined;
+        resolve();
+      };
+      // Node counts each part of a large write that the reader takes as activity.
+      socket.setTimeout(limits.stalledReaderMs).once('drain', done).once('close', done);
+    }));
   }
 }
 
 class TcpReplyChannel implements ReplyChannel {
-  readonly address: string | undefined;
   readonly eventBytesMax = undefined;
-  /** A connection with too many pending messages is not read. */
-  readonly isFull = false;
 
   constructor(
-    private readonly connection: TcpConnection,
+    readonly connection: TcpConnection,
     readonly traceHeaders: TraceHeaders,
-  ) {
-    this.address = connection.netSocket.remoteAddress;
+  ) {}
+
+  get address(): string | undefined {
+    return this.connection.address;
   }
 
-  begin(disconnect: () => void): MessageSlot {
-    return this.connection.calls.begin(disconnect);
-  }
-
-  async room(): Promise<void> {
+  async taken(): Promise<void> {
     await nextTurn();
-    await this.connection.room();
-  }
-
-  async flushed(): Promise<void> {
-    await nextTurn();
-    await this.connection.flushed();
+    await this.connection.drained();
   }
 }

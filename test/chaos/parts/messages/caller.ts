@@ -15,9 +15,8 @@ export class Caller {
   private text = '';
   private count = 0;
 
-  /** @param localAddress of the client: every address of 127.0.0.0/8 belongs to this machine */
-  constructor(port: number, localAddress = '127.0.0.1') {
-    this.socket = connect({ port, host: '127.0.0.1', localAddress });
+  constructor(port: number) {
+    this.socket = connect({ port, host: '127.0.0.1' });
     this.socket.on('error', () => undefined);
     this.socket.once('close', () => {
       this.closed = true;
