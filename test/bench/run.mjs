@@ -12,7 +12,7 @@ import { small } from './parts/small.mjs';
 import { start } from './parts/start.mjs';
 import { survival } from './parts/survival.mjs';
 import { BENCH, killAll, stopAll } from './processes.mjs';
-import { print, write, writeColumn } from './report/report.mjs';
+import { drawCharts, print, printConditions } from './report/report.mjs';
 import { makeFolder, makeKey, openDatabase } from './environment.mjs';
 
 const PARTS = { cold, cached, small, mixed, jobs, growth, redis, start, survival };
@@ -20,12 +20,10 @@ const MINUTES_MAX = 20;
 const RUNS = 5;
 const HELP = `Usage: npm run bench -- [options]
 
-  --only PART,…   any of ${Object.keys(PARTS).join(', ')}; prints, and writes nothing
+  --only PART,…   any of ${Object.keys(PARTS).join(', ')}
   --runs N        runs of each figure; the median is reported; default ${RUNS}
-  --quick         small sizes and one run: whether the bench works, no figures to quote; writes nothing
-  --write         writes docs/performance.md and its charts all the same
-  --column        writes only the goals of these parts, as a column of docs/performance.md for this release line of Node.js;
-                  not with --quick or --write
+  --quick         small sizes and one run: whether the bench works, no figures to quote
+  --charts        draws the charts of the measured parts into docs/performance
 `;
 
 /** The programs beside the service are no dependencies of it, and are installed the first time they are needed. */
@@ -46,8 +44,7 @@ function readOptions() {
       only: { type: 'string', multiple: true },
       runs: { type: 'string' },
       quick: { type: 'boolean', default: false },
-      write: { type: 'boolean', default: false },
-      column: { type: 'boolean', default: false },
+      charts: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
     },
   });
@@ -57,13 +54,13 @@ function readOptions() {
   }
   const parts = values.only?.flatMap((names) => names.split(',')) ?? Object.keys(PARTS);
   const runs = Number(values.runs ?? (values.quick ? 1 : RUNS));
-  const { quick, column } = values;
+  const { quick, charts } = values;
   const invalid = parts.some((part) => !Object.hasOwn(PARTS, part)) || !(Number.isInteger(runs) && runs > 0);
-  if (invalid || (column && (quick || values.write))) {
+  if (invalid) {
     process.stderr.write(HELP);
     process.exit(2);
   }
-  return { parts, runs, quick, column, write: !column && (values.write || (!values.only && !quick)) };
+  return { parts, runs, quick, charts };
 }
 
 async function main() {
@@ -104,8 +101,8 @@ async function main() {
       print(report);
       reports.push(report);
     }
-    if (options.write) await write(reports, options.runs);
-    if (options.column) await writeColumn(reports, options.runs);
+    printConditions(options.runs);
+    if (options.charts) await drawCharts(reports);
     bench.say('done');
     await end(0);
   } catch (error) {

@@ -14,7 +14,7 @@ import { process as processPart } from './parts/process.js';
 import { redis } from './parts/redis.js';
 import { soak } from './parts/soak.js';
 import { upstream } from './parts/upstream.js';
-import { printed, writeReports, type TitledReport } from './report.js';
+import { printed, summary, type TitledReport } from './report.js';
 import { startDatabase } from './harness/database.js';
 import type { Part } from './chaos-run.js';
 
@@ -43,7 +43,6 @@ Usage: npm run chaos -- [options]
   --only PART,…  any of ${Object.keys(PARTS).join(', ')}
   --short        a reduced run that takes some minutes
   --seed N       seed of all random choices; printed at the start
-  --write        writes the figures into docs/reliability.md
   --picture      draws the panels of the dashboard into docs/dashboard.svg (part monitoring)
 `;
 
@@ -51,7 +50,6 @@ interface Options {
   parts: string[];
   short: boolean;
   seed: number;
-  write: boolean;
   picture: boolean;
 }
 
@@ -66,7 +64,6 @@ function readOptions(): Options {
         only: { type: 'string', multiple: true },
         short: { type: 'boolean', default: false },
         seed: { type: 'string' },
-        write: { type: 'boolean', default: false },
         picture: { type: 'boolean', default: false },
         help: { type: 'boolean', default: false },
       },
@@ -80,14 +77,14 @@ function readOptions(): Options {
     if (unknown !== undefined) refuse(`unknown part ${JSON.stringify(unknown)}`);
     const seed = Number(values.seed ?? Math.floor(Math.random() * 1e9));
     if (!Number.isSafeInteger(seed) || seed < 0) refuse('--seed must be a whole number');
-    return { parts, short: values.short, seed, write: values.write, picture: values.picture };
+    return { parts, short: values.short, seed, picture: values.picture };
   } catch (error) {
     return refuse(error instanceof Error ? error.message : String(error));
   }
 }
 
 async function main(): Promise<number> {
-  const { parts, short, seed, write, picture } = readOptions();
+  const { parts, short, seed, picture } = readOptions();
   const startedAtMs = performance.now();
   const say = (line: string): void => {
     const seconds = ((performance.now() - startedAtMs) / 1000).toFixed(0);
@@ -134,11 +131,8 @@ async function main(): Promise<number> {
   const inOrder = parts.flatMap((name) => reports.get(name) ?? []);
   const checks = inOrder.flatMap((report) => report.checks);
   const failed = checks.filter(({ passed }) => !passed).length;
-  if (write) {
-    const minutes = ((performance.now() - startedAtMs) / 60_000).toFixed(0);
-    const titles = Object.values(PARTS).map(([title]) => title);
-    await writeReports(inOrder, titles, `Node ${process.versions.node}, seed ${seed}, ${minutes} minutes.`);
-  }
+  const minutes = ((performance.now() - startedAtMs) / 60_000).toFixed(0);
+  process.stdout.write(`\n${summary(inOrder)}\n\nNode ${process.versions.node}, seed ${seed}, ${minutes} minutes\n`);
   process.stdout.write(`\n${checks.length - failed} passed, ${failed} failed\n`);
   return failed === 0 ? 0 : 1;
 }

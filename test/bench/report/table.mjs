@@ -14,28 +14,15 @@ export function textTable({ title, columns, rows }) {
   return [title, ...cells.map(line)].join('\n');
 }
 
-export function markdownTable({ columns, rows }) {
-  const line = (row) => `| ${row.map((cell) => shown(cell).replaceAll('|', '\\|')).join(' | ')} |`;
-  const rule = `| ${columns.map((_, column) => (column === 0 ? '---' : '---:')).join(' | ')} |`;
-  return [line(columns), rule, ...rows.map(line)].join('\n');
-}
-
-/** @param others the same goals as measured with other release lines of Node.js, each with its name */
-export function goalTable(goals, others = []) {
-  const valueOf = ({ value, unit }) => `${shown(value)}${unit}`;
-  const valueIn = (column, { what }) => {
-    const same = column.goals.find((goal) => goal.what === what);
-    return same ? `${valueOf(same)}${same.met ? '' : ' (missed)'}` : '';
-  };
+export function goalTable(goals) {
   return {
     title: 'Goals',
-    columns: ['goal', 'bound', 'measured', '', ...others.map(({ name }) => name)],
-    rows: goals.map((goal) => [
-      goal.what,
-      goal.bound,
-      valueOf(goal),
-      goal.met ? 'met' : 'missed',
-      ...others.map((column) => valueIn(column, goal)),
+    columns: ['goal', 'bound', 'measured', ''],
+    rows: goals.map(({ what, bound, value, unit, met }) => [
+      what,
+      bound,
+      `${shown(value)}${unit}`,
+      met ? 'met' : 'missed',
     ]),
   };
 }
