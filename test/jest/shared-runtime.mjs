@@ -28,8 +28,7 @@ const runtimes = new WeakMap();
  * Jest's module loader, whose modules are shared by the test files of a worker: to load Nest and TypeORM takes
  * longer than most files. Only the test file and jest-circus, which holds the state of `describe` and `it`, are loaded anew.
  * This uses private fields of Jest, so a new version of Jest may need a change here; without `runtime` and
- * `testEnvironment` in jest.config.mjs the tests pass too, and take more processor time
- * (docs/decisions/0029-shared-test-modules.md).
+ * `testEnvironment` in jest.config.mjs the tests pass too, and take more processor time.
  */
 export default class SharedRuntime extends Runtime {
   constructor(config, environment, resolver, transformer, cacheFS, coverage, testPath, globalConfig) {
