@@ -96,8 +96,8 @@ describe('pruning the usage', () => {
     const { organizationId, keyId } = customer;
     await database.dataSource.query(
       `INSERT INTO quota_reservations
-         (organization_id, key_id, request_id, channel_id, period_start, required, created_at, leased_until, settled_at, fetched)
-         SELECT $1, $2, 'r', 'UC', '2020-01-01', 9, now(), now(), now(), n % 9 FROM generate_series(1, 2500) AS n`,
+         (id, organization_id, key_id, request_id, channel_id, period_start, required, created_at, leased_until, settled_at, fetched)
+         SELECT gen_random_uuid(), $1, $2, 'r', 'UC', '2020-01-01', 9, now(), now(), now(), n % 9 FROM generate_series(1, 2500) AS n`,
       [organizationId, keyId],
     );
     await database.dataSource.query(
