@@ -11,7 +11,7 @@ const CONNECT_TIMEOUT_MS = 2_000;
 /** Longer than the server's statement timeout, which leaves the connection usable. */
 const RESPONSE_TIMEOUT_MS = 5_500;
 /** After a failover an open connection may still lead to the old server, which is read-only. */
-const CONNECTION_LIFETIME_SECONDS = 30;
+const CONNECTION_LIFETIME_SECONDS = 10;
 
 /**
  * Overrides the defaults of the role, the database and the server. The lock timeout bounds how long the calls of a locked

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { lockTable } from '../database/lock-table.js';
+import { stallTable } from '../database/lock-table.js';
 import { startService, type TestOrganization, type TestService } from '../service.js';
 import { measureWithin, until } from '../until.js';
 
@@ -24,7 +24,7 @@ afterEach(async () => {
 });
 
 const stall = async (): Promise<void> => {
-  unlock = await lockTable(service.databaseUrl, 'quota_reservations');
+  unlock = await stallTable(service.databaseUrl, 'quota_reservations');
 };
 
 async function timed<T>(work: Promise<T>): Promise<{ result: T; ms: number }> {

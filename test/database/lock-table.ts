@@ -1,4 +1,5 @@
 import { Client } from 'pg';
+import { runQuery } from './test-database.js';
 
 /** The statements of this database that wait for a lock; the tests' server has the databases of other tests as well. */
 export const WAITING_FOR_LOCKS = `
@@ -8,6 +9,24 @@ export const WAITING_FOR_LOCKS = `
 /** Locks a table on a connection of its own, so that every statement on it waits, until the returned function is called. */
 export function lockTable(databaseUrl: string, table: string): Promise<() => Promise<void>> {
   return holdLock(databaseUrl, `LOCK TABLE ${table} IN ACCESS EXCLUSIVE MODE`);
+}
+
+/**
+ * Makes every new or changed row of a table wait without a lock timeout, as when the server stalls, until the returned
+ * function is called.
+ */
+export async function stallTable(databaseUrl: string, table: string): Promise<() => Promise<void>> {
+  const release = await holdLock(databaseUrl, 'SELECT pg_advisory_xact_lock(1)');
+  await runQuery(
+    databaseUrl,
+    `CREATE OR REPLACE FUNCTION stall() RETURNS trigger LANGUAGE plpgsql SET lock_timeout = 0 AS $$
+     BEGIN
+       PERFORM pg_advisory_xact_lock_shared(1);
+       RETURN NEW;
+     END $$;
+     CREATE OR REPLACE TRIGGER stall BEFORE INSERT OR UPDATE ON ${table} FOR EACH ROW EXECUTE FUNCTION stall()`,
+  );
+  return release;
 }
 
 /** Holds the locks of a statement on a connection of its own until the returned function is called. */

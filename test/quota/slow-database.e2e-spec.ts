@@ -4,6 +4,7 @@ import { DataSource } from 'typeorm';
 import { DatabaseSlowError } from '../../src/database/database-errors.js';
 import { until } from '../until.js';
 import { interruptibleLink, type InterruptibleLink } from '../database/interruptible-link.js';
+import { holdLock, stallTable } from '../database/lock-table.js';
 import { createTestDatabase } from '../database/test-database.js';
 import { type Customer, QuotaDatabase } from './quota-database.js';
 
@@ -11,9 +12,11 @@ let link: InterruptibleLink;
 let database: QuotaDatabase;
 /** Its connections bypass the link. */
 let aside: DataSource;
+let databaseUrl: string;
 beforeAll(async () => {
   const testDatabase = await createTestDatabase();
-  link = await interruptibleLink(testDatabase.url);
+  databaseUrl = testDatabase.url;
+  link = await interruptibleLink(databaseUrl);
   database = await QuotaDatabase.open({ ...testDatabase, url: link.url });
   aside = await new DataSource({ type: 'postgres', url: testDatabase.url, installExtensions: false }).initialize();
 });
@@ -23,33 +26,11 @@ afterAll(async () => {
   await link.close();
 });
 
-/** Holds the locks of a statement until the returned function is called. */
-async function hold(statement: string): Promise<() => Promise<void>> {
-  const runner = aside.createQueryRunner();
-  await runner.startTransaction();
-  await runner.query(statement);
-  return async () => {
-    await runner.commitTransaction();
-    await runner.release();
-  };
-}
-
+/** Holds the lock of an organization until the returned function is called. */
 const lock = ({ organizationId }: Customer): Promise<() => Promise<void>> =>
-  hold(`SELECT 1 FROM organizations WHERE id = '${organizationId}' FOR UPDATE`);
+  holdLock(databaseUrl, `SELECT 1 FROM organizations WHERE id = '${organizationId}' FOR UPDATE`);
 
-/** Makes every reservation slow, without a timeout, until the returned function is called. */
-async function stall(): Promise<() => Promise<void>> {
-  await aside.query(`
-    CREATE OR REPLACE FUNCTION stall() RETURNS trigger LANGUAGE plpgsql SET lock_timeout = 0 AS $$
-    BEGIN
-      PERFORM pg_advisory_xact_lock_shared(1);
-      RETURN NEW;
-    END $$`);
-  await aside.query(
-    'CREATE OR REPLACE TRIGGER stall BEFORE INSERT ON quota_reservations FOR EACH ROW EXECUTE FUNCTION stall()',
-  );
-  return hold('SELECT pg_advisory_xact_lock(1)');
-}
+const stall = (): Promise<() => Promise<void>> => stallTable(databaseUrl, 'quota_reservations');
 
 const waiting = async (): Promise<number> =>
   (
