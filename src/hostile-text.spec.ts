@@ -16,7 +16,8 @@ import { normalized } from './mcp/transcript-search.js';
 import { fieldsOf } from './messages/message-reader.js';
 import { isWellFormedKey, redactApiKeys } from './organizations/api-key.js';
 import { parseName } from './organizations/input-rules.js';
-import { readCaptionDocument, readCaptionJson3, readCaptionXml } from './platform/youtube/captions/caption-formats.js';
+import { readCaptionJson3 } from './platform/youtube/captions/caption-formats.js';
+import { readCaptionXml } from './platform/youtube/captions/caption-xml.js';
 import { captionUrl } from './platform/youtube/captions/caption-fetch.js';
 import { readChannelPage, readHandle, readResolvedUrl } from './platform/youtube/channel/channel-page.js';
 import { classifyResponse, readHtmlKind, readRetryAfter } from './platform/youtube/egress/upstream-response.js';
@@ -36,7 +37,6 @@ import {
   readViewCount,
 } from './platform/youtube/channel/displayed-values.js';
 import { listItems, readPlaylistPage, readUploadsPage } from './platform/youtube/channel/uploads-page.js';
-import { attributeOf, nextTag } from './platform/youtube/captions/xml-tags.js';
 import { jsonOf } from './transcripts/cache/transcript-text.js';
 import { videoText } from './transcripts/formats/markdown.js';
 import { escapeMarkdown, linkDestination } from './transcripts/formats/markdown-text.js';
@@ -100,13 +100,7 @@ const TEXT_READERS: Readonly<Record<string, { begin: readonly string[]; read: (t
     begin: ['', '<?xml ', '<transcript>', '<transcript><text start="0" dur="1">', '<timedtext><body><p t="0">'],
     read: readCaptionXml,
   },
-  readCaptionDocument: {
-    begin: ['<transcript><text start="0" dur="1">', '<transcript><text '],
-    read: readCaptionDocument,
-  },
   readCaptionJson3: { begin: ['', '{"events":', '{"events":[{"segs":[{"utf8":"<i '], read: readCaptionJson3 },
-  nextTag: { begin: ['<a', '<'], read: (text) => nextTag(text, 0) },
-  attributeOf: { begin: ['', ' t'], read: (text) => attributeOf(text, 't') },
   readFeedDates: { begin: ['', '<feed><entry><published>', '<feed><entry '], read: readFeedDates },
   classify: {
     begin: ['', '<html>', '<!doctype html'],

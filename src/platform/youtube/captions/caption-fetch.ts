@@ -1,7 +1,8 @@
 import type { Segment } from '../../../domain/transcript.js';
 import { parseUrl } from '../../../domain/parse-url.js';
 import type { UpstreamResponse, FailedResponse } from '../egress/upstream-response.js';
-import { isEmptyBody, readCaptionJson3, readCaptionXml } from './caption-formats.js';
+import { isEmptyBody, readCaptionJson3 } from './caption-formats.js';
+import { readCaptionXml } from './caption-xml.js';
 import type { RequestScope } from '../egress/request-pipeline.js';
 import type { InnertubeClient } from '../innertube/innertube-client.js';
 import type { YoutubeClient } from '../../../config/environment.js';

@@ -3,13 +3,8 @@ import fc from 'fast-check';
 import { anyText } from '../../../../test/any-text.js';
 import type { Segment } from '../../../domain/transcript.js';
 import { UnreadableError } from '../response-parsing.js';
-import {
-  CAPTION_LENGTH_MAX,
-  isEmptyBody,
-  readCaptionDocument,
-  readCaptionJson3,
-  readCaptionXml,
-} from './caption-formats.js';
+import { CAPTION_LENGTH_MAX, isEmptyBody, readCaptionJson3 } from './caption-formats.js';
+import { readCaptionXml } from './caption-xml.js';
 import { CUE_LENGTH_MAX, plainText } from './plain-text.js';
 
 const legacy = (cues: string) => `<?xml version="1.0" encoding="utf-8" ?><transcript>${cues}</transcript>`;
@@ -174,7 +169,7 @@ describe('every caption format', () => {
     const longest = legacy(`${cue.repeat(Math.floor(room / cue.length))}${' '.repeat(room % cue.length)}`);
     expect(longest.length).toBe(CAPTION_LENGTH_MAX);
     expect(readCaptionXml(longest)).toHaveLength(Math.floor(room / cue.length));
-    for (const each of [readCaptionXml, readCaptionDocument, readCaptionJson3]) {
+    for (const each of [readCaptionXml, readCaptionJson3]) {
       expect(() => each(`${longest} `)).toThrow('captions of at most');
     }
   });
