@@ -4,12 +4,10 @@ import { Keyv, type KeyvStoreAdapter } from 'keyv';
 import { Registry } from 'prom-client';
 import { Environment } from '../config/environment.js';
 import { MetricsRegistryModule } from '../observability/metrics/metrics-registry.js';
-import { cacheSecret, ValueSigner } from './cache-signatures.js';
 import { MemoryStore } from './memory-store.js';
 import { RedisConnection } from './redis-connection.js';
 import { countWriteFailures, RedisStore } from './redis-store.js';
 import { SharedCounts } from './shared-counts.js';
-import { SharedDocuments } from './shared-documents.js';
 
 /**
  * cache-manager with a store in memory, bounded in bytes, and behind it Redis or Valkey when `REDIS_URL` is set: what this
@@ -24,8 +22,6 @@ export class CacheModule {
     const connection = REDIS_URL === undefined ? null : await RedisConnection.open(REDIS_URL);
     const writeFailures = countWriteFailures();
     const redis = connection && new RedisStore(connection, memory, writeFailures);
-    const secret = connection ? await cacheSecret(environment) : undefined;
-    const documents = connection && secret && { connection, signer: new ValueSigner(secret) };
     return {
       module: CacheModule,
       imports: [
@@ -34,7 +30,6 @@ export class CacheModule {
       ],
       providers: [
         { provide: SharedCounts, useValue: new SharedCounts(connection ?? undefined) },
-        { provide: SharedDocuments, useValue: new SharedDocuments(documents ?? undefined, secret) },
         {
           provide: MemoryStore,
           inject: [Registry],
@@ -47,7 +42,7 @@ export class CacheModule {
         // Null without REDIS_URL.
         { provide: RedisConnection, useValue: connection },
       ],
-      exports: [SharedCounts, SharedDocuments, RedisConnection],
+      exports: [SharedCounts, RedisConnection],
     };
   }
 }

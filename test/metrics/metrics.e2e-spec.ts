@@ -142,7 +142,7 @@ describe('the metrics', () => {
     await until(async () => sumOf(await scrape(busy), 'ct_calls_in_flight') === 0);
   });
 
-  it('count blocks by egress, and report the breaker that they open', async () => {
+  it('count blocks by egress, and report that it is refused', async () => {
     const blocked = await startService({ environment: { UPSTREAM_RETRIES: 0 } });
     try {
       const { key } = await blocked.organization();
@@ -150,9 +150,9 @@ describe('the metrics', () => {
       await blocked.get('/channels/@bench-8x43/transcripts', key);
       const samples = await scrape(blocked);
       expect(sumOf(samples, 'ct_entries_total', { outcome: 'upstream_blocked' })).toBe(8);
-      expect(sumOf(samples, 'ct_upstream_blocks_total', { reason: 'captcha' })).toBeGreaterThanOrEqual(5);
+      expect(sumOf(samples, 'ct_upstream_blocks_total', { reason: 'captcha' })).toBeGreaterThanOrEqual(1);
       const finding = { exit: 'direct', use: 'video', finding: 'refused' };
-      expect(sumOf(samples, 'ct_upstream_exit_findings_total', finding)).toBeGreaterThanOrEqual(5);
+      expect(sumOf(samples, 'ct_upstream_exit_findings_total', finding)).toBeGreaterThanOrEqual(1);
       expect(sumOf(samples, 'ct_upstream_breaker_open', { exit: 'direct', use: 'video' })).toBe(1);
       expect(sumOf(samples, 'ct_upstream_breaker_open', { exit: 'direct', use: 'channel' })).toBe(0);
       expect(sumOf(samples, 'ct_upstream_exit_resting', { exit: 'direct' })).toBe(0);

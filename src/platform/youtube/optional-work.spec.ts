@@ -13,7 +13,8 @@ function scope(signal = new AbortController().signal): RequestScope {
     connectTimeoutMs: 1,
   }).take('channel');
   if (!taken) throw new Error('no exit');
-  return { ...taken, budget: new RetryBudget(0), context: { signal, deadlineAtMs: 1, fairnessKey: {} } };
+  const context = { signal, deadlineAtMs: 1, fairnessKey: {} };
+  return { egress: taken.egress, subject: 'a channel', budget: new RetryBudget(0), context };
 }
 
 /** Ends only when it is told to stop, as everything that watches its signal does. */

@@ -22,7 +22,7 @@ export async function withOptional<M, S>(
   // A budget of its own: optional work must not use up the retries of the main work.
   const optionalScope: RequestScope = {
     egress: scope.egress,
-    admission: scope.admission,
+    subject: scope.subject,
     budget: new RetryBudget(RETRIES),
     context: optionalContext(scope, controller.signal),
   };

@@ -1,4 +1,4 @@
-import { Injectable, type BeforeApplicationShutdown, type OnApplicationShutdown } from '@nestjs/common';
+import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { Environment } from '../../config/environment.js';
 import type { ChannelReference } from '../../domain/channel-reference.js';
 import { PlaylistNotFoundError } from '../../domain/errors.js';
@@ -12,13 +12,10 @@ import {
   VideoPlatform,
 } from '../video-platform.js';
 import { Channels } from './channel/channels.js';
-import type { Admission } from './egress/circuit-breaker.js';
 import { report } from './event-log.js';
 import { type Attempt, withProxyFailover } from './egress/proxy-failover.js';
-import type { Egress } from './egress/egress.js';
 import { EgressPool } from './egress/egress-pool.js';
 import type { RequestScope } from './egress/request-pipeline.js';
-import { requestScope } from './egress/request-scope.js';
 import { RetryBudget } from './egress/retry.js';
 import { InnertubeClient } from './innertube/innertube-client.js';
 import { requestMicroformat } from './video/player-requests.js';
@@ -31,7 +28,7 @@ const FAILED: VideoOutcome = { ok: false, details: NO_DETAILS, failure: { code: 
 
 /** `VideoPlatform` for YouTube's InnerTube API. */
 @Injectable()
-export class YoutubePlatform extends VideoPlatform implements BeforeApplicationShutdown, OnApplicationShutdown {
+export class YoutubePlatform extends VideoPlatform implements OnApplicationShutdown {
   constructor(
     private readonly environment: Environment,
     private readonly metrics: UpstreamMetrics,
@@ -41,11 +38,6 @@ export class YoutubePlatform extends VideoPlatform implements BeforeApplicationS
     private readonly videos: VideoReader,
   ) {
     super();
-  }
-
-  /** Redis closes after this. */
-  async beforeApplicationShutdown(): Promise<void> {
-    await this.egresses.storeState();
   }
 
   /** Closes every connection; requests in flight end as failures. */
@@ -90,11 +82,10 @@ export class YoutubePlatform extends VideoPlatform implements BeforeApplicationS
   ): Promise<VideoOutcome> {
     // Shared by the attempts through all egresses: a gateway has eight for each video.
     const retries = new RetryBudget(this.environment.UPSTREAM_RETRIES);
-    const read = (egress: Egress, admission: Admission) => {
-      const scope = requestScope(egress, admission, context, retries);
-      return this.readVideoThrough(scope, videoId, languages, publishedAt);
-    };
-    const outcome = this.withRetryAfter(await withProxyFailover(this.egresses, 'video', videoId, context, read));
+    const read = (scope: RequestScope) => this.readVideoThrough(scope, videoId, languages, publishedAt);
+    const outcome = this.withRetryAfter(
+      await withProxyFailover(this.egresses, 'video', videoId, context, retries, read),
+    );
     this.metrics.notice('video', '-', outcome.ok ? 'ok' : outcome.failure.code);
     return outcome;
   }
@@ -137,7 +128,8 @@ export class YoutubePlatform extends VideoPlatform implements BeforeApplicationS
   ): Promise<{ publishedAt?: string | null }> {
     if (this.environment.PUBLISH_DATES !== 'exact') return {};
     if (publishedAt !== null) return { publishedAt };
-    if (scope.admission.probe) return {};
+    // A probe sends as little as possible.
+    if (!scope.egress.controls.player.open) return {};
     // The kind is not used: WEB states which videos are eligible as Shorts, the list of Shorts which are Shorts.
     return {
       publishedAt: (await requestMicroformat(this.innertube, videoId, scope))?.publishedAt ?? null,

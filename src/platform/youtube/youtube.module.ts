@@ -1,13 +1,11 @@
 import { Module } from '@nestjs/common';
 import { Registry } from 'prom-client';
-import { SharedDocuments } from '../../cache/shared-documents.js';
-import { Environment } from '../../config/environment.js';
+import { Environment, type YoutubeClient } from '../../config/environment.js';
 import { MetricsRegistryModule } from '../../observability/metrics/metrics-registry.js';
 import { VideoPlatform } from '../video-platform.js';
 import { Channels } from './channel/channels.js';
 import { PlaylistReader } from './channel/playlist-reader.js';
 import { EgressPool } from './egress/egress-pool.js';
-import { EgressStateStore } from './egress/egress-state-store.js';
 import { ExchangeListener } from './egress/exchange-listener.js';
 import { FairLimiter } from './egress/fair-limiter.js';
 import { BODY_BYTES_MAX } from './egress/http-transport.js';
@@ -19,8 +17,7 @@ import { NoPoTokenProvider, PoTokenProvider } from './po-token/po-token-provider
 import { SignatureTimestamp } from './po-token/signature-timestamp.js';
 import { WebProofs } from './po-token/web-proofs.js';
 import { UpstreamMetrics } from './upstream-metrics.js';
-import { ClientHealth } from './video/client-fallback.js';
-import { RetiredClients } from './video/retired-clients.js';
+import { ClientOrder } from './video/client-order.js';
 import { VideoReader } from './video/video-reader.js';
 import { YoutubePlatform } from './youtube-platform.js';
 
@@ -36,7 +33,7 @@ import { YoutubePlatform } from './youtube-platform.js';
     },
     {
       provide: EgressPool,
-      inject: [Environment, Registry, { token: SharedDocuments, optional: true }],
+      inject: [Environment, Registry],
       useFactory: createEgressPool,
     },
     {
@@ -44,8 +41,7 @@ import { YoutubePlatform } from './youtube-platform.js';
       inject: [Environment, FairLimiter, EgressPool, UpstreamMetrics, { token: ExchangeListener, optional: true }],
       useFactory: createPipeline,
     },
-    { provide: ClientHealth, inject: [Environment], useFactory: createClientHealth },
-    { provide: RetiredClients, inject: [Environment, Registry], useFactory: createRetiredClients },
+    { provide: ClientOrder, inject: [Environment, Registry], useFactory: createClientOrder },
     { provide: PoTokenProvider, inject: [Environment], useFactory: createPoTokenProvider },
     SignatureTimestamp,
     WebProofs,
@@ -60,7 +56,7 @@ import { YoutubePlatform } from './youtube-platform.js';
 })
 export class YoutubeModule {}
 
-function createEgressPool(environment: Environment, registry: Registry, documents?: SharedDocuments): EgressPool {
+function createEgressPool(environment: Environment, registry: Registry): EgressPool {
   return new EgressPool({
     registry,
     proxyUrls: environment.UPSTREAM_PROXY_URL ?? [],
@@ -70,13 +66,16 @@ function createEgressPool(environment: Environment, registry: Registry, document
       player: environment.UPSTREAM_PLAYER_PER_MINUTE,
       captions: environment.UPSTREAM_TIMEDTEXT_PER_MINUTE,
     },
-    store: new EgressStateStore(documents),
-    onBreaker: (exit, use, openForMs) =>
-      openForMs === null
-        ? report('log', 'youtube_block_closed', { exit, use })
-        : report('warn', 'youtube_block_opened', { exit, use, openForSeconds: openForMs / 1000 }),
-    onPace: (exit, { player, captions }) =>
-      report('log', 'youtube_pace_learned', { exit, playerPerMinute: player, captionsPerMinute: captions }),
+    onPause: ({ name: exit, controls }, use, pauseMs) => {
+      if (pauseMs !== null)
+        return report('warn', 'youtube_block_opened', { exit, use, openForSeconds: pauseMs / 1000 });
+      report('log', 'youtube_block_closed', { exit, use });
+      if (use === 'channel') return;
+      const { player, captions } = controls;
+      report('log', 'youtube_pace_learned', {
+        ...{ exit, playerPerMinute: player.perMinute, captionsPerMinute: captions.perMinute },
+      });
+    },
     onCooldown: (exit, cooldownMs) => report('log', 'youtube_exit_rested', { exit, restSeconds: cooldownMs / 1000 }),
   });
 }
@@ -100,12 +99,20 @@ function createPipeline(
   });
 }
 
-function createClientHealth({ YOUTUBE_CLIENTS }: Environment): ClientHealth {
-  return new ClientHealth(YOUTUBE_CLIENTS, ({ name: exit }, client, cooldownMs) =>
-    cooldownMs === null
-      ? report('log', 'youtube_client_back', { exit, client })
-      : report('warn', 'youtube_client_rested', { exit, client, restSeconds: cooldownMs / 1000 }),
-  );
+/** WEB, whose PO tokens cost the provider seconds, comes last unless it is listed. */
+function createClientOrder({ YOUTUBE_CLIENTS, PO_TOKEN_URL }: Environment, registry: Registry): ClientOrder {
+  const appended: YoutubeClient[] = PO_TOKEN_URL === undefined || YOUTUBE_CLIENTS.includes('WEB') ? [] : ['WEB'];
+  const clients = [...YOUTUBE_CLIENTS, ...appended];
+  return new ClientOrder(clients, registry, {
+    onFirst: (exit, replaced, first) =>
+      first === null
+        ? report('log', 'youtube_client_back', { exit, client: replaced })
+        : report('warn', 'youtube_client_rested', { exit, client: replaced, first }),
+    onRetired: (client, retired) =>
+      retired
+        ? report('warn', 'youtube_client_retired', { client })
+        : report('log', 'youtube_client_reinstated', { client }),
+  });
 }
 
 function createPoTokenProvider({ PO_TOKEN_URL, UPSTREAM_CONCURRENCY }: Environment): PoTokenProvider {
@@ -118,12 +125,4 @@ function createPoTokenProvider({ PO_TOKEN_URL, UPSTREAM_CONCURRENCY }: Environme
         ? report('log', 'youtube_po_token_provider_back', {})
         : report('warn', 'youtube_po_token_provider_down', { pauseSeconds: pauseMs / 1000 }),
   });
-}
-
-function createRetiredClients({ YOUTUBE_CLIENTS }: Environment, registry: Registry): RetiredClients {
-  return new RetiredClients(YOUTUBE_CLIENTS, registry, (client, probeAfterMs) =>
-    probeAfterMs === null
-      ? report('log', 'youtube_client_reinstated', { client })
-      : report('warn', 'youtube_client_retired', { client, probeAfterSeconds: probeAfterMs / 1000 }),
-  );
 }

@@ -32,6 +32,20 @@ export async function openService(proxyUrls, environment) {
   return { platform, read: (videoId, context) => platform.readVideo(videoId, [], context), events };
 }
 
+/** Several replicas of the service, which share the egresses and nothing else; each call is for one of them, in turn. */
+export async function openReplicas(count, proxyUrls, environment) {
+  const replicas = [];
+  while (replicas.length < count) replicas.push(await openService(proxyUrls, environment));
+  const replicaOf = new WeakMap();
+  let calls = 0;
+  const read = (videoId, context) => {
+    const { fairnessKey } = context;
+    if (!replicaOf.has(fairnessKey)) replicaOf.set(fairnessKey, replicas[calls++ % count]);
+    return replicaOf.get(fairnessKey).read(videoId, context);
+  };
+  return { ...replicas.at(-1), read };
+}
+
 /** A plain loop over the same clients' requests. */
 export function openLoop(platform, proxyUrls, gateway) {
   const most = gateway ? LOOP.gatewayTries : LOOP.tries;

@@ -1,18 +1,18 @@
 /*
  * One simulated day in this process, described by JSON as the argument: { reader: "service" | "unpaced" | "loop", egresses, gateway,
- * badShare, perHour, hours, environment, budgets }, the last two optional. With `archive` (see `runArchive`) instead of `perHour`
+ * badShare, perHour, hours, replicas, environment, budgets }, the last three optional. With `archive` (see `runArchive`) instead of `perHour`
  * and `hours`, an archive is read to its end. Prints the figures as JSON.
  */
 import { join } from 'node:path';
 import { PROJECT } from '../processes.mjs';
 import { runArchive } from './archive.mjs';
 import { runDay } from './day.mjs';
-import { openLoop, openService } from './readers.mjs';
+import { openLoop, openReplicas } from './readers.mjs';
 import { VirtualPlatform } from './virtual-platform.mjs';
 import { VirtualTime } from './virtual-time.mjs';
 
 const scenario = JSON.parse(process.argv[2]);
-const { reader, egresses, gateway, badShare, perHour, hours, environment = {} } = scenario;
+const { reader, egresses, gateway, badShare, perHour, hours, replicas = 1, environment = {} } = scenario;
 const { REPORTED_BUDGETS } = await import(join(PROJECT, 'dist-tools/test/fake-youtube/budgets.js'));
 const budgets = { ...REPORTED_BUDGETS, badShare, ...scenario.budgets };
 const proxyUrls = gateway ? [gateway] : Array.from({ length: egresses }, (_, index) => `http://egress-${index + 1}:80`);
@@ -23,7 +23,9 @@ platform.replaceAgents();
 // The service is loaded in real time, because importing it reads files.
 const { seededRandom } = await import(join(PROJECT, 'dist-tools/test/fake-youtube/catalogue/random.js'));
 const opening =
-  reader !== 'loop' ? await openService(proxyUrls, environment) : openLoop(platform, proxyUrls, Boolean(gateway));
+  reader !== 'loop'
+    ? await openReplicas(replicas, proxyUrls, environment)
+    : openLoop(platform, proxyUrls, Boolean(gateway));
 const startedAt = process.hrtime.bigint();
 Math.random = seededRandom(1);
 time.install();

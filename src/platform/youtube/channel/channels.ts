@@ -14,7 +14,6 @@ import { EgressPool } from '../egress/egress-pool.js';
 import { YOUTUBE_ORIGIN } from '../egress/platform-url.js';
 import { type Attempt, withProxyFailover } from '../egress/proxy-failover.js';
 import type { RequestScope } from '../egress/request-pipeline.js';
-import { requestScope } from '../egress/request-scope.js';
 import { report } from '../event-log.js';
 import { CHANNEL_FIELDS } from '../innertube/field-masks.js';
 import { type InnertubeCall, InnertubeClient, type ParsedResponse } from '../innertube/innertube-client.js';
@@ -230,8 +229,9 @@ export class Channels {
     context: ReadingContext,
     read: (scope: RequestScope) => Promise<T>,
   ): Promise<T> {
-    const end = await withProxyFailover(this.egresses, 'channel', subject, context, (egress, admission) =>
-      this.attempt(requestScope(egress, admission, context, this.environment.UPSTREAM_RETRIES), read),
+    const retries = this.environment.UPSTREAM_RETRIES;
+    const end = await withProxyFailover(this.egresses, 'channel', subject, context, retries, (scope) =>
+      this.attempt(scope, read),
     );
     if (end === null) {
       const cause = new Error('Every egress is blocked after refusals.');

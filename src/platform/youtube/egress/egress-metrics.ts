@@ -1,15 +1,17 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
-import type { CircuitBreaker } from './circuit-breaker.js';
-import { ATTEMPT_VERDICTS, EGRESS_USES, type AttemptVerdict, type EgressUse } from './egress.js';
-import { PACED_KINDS } from './egress-state.js';
-import type { RequestPacer } from './request-pacer.js';
+import {
+  ATTEMPT_VERDICTS,
+  EGRESS_USES,
+  PACED_KINDS,
+  type AttemptVerdict,
+  type Egress,
+  type EgressUse,
+} from './egress.js';
 
 /** What is observed of an egress. */
-interface ObservedEgress {
-  readonly name: string;
-  readonly breakers: Readonly<Record<EgressUse, CircuitBreaker>>;
-  readonly pacer: RequestPacer;
+interface ObservedEgress extends Pick<Egress, 'name' | 'controls'> {
   readonly coolingDownUntilMs: number;
+  pauseRemainingMs(use: EgressUse): number;
 }
 
 /** Metrics of the egresses. Sessions of a gateway are counted as their gateway. */
@@ -30,12 +32,15 @@ export class EgressMetrics {
     });
     new Gauge({
       name: 'ct_upstream_breaker_open',
-      help: '1 while the breaker of an egress is open because the platform refuses it.',
+      help: '1 while an egress is paused or probed because the platform refuses it.',
       labelNames: ['exit', 'use'],
       registers,
       collect() {
-        for (const { name, breakers } of members)
-          for (const use of EGRESS_USES) this.set({ exit: name, use }, Number(breakers[use].open));
+        for (const { name, controls } of members) {
+          const { lists, player, captions } = controls;
+          this.set({ exit: name, use: 'channel' }, Number(lists.refused));
+          this.set({ exit: name, use: 'video' }, Number(player.refused || captions.refused));
+        }
       },
     });
     new Gauge({
@@ -44,8 +49,8 @@ export class EgressMetrics {
       labelNames: ['exit', 'use'],
       registers,
       collect() {
-        for (const { name, breakers } of members)
-          for (const use of EGRESS_USES) this.set({ exit: name, use }, breakers[use].pauseRemainingMs / 1000);
+        for (const member of members)
+          for (const use of EGRESS_USES) this.set({ exit: member.name, use }, member.pauseRemainingMs(use) / 1000);
       },
     });
     new Gauge({
@@ -54,9 +59,9 @@ export class EgressMetrics {
       labelNames: ['exit', 'kind'],
       registers,
       collect() {
-        for (const { name, pacer } of members)
+        for (const { name, controls } of members)
           for (const kind of PACED_KINDS) {
-            const perMinute = pacer.perMinute(kind);
+            const { perMinute } = controls[kind];
             if (perMinute === null) this.remove({ exit: name, kind });
             else this.set({ exit: name, kind }, perMinute);
           }
@@ -64,12 +69,12 @@ export class EgressMetrics {
     });
     new Gauge({
       name: 'ct_upstream_pace_queued',
-      help: 'Requests that wait for the pace of an egress.',
+      help: 'Requests that wait for their turn at an egress.',
       labelNames: ['exit', 'kind'],
       registers,
       collect() {
-        for (const { name, pacer } of members)
-          for (const kind of PACED_KINDS) this.set({ exit: name, kind }, pacer.queued(kind));
+        for (const { name, controls } of members)
+          for (const kind of PACED_KINDS) this.set({ exit: name, kind }, controls[kind].queued);
       },
     });
     this.verdicts = new Counter({

@@ -1,8 +1,15 @@
 import { describe, expect, it } from '@jest/globals';
 import { Registry } from 'prom-client';
-import { BLOCKS_TO_OPEN } from './circuit-breaker.js';
-import type { EgressUse } from './egress.js';
+import type { ControlledKind, Egress, EgressUse } from './egress.js';
 import { EgressPool } from './egress-pool.js';
+import { RetryBudget } from './retry.js';
+
+/** Reports that the platform refused the address of an egress. */
+function refuse(egress: Egress, kind: ControlledKind, retryAfterSeconds: number | null = null): void {
+  const context = { signal: new AbortController().signal, deadlineAtMs: Infinity, fairnessKey: {} };
+  const scope = { egress, subject: 'a video', context, budget: new RetryBudget(0) };
+  egress.controls[kind].learn(scope, { kind: 'refused', retryAfterSeconds });
+}
 
 function pool(count: number) {
   const clock = { nowMs: 0 };
@@ -12,7 +19,6 @@ function pool(count: number) {
     registry,
     proxyUrls: Array.from({ length: count }, (_, index) => `http://user:secret@127.0.0.1:${index + 1}`),
     ...{ connectionsMax: 2, connectTimeoutMs: 1_000, now: () => clock.nowMs },
-    onBreaker: (...change) => events.push(change),
     onCooldown: (...cooldown) => events.push(cooldown),
   });
   const take = (tried: string[] = [], use: EgressUse = 'video') => egresses.take(use, tried)?.egress;
@@ -36,7 +42,7 @@ describe('the egress pool', () => {
     expect(new EgressPool(options).take('video')?.egress.name).toBe('direct');
   });
 
-  it('exports which egresses cool down, and whose breaker is open for which use', async () => {
+  it('exports which egresses cool down, and which are refused for which use', async () => {
     const { egresses, clock, take, active } = pool(2);
     const state = async () => [await active('ct_upstream_exit_resting'), await active('ct_upstream_breaker_open')];
     const first = take();
@@ -45,9 +51,12 @@ describe('the egress pool', () => {
     egresses.cooldown(first, 20);
     expect(await state()).toEqual([['proxy-1'], []]);
     clock.nowMs = 20_000;
-    for (let channel = 0; channel < 2 * BLOCKS_TO_OPEN; channel += 1)
-      egresses.take('channel')?.admission.blocked(`channel ${channel}`);
-    expect(await state()).toEqual([[], ['proxy-1 channel', 'proxy-2 channel']]);
+    refuse(first, 'lists');
+    refuse(first, 'captions');
+    expect(await state()).toEqual([[], ['proxy-1 channel', 'proxy-1 video']]);
+    clock.nowMs = 50_000;
+    // Refused until a probe is served.
+    expect(await state()).toEqual([[], ['proxy-1 channel', 'proxy-1 video']]);
   });
 
   it('exports every verdict of every egress from the start, and counts them', async () => {
@@ -100,31 +109,28 @@ describe('the egress pool', () => {
     expect(events).toEqual([]);
   });
 
-  it('keeps an egress that is blocked for videos available for channels', () => {
-    const { egresses, take } = pool(1);
-    for (const video of ['a', 'b', 'c', 'd', 'e']) egresses.take('video')?.admission.blocked(video);
-    expect(take()).toBeUndefined();
-    expect(take([], 'channel')?.name).toBe('proxy-1');
-  });
+  it.each(['player', 'captions'] as const)(
+    'keeps an egress whose %s are refused available for channels, and for videos after the pause',
+    (kind) => {
+      const { egresses, clock, take } = pool(1);
+      const only = take();
+      if (!only) throw new Error('no egress');
+      refuse(only, kind, 20);
+      expect(take()).toBeUndefined();
+      expect(egresses.blockedForSeconds('video')).toBe(20);
+      expect(egresses.blockedForSeconds('channel')).toBeNull();
+      expect(take([], 'channel')).toBe(only);
+      clock.nowMs = 20_000;
+      expect(take()).toBe(only);
+    },
+  );
 
-  it('the learned pace of players does not make the breaker of channels open earlier', async () => {
-    const { egresses, clock, take } = pool(1);
-    const pacer = take()?.pacer;
-    const context = { signal: new AbortController().signal, deadlineAtMs: Infinity, fairnessKey: {} };
-    for (let sent = 0; sent < 20; sent += 1) {
-      const attempt = egresses.take('video')?.admission;
-      if (!attempt || !pacer) throw new Error('no egress');
-      await pacer.waitForTurn('player', context, attempt);
-      pacer.learn('player', { kind: 'json', value: {}, whole: false }, attempt);
-      pacer.recordServed();
-    }
-    pacer?.learn('player', { kind: 'blocked', reason: 'captcha', retryAfterSeconds: 60 });
-    clock.nowMs += 60_000;
-    egresses.take('video')?.admission.succeeded();
-    expect(pacer?.learned).toBe(true);
-    for (const channel of ['a', 'b', 'c', 'd']) egresses.take('channel')?.admission.blocked(channel);
-    expect(take([], 'channel')?.name).toBe('proxy-1');
-    for (const video of ['a', 'b']) egresses.take('video')?.admission.blocked(video);
-    expect(take()).toBeUndefined();
+  it('gives captions that are refused through one egress another whose captions are not', () => {
+    const { egresses, take } = pool(2);
+    const [first, second] = [take(), take()];
+    if (!first || !second) throw new Error('no egresses');
+    expect(egresses.takeForCaptions({ fairnessKey: {} }, ['proxy-1'])?.egress).toBe(second);
+    refuse(second, 'captions');
+    expect(egresses.takeForCaptions({ fairnessKey: {} }, ['proxy-1'])).toBeNull();
   });
 });

@@ -1,15 +1,26 @@
 import type { Dispatcher } from 'undici';
-import type { RequestPacer } from './request-pacer.js';
+import type { RequestControl } from './request-control.js';
 
-/** What an egress is used for. The platform may refuse one use and not the other, so each has a breaker of its own. */
+/** What an egress is used for. The platform may refuse one use and not the other. */
 export const EGRESS_USES = ['channel', 'video'] as const;
 export type EgressUse = (typeof EGRESS_USES)[number];
 
 /**
+ * The kinds of requests that the platform refuses independently. Players and captions are many, and are sent one by one as
+ * their control allows. Lists are few (about four for a call, beside two for each video), so that their rate is not limited:
+ * their control decides about attempts, of which two in a row that are refused pause the lists.
+ */
+export const CONTROLLED_KINDS = ['player', 'captions', 'lists'] as const;
+export type ControlledKind = (typeof CONTROLLED_KINDS)[number];
+
+/** The kinds of requests whose rate is limited, each with a budget of its own on the platform. */
+export const PACED_KINDS = ['player', 'captions'] as const;
+
+/**
  * What an attempt says about its egress. `refused`: the platform blocks it. `unreached`: no response arrived through it.
- * `busy`: its pace cannot serve the attempt before the deadline. These lead to another egress. `withheld`: the caption texts
- * were empty, which means a block when it happens for one video after another and concerns the video otherwise; so it counts
- * towards the breaker, and the attempt is final. `nothing`: no sign of any.
+ * `busy`: it cannot serve the attempt before the deadline. These lead to another egress. `withheld`: the caption texts
+ * were empty, which means a block when it happens for one video after another and concerns the video otherwise: the attempt
+ * is final. `nothing`: no sign of any.
  */
 export const ATTEMPT_VERDICTS = ['answered', 'refused', 'withheld', 'unreached', 'busy', 'nothing'] as const;
 export type AttemptVerdict = (typeof ATTEMPT_VERDICTS)[number];
@@ -22,8 +33,8 @@ export interface Egress {
   /** For logs and metrics: never the proxy's URL, which can contain a password. Sessions have the name of their gateway. */
   readonly name: string;
   readonly dispatcher: Dispatcher;
-  /** Limits the rate of player and caption requests; sessions share that of their gateway. */
-  readonly pacer?: RequestPacer;
+  /** Sessions share those of their gateway. */
+  readonly controls: Readonly<Record<ControlledKind, RequestControl>>;
   /** The same for all sessions of a gateway; undefined for other egresses. */
   readonly gateway?: object;
 }

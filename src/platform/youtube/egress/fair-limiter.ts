@@ -1,4 +1,4 @@
-import type { ReadingContext } from '../../video-platform.js';
+import type { ReadingContext, Requester } from '../../video-platform.js';
 
 /** The part of the slots that background tasks can have at most, so that a call finds one free. */
 const BACKGROUND_SHARE = 0.75;
@@ -6,11 +6,22 @@ const BACKGROUND_SHARE = 0.75;
 /** The call that a task belongs to. `background` can change while the task waits or runs, so it is read each time. */
 export type TaskContext = Pick<ReadingContext, 'fairnessKey' | 'signal' | 'background' | 'onForeground'>;
 
+/** How many tasks may run. It can change; `FairLimiter.startNext` is to be called when it grows. */
+export interface Capacity {
+  /** How many tasks may run at a time. */
+  places(): number;
+  /** Milliseconds until another task may start although a place is free. */
+  waitMs(background: boolean): number;
+  /** Called when a task starts. */
+  spend(): void;
+}
+
 /** A task that waits or runs, under the key that it came with. */
 interface Task {
   readonly context: TaskContext;
   readonly fairnessKey: object;
   start: () => void;
+  reject: (reason: Error) => void;
 }
 
 /**
@@ -22,14 +33,17 @@ interface Task {
  * (at least one). Among each other they share these in the same way.
  */
 export class FairLimiter {
+  private readonly capacity: Capacity;
   private runningCount = 0;
-  private readonly backgroundMax: number;
+  private timer: NodeJS.Timeout | undefined;
   // In order of insertion: the first key is the next to run, and moves to the end afterwards.
   private readonly waitingByKey = new Map<object, Task[]>();
   private readonly runningByKey = new Map<object, Set<Task>>();
 
-  constructor(private readonly concurrencyMax: number) {
-    this.backgroundMax = Math.max(1, Math.floor(concurrencyMax * BACKGROUND_SHARE));
+  /** @param capacity a fixed number of slots, or what decides about them */
+  constructor(capacity: number | Capacity) {
+    this.capacity =
+      typeof capacity === 'number' ? { places: () => capacity, waitMs: () => 0, spend: () => undefined } : capacity;
   }
 
   /** The number of running tasks. */
@@ -44,12 +58,29 @@ export class FairLimiter {
     return queued;
   }
 
+  /** The waiting tasks that start before a further one of a requester. Background tasks delay no call. */
+  queuedBefore(requester: Requester): number {
+    const background = requester.background === true;
+    const own = countOf(this.waitingByKey.get(requester.fairnessKey) ?? [], background);
+    let before = own;
+    for (const [key, waiting] of this.waitingByKey) {
+      if (key !== requester.fairnessKey) before += Math.min(countOf(waiting, background), own + 1);
+      if (background) before += countOf(waiting, false);
+    }
+    return before;
+  }
+
   /**
    * Runs a task when a slot is free, and releases the slot however the task ends. Rejects with the signal's reason when it
    * is aborted while waiting; a running task must observe the signal itself.
    */
   async run<T>(context: TaskContext, task: () => Promise<T>): Promise<T> {
-    const running: Task = { context, fairnessKey: context.fairnessKey, start: () => undefined };
+    const running: Task = {
+      context,
+      fairnessKey: context.fairnessKey,
+      start: () => undefined,
+      reject: () => undefined,
+    };
     // A waiting task that is of a call now may start at once. A running one leaves its place to another background task.
     const stopListening = context.onForeground?.(() => this.startNext());
     try {
@@ -65,6 +96,26 @@ export class FairLimiter {
     }
   }
 
+  /** Starts the waiting tasks that may run now. */
+  startNext(): void {
+    for (let next = this.next(); next !== undefined; next = this.next()) {
+      const waiting = this.waitingByKey.get(next.fairnessKey);
+      this.remove(next);
+      if (waiting && waiting.length > 0) {
+        this.waitingByKey.delete(next.fairnessKey);
+        this.waitingByKey.set(next.fairnessKey, waiting);
+      }
+      this.take(next);
+      next.start();
+    }
+    this.schedule();
+  }
+
+  /** Ends the waiting of all tasks. */
+  rejectWaiting(reason: Error): void {
+    for (const task of [...this.waitingByKey.values()].flat()) task.reject(reason);
+  }
+
   private acquire(task: Task): Promise<void> {
     const { signal } = task.context;
     signal.throwIfAborted();
@@ -74,13 +125,15 @@ export class FairLimiter {
       return Promise.resolve();
     }
     return new Promise((resolve, reject) => {
-      const abort = () => {
-        this.remove(task);
-        reject(signal.reason as Error);
-      };
+      const abort = () => task.reject(signal.reason as Error);
       task.start = () => {
         signal.removeEventListener('abort', abort);
         resolve();
+      };
+      task.reject = (reason) => {
+        signal.removeEventListener('abort', abort);
+        this.remove(task);
+        reject(reason);
       };
       signal.addEventListener('abort', abort, { once: true });
       const others = this.waitingByKey.get(task.fairnessKey);
@@ -96,6 +149,7 @@ export class FairLimiter {
     const running = this.runningByKey.get(task.fairnessKey);
     if (running) running.add(task);
     else this.runningByKey.set(task.fairnessKey, new Set([task]));
+    this.capacity.spend();
   }
 
   private release(task: Task): void {
@@ -105,17 +159,12 @@ export class FairLimiter {
     if (running?.size === 0) this.runningByKey.delete(task.fairnessKey);
   }
 
-  private startNext(): void {
-    for (let next = this.next(); next !== undefined; next = this.next()) {
-      const waiting = this.waitingByKey.get(next.fairnessKey);
-      this.remove(next);
-      if (waiting && waiting.length > 0) {
-        this.waitingByKey.delete(next.fairnessKey);
-        this.waitingByKey.set(next.fairnessKey, waiting);
-      }
-      this.take(next);
-      next.start();
-    }
+  /** Wakes up when the capacity lets the next task start, if that depends on time only. */
+  private schedule(): void {
+    clearTimeout(this.timer);
+    const waiting = this.firstOf(false) ?? this.firstOf(true);
+    if (!waiting || !this.hasPlace(isBackground(waiting))) return;
+    this.timer = setTimeout(() => this.startNext(), Math.ceil(this.capacity.waitMs(isBackground(waiting))));
   }
 
   /** The waiting task that starts now. */
@@ -128,11 +177,16 @@ export class FairLimiter {
   }
 
   private mayStart(background: boolean): boolean {
-    if (this.runningCount >= this.concurrencyMax) return false;
+    return this.hasPlace(background) && this.capacity.waitMs(background) <= 0;
+  }
+
+  private hasPlace(background: boolean): boolean {
+    const places = this.capacity.places();
+    if (this.runningCount >= places) return false;
     if (!background) return true;
     let running = 0;
     for (const tasks of this.runningByKey.values()) running += countOf(tasks, true);
-    return running < this.backgroundMax;
+    return running < Math.max(1, Math.floor(places * BACKGROUND_SHARE));
   }
 
   /** Of the keys with waiting tasks of a kind, that with the fewest running ones of the kind. */
@@ -155,6 +209,7 @@ export class FairLimiter {
     if (!waiting || position < 0) return;
     waiting.splice(position, 1);
     if (waiting.length === 0) this.waitingByKey.delete(task.fairnessKey);
+    if (this.waitingByKey.size === 0) clearTimeout(this.timer);
   }
 }
 

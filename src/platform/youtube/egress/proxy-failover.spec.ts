@@ -2,13 +2,12 @@ import { describe, expect, it } from '@jest/globals';
 import { Registry } from 'prom-client';
 import type { AttemptVerdict } from './egress.js';
 import { EgressPool } from './egress-pool.js';
-import { EgressStateStore } from './egress-state-store.js';
 import { withProxyFailover } from './proxy-failover.js';
 
 /** Runs attempts with these verdicts, by the number of the egress; returns the path and the result. */
 async function scope(verdicts: readonly AttemptVerdict[], egresses = pool(verdicts.length)) {
   const path: string[] = [];
-  const result = await withProxyFailover(egresses, 'video', 'a video', context(), (egress) => {
+  const result = await withProxyFailover(egresses, 'video', 'a video', context(), 0, ({ egress }) => {
     path.push(egress.name);
     const verdict = verdicts[Number(egress.name.replace('proxy-', '')) - 1] ?? 'nothing';
     return Promise.resolve({ result: `${verdict} by ${egress.name}`, verdict, retryAfterSeconds: null });
@@ -18,7 +17,7 @@ async function scope(verdicts: readonly AttemptVerdict[], egresses = pool(verdic
 
 const context = () => ({ signal: new AbortController().signal, deadlineAtMs: Infinity, fairnessKey: {} });
 
-function pool(count: number, now?: () => number, store?: EgressStateStore): EgressPool {
+function pool(count: number, now?: () => number): EgressPool {
   const proxyUrls = Array.from({ length: count }, (_, index) => `http://127.0.0.1:${index + 1}`);
   return new EgressPool({
     proxyUrls,
@@ -26,7 +25,6 @@ function pool(count: number, now?: () => number, store?: EgressStateStore): Egre
     connectTimeoutMs: 1_000,
     registry: new Registry(),
     ...(now && { now }),
-    ...(store && { store }),
   });
 }
 
@@ -47,15 +45,8 @@ describe('withProxyFailover', () => {
     },
   );
 
-  it('withheld texts are final and do not block the egress until they occur for several videos in a row', async () => {
-    const egresses = pool(1);
-    const withheld = (video: string) =>
-      withProxyFailover(egresses, 'video', video, context(), () =>
-        Promise.resolve({ result: 'withheld', verdict: 'withheld', retryAfterSeconds: null } as const),
-      );
-    for (const video of ['a', 'b', 'c', 'd', 'd', 'd']) expect(await withheld(video)).toBe('withheld');
-    expect(await withheld('e')).toBe('withheld');
-    expect(await withheld('f')).toBeNull();
+  it('withheld texts are final', async () => {
+    expect((await scope(['withheld', 'answered'])).path).toEqual(['proxy-1']);
   });
 
   it('a refusal takes precedence over an unreachable egress', async () => {
@@ -71,63 +62,66 @@ describe('withProxyFailover', () => {
     ]);
   });
 
-  it('there is no result and no attempt when every egress is blocked', async () => {
+  it('there is no result and no attempt when every egress is paused', async () => {
     const egresses = pool(1);
-    for (const video of ['a', 'b', 'c', 'd', 'e']) egresses.take('video')?.admission.blocked(video);
+    await withProxyFailover(egresses, 'video', 'a video', context(), 0, (attempt) => {
+      attempt.egress.controls.player.learn(attempt, { kind: 'refused', retryAfterSeconds: null });
+      return Promise.resolve({ result: null, verdict: 'refused', retryAfterSeconds: null } as const);
+    });
     expect(await scope(['answered'], egresses)).toEqual({ path: [], result: null });
   });
 
-  it('an exception ends the attempt and releases its admission', async () => {
-    const egresses = pool(1);
-    const failing = withProxyFailover(egresses, 'video', 'v', context(), () => Promise.reject(new Error('bug')));
-    await expect(failing).rejects.toThrow('bug');
-    expect((await scope(['answered'], egresses)).path).toEqual(['proxy-1']);
-  });
-
-  it.each([
-    [20, null],
-    [100, expect.any(Number)],
-  ])('bot checks after %i served requests teach the rate %p', async (served, rate) => {
-    const clock = { nowMs: 1_000 };
-    const egresses = pool(1, () => clock.nowMs);
-    for (let video = 0; video < served; video += 1)
-      await withProxyFailover(egresses, 'video', String(video), context(), async ({ pacer }, admission) => {
-        await pacer?.waitForTurn('player', context(), admission);
-        pacer?.recordServed();
-        return { result: null, verdict: 'answered', retryAfterSeconds: null } as const;
-      });
-    for (const video of ['a', 'b', 'c', 'd', 'e'])
-      await withProxyFailover(egresses, 'video', video, context(), () =>
-        Promise.resolve({ result: null, verdict: 'refused', retryAfterSeconds: null } as const),
-      );
-    expect(egresses.take('video')).toBeNull();
-    clock.nowMs += 30_000;
-    egresses.take('video')?.admission.succeeded();
-    expect(egresses.take('video')?.egress.pacer?.perMinute('player')).toEqual(rate);
-  });
-
-  it('releases the claim of a probe that ended without a result', async () => {
+  it('an exception ends the attempt, for whose result others do not wait', async () => {
     const clock = { nowMs: 0 };
-    const claims = new Set<string>();
-    const documents = {
-      configured: true,
-      keyOf: (kind: string) => kind,
-      update: () => Promise.resolve(undefined),
-      claim: (key: string) => {
-        if (claims.has(key)) return Promise.resolve(null);
-        claims.add(key);
-        return Promise.resolve(() => Promise.resolve(void claims.delete(key)));
-      },
-    };
-    const egresses = pool(1, () => clock.nowMs, new EgressStateStore(documents));
-    for (const video of ['a', 'b', 'c', 'd', 'e']) egresses.take('video')?.admission.blocked(video);
+    const egresses = pool(1, () => clock.nowMs);
+    const failing = () =>
+      withProxyFailover(egresses, 'channel', 'c', context(), 0, (attempt) => {
+        attempt.egress.controls.lists.learn(attempt, { kind: 'refused', retryAfterSeconds: null });
+        return Promise.reject(new Error('bug'));
+      });
+    await expect(failing()).rejects.toThrow('bug');
     clock.nowMs += 30_000;
-    const seen: number[] = [];
-    await withProxyFailover(egresses, 'video', 'f', context(), () => {
-      seen.push(claims.size);
-      return Promise.resolve({ result: null, verdict: 'nothing', retryAfterSeconds: null } as const);
-    });
-    expect([...seen, claims.size]).toEqual([1, 0]);
-    await egresses.storeState();
+    const probe = withProxyFailover(egresses, 'channel', 'c', context(), 0, () => Promise.reject(new Error('bug')));
+    await expect(probe).rejects.toThrow('bug');
+    const list = (subject: string) =>
+      withProxyFailover(egresses, 'channel', subject, context(), 0, () =>
+        Promise.resolve({ result: subject, verdict: 'answered', retryAfterSeconds: null } as const),
+      );
+    expect(await list('d')).toBe('d');
+  });
+});
+
+describe('lists', () => {
+  function lists() {
+    const clock = { nowMs: 0 };
+    const egresses = pool(1, () => clock.nowMs);
+    const list = (channel: string, verdict: AttemptVerdict, retryAfterSeconds: number | null = null) =>
+      withProxyFailover(egresses, 'channel', channel, context(), 0, () =>
+        Promise.resolve({ result: verdict, verdict, retryAfterSeconds }),
+      );
+    return { clock, list, egresses };
+  }
+
+  it('are paused when two channels in a row are refused, and probed afterwards', async () => {
+    const { clock, list, egresses } = lists();
+    for (const channel of ['a', 'a', 'a', 'b']) expect(await list(channel, 'refused')).toBe('refused');
+    expect(await list('c', 'answered')).toBeNull();
+    expect(egresses.take('video')).not.toBeNull();
+    clock.nowMs += 30_000;
+    expect(await list('c', 'refused')).toBe('refused');
+    clock.nowMs += 30_000;
+    expect(await list('c', 'answered')).toBeNull();
+    clock.nowMs += 30_000;
+    expect(await list('c', 'answered')).toBe('answered');
+    expect(await list('a', 'refused')).toBe('refused');
+    expect(await list('c', 'answered')).toBe('answered');
+  });
+
+  it('are paused by one refusal with Retry-After, for so long', async () => {
+    const { clock, list } = lists();
+    await list('a', 'refused', 5);
+    expect(await list('b', 'answered')).toBeNull();
+    clock.nowMs += 5_000;
+    expect(await list('b', 'answered')).toBe('answered');
   });
 });

@@ -1,7 +1,9 @@
+import { setMaxListeners } from 'node:events';
 import type { ReadingContext } from '../../video-platform.js';
-import type { Admission } from './circuit-breaker.js';
-import type { AttemptVerdict, Egress, EgressUse } from './egress.js';
+import { CONTROLLED_KINDS, type AttemptVerdict, type EgressUse } from './egress.js';
 import type { EgressPool } from './egress-pool.js';
+import type { RequestScope } from './request-pipeline.js';
+import { RetryBudget } from './retry.js';
 
 /** The result of one attempt through one egress. */
 export interface Attempt<T> {
@@ -18,51 +20,64 @@ const REPORTED_FIRST: readonly AttemptVerdict[] = ['busy', 'refused', 'unreached
  * Runs an attempt through one egress, and from the start through another when the first is refused, unreachable or busy:
  * visitor data, player response and caption URL belong to the same egress.
  *
- * @param subject the channel or video; one subject refused repeatedly does not mean that the egress is blocked
- * @returns the last result, preferring `busy` to `refused` and that to `unreached`; null when every egress is blocked
+ * @param subject the channel or video; one subject refused repeatedly does not mean that the egress is refused
+ * @param retries of each attempt, or the budget that all attempts share
+ * @returns the last result, preferring `busy` to `refused` and that to `unreached`; null when every egress is paused
  */
 export async function withProxyFailover<T>(
   egresses: EgressPool,
   use: EgressUse,
   subject: string,
   context: ReadingContext,
-  attempt: (egress: Egress, admission: Admission) => Promise<Attempt<T>>,
+  retries: number | RetryBudget,
+  attempt: (scope: RequestScope) => Promise<Attempt<T>>,
 ): Promise<T | null> {
+  // The videos of one call add up to a hundred listeners to its signal and remove them: not a leak.
+  setMaxListeners(0, context.signal);
   const tried: string[] = [];
   let best: Attempt<T> | null = null;
-  await egresses.refresh();
   while (tried.length < egresses.attemptsMax) {
     context.signal.throwIfAborted();
     const taken = egresses.take(use, tried, context);
     if (!taken) break;
-    const { egress, admission } = taken;
+    const { egress } = taken;
     tried.push(egress.name);
+    const budget = typeof retries === 'number' ? new RetryBudget(retries) : retries;
+    const scope: RequestScope = { egress, subject, context, budget };
     try {
-      if (admission.probe && !(await admission.claimProbe(context.deadlineAtMs - performance.now()))) continue;
-      const made = await attempt(egress, admission);
+      const made = use === 'channel' ? await attemptAtList(scope, attempt) : await attempt(scope);
+      if (!made) continue;
       egresses.recordVerdict(egress, use, made.verdict);
-      if (made.verdict === 'answered') admission.succeeded();
-      if (made.verdict === 'refused' || made.verdict === 'withheld') {
-        const { verdict, retryAfterSeconds } = made;
-        // The addresses of a gateway change, so its refusals say nothing about a rate. Data-centre addresses get bot checks
-        // from the first request.
-        const tooFast =
-          use === 'video' && verdict === 'refused' && !egress.gateway && egress.pacer?.answeredMany('player');
-        const by = tooFast ? 'player' : null;
-        admission.blocked(subject, { address: use === 'channel', retryAfterSeconds, by });
-      }
       if (!REPORTED_FIRST.includes(made.verdict)) return made.result;
       if (made.verdict !== 'busy') egresses.cooldown(egress, made.retryAfterSeconds);
       if (best === null || rank(made) < rank(best)) best = made;
-      // The one whose pace can serve first was chosen; the others are busy for longer.
+      // The one that can serve first was chosen; the others are busy for longer.
       if (made.verdict === 'busy') break;
     } finally {
-      // Also after an exception: an admission without a result would leave the breaker open forever.
-      admission.abandoned();
+      // Also after an exception: others wait for the result of an attempt.
+      for (const kind of CONTROLLED_KINDS) egress.controls[kind].leave(scope);
       taken.release();
     }
   }
   return best?.result ?? null;
+}
+
+/** Lists are controlled by attempts; null when the lists of the egress are paused. */
+async function attemptAtList<T>(
+  scope: RequestScope,
+  attempt: (scope: RequestScope) => Promise<Attempt<T>>,
+): Promise<Attempt<T> | null> {
+  const { lists } = scope.egress.controls;
+  if (await lists.admit(scope)) return null;
+  const made = await attempt(scope);
+  const { verdict, retryAfterSeconds } = made;
+  if (verdict === 'answered') lists.learn(scope, { kind: 'served' });
+  else if (verdict === 'refused')
+    lists.learn(
+      scope,
+      retryAfterSeconds === null ? { kind: 'doubtful', client: 'WEB' } : { kind: 'refused', retryAfterSeconds },
+    );
+  return made;
 }
 
 function rank({ verdict }: Attempt<unknown>): number {

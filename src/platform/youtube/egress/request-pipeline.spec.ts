@@ -3,13 +3,13 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { Registry } from 'prom-client';
 import { Agent } from 'undici';
-import { CircuitBreaker } from './circuit-breaker.js';
+import type { Egress } from './egress.js';
+import { EgressPool } from './egress-pool.js';
 import { FairLimiter } from './fair-limiter.js';
-import { RequestPacer } from './request-pacer.js';
 import { RequestPipeline, type PipelineOptions } from './request-pipeline.js';
 import { RetryBudget } from './retry.js';
-import { StoredEgressState } from './stored-egress-state.js';
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => void;
 
@@ -65,10 +65,17 @@ function sendTo(
   const metrics = { request: () => undefined };
   const defaults = { limiter, baseUrl: new URL(origin), timeoutMs: 5_000, bodyBytesMax: 16 * 1024 * 1024, metrics };
   const context = { signal, deadlineAtMs: performance.now() + 60_000, fairnessKey: {} };
-  const scope = { egress: { name: 'direct', dispatcher: agent }, context, budget: new RetryBudget(0) };
+  const scope = { egress: direct(), subject: 'a video', context, budget: new RetryBudget(0) };
   const outgoing = { url, headers: { 'x-test': '1' }, ...(body === undefined ? {} : { body }) };
-  const pending = { kind: 'player', client: 'WEB', scope, outgoing, isObsolete: () => false };
+  const pending = { kind: 'player', client: 'VISIONOS', scope, outgoing };
   return new RequestPipeline({ ...defaults, ...rest }).text(pending);
+}
+
+function direct(now?: () => number): Egress {
+  const options = { registry: new Registry(), proxyUrls: [], connectionsMax: 2, connectTimeoutMs: 1_000 };
+  const egress = new EgressPool({ ...options, ...(now && { now }) }).take('video')?.egress;
+  if (!egress) throw new Error('There is no egress.');
+  return { ...egress, dispatcher: agent };
 }
 
 const response =
@@ -239,50 +246,58 @@ describe('RequestPipeline', () => {
   });
 });
 
-describe('a request of an attempt that began before the pause of its egress', () => {
-  function pausedEgress(by: 'player' | 'captions') {
-    const clock = { nowMs: 1_000 };
-    const stored = new StoredEgressState();
-    const breaker = new CircuitBreaker(() => clock.nowMs, undefined, undefined, undefined, stored);
-    const admission = breaker.admit();
-    if (!admission) throw new Error('The egress is blocked.');
-    const ceilings = { player: undefined, captions: undefined };
-    const pacer = new RequestPacer(stored, breaker, ceilings, false, () => clock.nowMs);
-    breaker.refuse({ address: true, retryAfterSeconds: 1, by });
-    const context = { signal: new AbortController().signal, deadlineAtMs: performance.now() + 60_000, fairnessKey: {} };
-    const egress = { name: 'direct', dispatcher: agent, pacer };
-    const scope = { egress, context, admission, budget: new RetryBudget(0) };
-    const outgoing = { url: new URL('/x', PLATFORM), headers: {} };
+describe('a request through an egress that was refused', () => {
+  function refusing(kind: 'player' | 'captions') {
+    const clock = { nowMs: 0 };
+    const egress = direct(() => clock.nowMs);
     const metrics = { request: () => undefined };
     const options = { limiter, baseUrl: new URL(origin), timeoutMs: 5_000, bodyBytesMax: 1_000_000, metrics };
-    const isObsolete = () => admission.isObsolete();
-    const send = () => new RequestPipeline(options).text({ kind: by, client: 'WEB', scope, outgoing, isObsolete });
-    return { send, breaker, admission, clock };
+    const pipeline = new RequestPipeline(options);
+    const context = { signal: new AbortController().signal, deadlineAtMs: performance.now() + 60_000, fairnessKey: {} };
+    const send = (subject = 'a video') => {
+      const scope = { egress, subject, context, budget: new RetryBudget(0) };
+      return pipeline.text({ kind, client: 'ANDROID', scope, outgoing: { url: new URL('/x', PLATFORM), headers: {} } });
+    };
+    return { send, control: egress.controls[kind], clock };
   }
 
-  it.each(['player', 'captions'] as const)('is the probe after the pause: %s', async (by) => {
-    const { send, breaker, admission, clock } = pausedEgress(by);
+  it.each(['player', 'captions'] as const)('is sent after the pause only: %s', async (kind) => {
+    const { send, control, clock } = refusing(kind);
+    handler = response(429, { 'retry-after': '60' });
+    await expect(send()).resolves.toMatchObject({ kind: 'blocked', reason: 'too-many-requests' });
+    await expect(send()).resolves.toEqual({ kind: 'blocked', reason: 'exit-shut', retryAfterSeconds: 60 });
+    expect(seen).toHaveLength(1);
     handler = response(200, JSON_TYPE, '{}');
-    await expect(send()).resolves.toMatchObject({ kind: 'blocked', reason: 'exit-shut' });
-    expect(seen).toEqual([]);
-    clock.nowMs += 1_000;
+    clock.nowMs += 60_000;
     await expect(send()).resolves.toMatchObject({ kind: 'ok' });
-    expect(breaker.blocked).toBe(true);
-    // The response may be a bot check: what was read decides.
-    expect(breaker.open).toBe(true);
-    admission.succeeded();
-    expect(breaker.open).toBe(false);
+    expect(control.open).toBe(true);
   });
 
-  it('renews the pause when it is refused, and is followed by none', async () => {
-    const { send, breaker, clock } = pausedEgress('captions');
-    handler = response(429, { 'retry-after': '60' });
-    clock.nowMs += 1_000;
-    await expect(send()).resolves.toMatchObject({ kind: 'blocked', reason: 'too-many-requests' });
-    expect(breaker.pauseRemainingMs).toBe(60_000);
-    clock.nowMs += 60_000;
-    await expect(send()).resolves.toMatchObject({ kind: 'blocked', reason: 'exit-shut' });
-    expect(seen).toHaveLength(1);
-    expect(breaker.blocked).toBe(false);
+  it('renews the pause when it is refused', async () => {
+    const { send, control, clock } = refusing('captions');
+    handler = response(429, {});
+    await send();
+    clock.nowMs += 30_000;
+    await send();
+    expect([seen.length, control.pauseRemainingMs]).toEqual([2, 60_000]);
+  });
+
+  it.each([
+    ['an empty text', 200, ''],
+    ['a 403', 403, '{}'],
+  ])('is not paused by %s of one video', async (_case, status, body) => {
+    const { send, control } = refusing('captions');
+    handler = response(status, JSON_TYPE, body);
+    await send();
+    expect(control.paused).toBe(false);
+  });
+
+  it('of five videos in a row whose texts are empty is paused', async () => {
+    const { send, control } = refusing('captions');
+    handler = response(200, JSON_TYPE, '');
+    for (const video of ['a', 'b', 'c', 'd', 'd', 'd']) await send(video);
+    expect(control.paused).toBe(false);
+    await send('e');
+    expect(control.paused).toBe(true);
   });
 });

@@ -1,31 +1,33 @@
 import type { ReadingContext } from '../../video-platform.js';
 import type { CompletedRequest } from '../upstream-metrics.js';
-import type { Admission } from './circuit-breaker.js';
 import type { Egress } from './egress.js';
 import type { EgressPool } from './egress-pool.js';
-import { PACED_KINDS, type PacedKind } from './egress-state.js';
 import type { ExchangeListener } from './exchange-listener.js';
 import type { FairLimiter } from './fair-limiter.js';
 import { isTimeout, transfer, UnreadableBodyError, type OutgoingRequest, type RawResponse } from './http-transport.js';
 import { addressKind, redirectTarget } from './platform-url.js';
+import { busy, DEADLINE_MARGIN_MS, timeLeftMs, type AddressVerdict, type RequestControl } from './request-control.js';
 import { withRetries, type RetryBudget } from './retry.js';
 import {
+  classifyResponse,
   outcomeOf,
   parseJson,
+  type FailedResponse,
   type JsonResponse,
   type UpstreamResponse,
-  classifyResponse,
 } from './upstream-response.js';
 
 const REDIRECTS_MAX = 3;
 /** Through how many egresses one caption text is requested. */
 const CAPTION_EGRESSES_MAX = 3;
 
-/** The call that requests belong to, the egress that they use, and the retries that they share. */
+/** One attempt at a channel or video through one egress, to which requests belong. */
 export interface RequestScope {
   readonly egress: Egress;
-  readonly admission: Admission;
+  /** The channel or video. */
+  readonly subject: string;
   readonly context: ReadingContext;
+  /** The retries that all requests share. */
   readonly budget: RetryBudget;
 }
 
@@ -41,13 +43,12 @@ export interface PendingRequest {
   readonly kind: string;
   /** Metric label: the InnerTube client that the request is sent as. */
   readonly client: string;
-  readonly expects: 'json' | 'text';
   readonly outgoing: OutgoingRequest;
-  readonly scope: Pick<RequestScope, 'egress' | 'context' | 'budget'> & Partial<Pick<RequestScope, 'admission'>>;
+  readonly scope: RequestScope;
+  /** Whether the JSON of a response refuses the client that was used, such as a bot check. Default: it never does. */
+  readonly refusesClient?: ((response: unknown) => boolean) | undefined;
   /** Default: the platform's site. */
   readonly server?: OtherServer;
-  /** Whether the egress was blocked while the request was queued. */
-  readonly isObsolete: () => boolean;
 }
 
 export interface PipelineOptions {
@@ -63,228 +64,221 @@ export interface PipelineOptions {
   readonly listener?: ExchangeListener | undefined;
 }
 
-/** A request inside the pipeline. */
-interface RequestInFlight extends PendingRequest {
-  readonly options: PipelineOptions;
-  /** Ends the exchange: aborted when the caller disconnects and at the timeout. */
-  readonly signal: AbortSignal;
-  /** `startedAtMs` is set when the request leaves the queue, in milliseconds of `performance.now()`. */
-  readonly timing: { startedAtMs?: number };
-}
-
-type Result = RawResponse | UpstreamResponse | JsonResponse;
-type Next = (attempt: RequestInFlight) => Promise<Result>;
-type Step = (attempt: RequestInFlight, next: Next) => Promise<Result>;
-
-/** The steps of every request, in order; its response passes them in reverse order. */
-const STEPS: readonly Step[] = [
-  retryTransientFailures,
-  failOverCaptions,
-  recordOutcome,
-  waitForPace,
-  parseExpectedJson,
-  classify,
-  followRedirects,
-  waitInQueue,
-  dropObsolete,
-  limitDuration,
-  send,
-];
+type Parse<R> = (response: UpstreamResponse) => R | FailedResponse;
 
 /**
- * The only way to the platform. A failure is a response, never an exception: sending rejects only when the caller's
- * signal is aborted, with its reason.
+ * The only way to the platform. The steps of every request, in order: retries (`send`), another egress for captions
+ * (`throughEgresses`), its turn at the egress (`inTurn`), its turn among all requests (`exchange`), redirects (`follow`), the
+ * timeout (`transferInTime`). A failure is a response, never an exception: sending rejects only when the caller's signal is
+ * aborted, with its reason.
  */
 export class RequestPipeline {
   constructor(private readonly options: PipelineOptions) {}
 
   /** @returns the parsed JSON, or why there is none */
-  async json(request: Omit<PendingRequest, 'expects'>): Promise<JsonResponse> {
-    const result = classified(await this.run({ ...request, expects: 'json' }));
-    return result.kind === 'ok' ? { kind: 'unreadable', expected: 'JSON' } : result;
+  json(request: PendingRequest): Promise<JsonResponse> {
+    return this.send<JsonResponse>(request, (response) => (response.kind === 'ok' ? parseJson(response) : response));
   }
 
   /** @returns the body as text, or why there is none */
-  async text(request: Omit<PendingRequest, 'expects'>): Promise<UpstreamResponse> {
-    const result = classified(await this.run({ ...request, expects: 'text' }));
-    return result.kind === 'json' ? { kind: 'unreadable', expected: 'text' } : result;
+  text(request: PendingRequest): Promise<UpstreamResponse> {
+    return this.send<UpstreamResponse>(request, (response) => response);
   }
 
-  private run(request: PendingRequest): Promise<Result> {
+  private send<R extends UpstreamResponse | JsonResponse>(
+    request: PendingRequest,
+    parse: Parse<R>,
+  ): Promise<R | FailedResponse> {
+    const { budget, context } = request.scope;
+    return withRetries(() => this.throughEgresses(request, parse), budget, context);
+  }
+
+  /**
+   * Sends a caption request that was refused, or that would wait too long, through another egress: asking for the player
+   * again would cost a request more. The URL must not be signed for an address (all recorded ones have `ip=0.0.0.0`).
+   */
+  private async throughEgresses<R extends UpstreamResponse | JsonResponse>(
+    request: PendingRequest,
+    parse: Parse<R>,
+  ): Promise<R | FailedResponse> {
+    const { egresses } = this.options;
+    let result = await this.inTurn(request, parse);
+    if (request.kind !== 'captions' || !egresses || !isForAnyAddress(request.outgoing.url)) return result;
+    const tried = [request.scope.egress.name];
+    while (isEgressUnable(result) && tried.length < CAPTION_EGRESSES_MAX) {
+      const other = egresses.takeForCaptions(request.scope.context, tried);
+      if (!other) break;
+      const { egress } = other;
+      tried.push(egress.name);
+      const scope = { ...request.scope, egress };
+      try {
+        const second = await this.inTurn({ ...request, scope }, parse);
+        if (!isEgressUnable(second) || result.kind !== 'busy') result = second;
+      } finally {
+        egress.controls.captions.leave(scope);
+        other.release();
+      }
+    }
+    return result;
+  }
+
+  /** Waits for the turn of a player or caption request at its egress. */
+  private async inTurn<R extends UpstreamResponse | JsonResponse>(
+    request: PendingRequest,
+    parse: Parse<R>,
+  ): Promise<R | FailedResponse> {
+    const { kind, client, scope } = request;
+    const { egress } = scope;
+    const control = controlOf(request);
+    if (!control) return this.exchange(request, parse);
+    const result =
+      (kind === 'player' ? await withoutCaptions(scope) : null) ??
+      (await control.run(
+        scope,
+        () => this.exchange(request, parse, control),
+        (response) => verdictOf(request, response),
+      ));
+    if (isNotSent(result)) {
+      this.options.metrics.request({ kind, client, egress: egress.name, outcome: outcomeOf(result), seconds: 0 });
+    }
+    return result;
+  }
+
+  /** Waits for one of the `UPSTREAM_CONCURRENCY` slots, sends the request and counts it, without the time that it waited. */
+  private exchange<R extends UpstreamResponse | JsonResponse>(
+    request: PendingRequest,
+    parse: Parse<R>,
+    control?: RequestControl,
+  ): Promise<R | FailedResponse> {
+    const { kind, client, scope } = request;
+    return this.options.limiter.run(scope.context, async () => {
+      control?.recheck(scope);
+      const startedAtMs = performance.now();
+      let outcome = 'aborted';
+      try {
+        const response = parse(await this.follow(request));
+        outcome = outcomeOf(response);
+        return response;
+      } finally {
+        const seconds = (performance.now() - startedAtMs) / 1000;
+        this.options.metrics.request({ kind, client, egress: scope.egress.name, outcome, seconds });
+      }
+    });
+  }
+
+  /** Follows redirects within the platform's hosts; sends nothing to any other host. */
+  private async follow(request: PendingRequest): Promise<UpstreamResponse> {
+    const { kind, server, outgoing } = request;
+    let { url } = outgoing;
+    for (let redirects = 0; redirects <= REDIRECTS_MAX; redirects += 1) {
+      const allowed = server ? url.origin === server.origin : addressKind(url) === 'allowed';
+      if (!allowed) return { kind: 'unreadable', expected: `a URL of ${server?.origin ?? 'the platform'}` };
+      const response = await this.transferInTime(request, { ...outgoing, url });
+      if (response.kind !== 'raw') return response;
+      if (server) return server.classify(response);
+      const target = redirectTarget(response, url, this.options.baseUrl);
+      if (!target) return classifyResponse(response.status, response.headers, response.body, kind);
+      const targetKind = addressKind(target);
+      if (targetKind === 'captcha' || targetKind === 'consent')
+        return { kind: 'blocked', reason: targetKind, retryAfterSeconds: null };
+      if (targetKind === 'foreign') return { kind: 'unreadable', expected: "a redirect within the platform's hosts" };
+      url = target;
+    }
+    return { kind: 'unreadable', expected: `at most ${REDIRECTS_MAX} redirects` };
+  }
+
+  /** One timer over the whole exchange: a response that sends a byte a second would reset a timer between bytes. */
+  private async transferInTime(
+    { kind, client, scope }: PendingRequest,
+    outgoing: OutgoingRequest,
+  ): Promise<RawResponse | FailedResponse> {
     const { options } = this;
-    return runFrom(0, { ...request, options, signal: request.scope.context.signal, timing: {} });
-  }
-}
-
-function runFrom(index: number, attempt: RequestInFlight): Promise<Result> {
-  const step = STEPS[index];
-  if (!step) throw new Error('The last step of the pipeline does not call the next one.');
-  return step(attempt, (passedOn) => runFrom(index + 1, passedOn));
-}
-
-/** Steps outside `classify` see no raw response; anything else is an error in the order of the steps. */
-function classified(result: Result): Exclude<Result, RawResponse> {
-  if (result.kind === 'raw') throw new Error('A response left the pipeline unclassified.');
-  return result;
-}
-
-function retryTransientFailures(attempt: RequestInFlight, next: Next): Promise<Result> {
-  const { budget, context } = attempt.scope;
-  return withRetries(async () => classified(await next({ ...attempt, timing: {} })), budget, context);
-}
-
-/**
- * Sends a caption request that was refused, or that the pace delays too long, through another egress: asking for the player
- * again would cost a request more. The URL must not be signed for an address (all recorded ones have `ip=0.0.0.0`).
- */
-async function failOverCaptions(attempt: RequestInFlight, next: Next): Promise<Result> {
-  const { egresses } = attempt.options;
-  let result = classified(await next(attempt));
-  if (attempt.kind !== 'captions' || !egresses || !isAnyAddress(attempt.outgoing.url)) return result;
-  const { egress, context, budget } = attempt.scope;
-  const tried = [egress.name];
-  while (isEgressUnable(result) && tried.length < CAPTION_EGRESSES_MAX) {
-    const other = egresses.takeForCaptions(context, tried);
-    if (!other) break;
-    tried.push(other.egress.name);
+    const { signal, onRequest } = scope.context;
+    signal.throwIfAborted();
+    const exchange = new AbortController();
+    const onAbort = () => exchange.abort(signal.reason);
+    signal.addEventListener('abort', onAbort, { once: true });
+    let timedOut = false;
+    const timer = setTimeout(() => {
+      timedOut = true;
+      exchange.abort();
+    }, options.timeoutMs);
     try {
-      const scope = { egress: other.egress, context, budget };
-      const second = classified(await next({ ...attempt, scope, timing: {}, isObsolete: () => false }));
-      if (!isEgressUnable(second) || result.kind !== 'busy') result = second;
+      onRequest?.();
+      const response = await transfer(outgoing, scope.egress.dispatcher, exchange.signal, options);
+      options.listener?.exchanged({ kind, client, outgoing, response });
+      return response;
+    } catch (error) {
+      if (signal.aborted) throw signal.reason;
+      if (timedOut || isTimeout(error)) return { kind: 'timeout' };
+      if (error instanceof UnreadableBodyError) return { kind: 'unreadable', expected: error.message };
+      return { kind: 'network', cause: error };
     } finally {
-      other.release();
+      clearTimeout(timer);
+      signal.removeEventListener('abort', onAbort);
     }
   }
-  return result;
 }
 
-function isAnyAddress(url: URL): boolean {
+/** What decides when a request is sent; undefined for lists and other rare requests. Exact dates come from the player, too. */
+function controlOf({ kind, scope }: PendingRequest): RequestControl | undefined {
+  const { player, captions } = scope.egress.controls;
+  if (kind === 'captions') return captions;
+  return kind === 'player' || kind === 'microformat' ? player : undefined;
+}
+
+/** Without its captions a player response would be requested in vain. @returns null when they can be requested in time */
+async function withoutCaptions(scope: RequestScope): Promise<FailedResponse | null> {
+  const { player, captions } = scope.egress.controls;
+  const refused = await captions.admit(scope);
+  if (refused) return refused;
+  const waitMs = captions.waitMs(scope.context, player.pending);
+  return waitMs > 0 && waitMs > timeLeftMs(scope) - DEADLINE_MARGIN_MS ? busy(waitMs) : null;
+}
+
+/** What a response says about the address of its egress. */
+function verdictOf(
+  { client, refusesClient }: PendingRequest,
+  response: UpstreamResponse | JsonResponse,
+): AddressVerdict {
+  const verdict = verdictOfResponse(client, response, refusesClient);
+  // WEB is refused for its token, which says nothing about the address.
+  const aboutToken = client === 'WEB' && (verdict.kind === 'doubtful' || verdict.kind === 'withheld');
+  return aboutToken ? { kind: 'nothing' } : verdict;
+}
+
+function verdictOfResponse(
+  client: string,
+  response: UpstreamResponse | JsonResponse,
+  refusesClient: PendingRequest['refusesClient'],
+): AddressVerdict {
+  switch (response.kind) {
+    case 'json':
+      return refusesClient?.(response.value) ? { kind: 'doubtful', client } : { kind: 'served' };
+    case 'ok':
+      return { kind: response.media === 'empty' ? 'withheld' : 'served' };
+    case 'blocked':
+      // That a 403 concerns the address is a guess, and an empty response can concern the client: other videos decide.
+      if (response.reason === 'forbidden' || response.reason === 'empty-body') return { kind: 'doubtful', client };
+      return { kind: 'refused', retryAfterSeconds: response.retryAfterSeconds };
+    case 'busy':
+    case 'http-error':
+    case 'timeout':
+    case 'network':
+    case 'unreadable':
+      return { kind: 'nothing' };
+  }
+}
+
+function isNotSent(result: UpstreamResponse | JsonResponse): boolean {
+  return result.kind === 'busy' || (result.kind === 'blocked' && result.reason === 'exit-shut');
+}
+
+function isForAnyAddress(url: URL): boolean {
   const address = url.searchParams.get('ip');
   return address === null || address === '0.0.0.0';
 }
 
-function isEgressUnable(result: Exclude<Result, RawResponse>): boolean {
+function isEgressUnable(result: UpstreamResponse | JsonResponse): boolean {
   return result.kind === 'busy' || (result.kind === 'blocked' && result.reason !== 'empty-body');
-}
-
-/** Sends player and caption requests at the pace of their egress, and learns it from their responses. */
-async function waitForPace(attempt: RequestInFlight, next: Next): Promise<Result> {
-  const { scope, kind } = attempt;
-  const { pacer } = scope.egress;
-  const paced = pacedKindOf(kind);
-  if (!pacer || !paced) return next(attempt);
-  const { admission } = scope;
-  // Exact dates are optional: they are no probe, and are followed by no captions.
-  const attemptAtVideo = kind === 'microformat' ? undefined : admission;
-  const turn = await pacer.waitForTurn(paced, scope.context, attemptAtVideo);
-  if (!turn.send) return turn.response;
-  const result = classified(await next(attempt));
-  // Whether a probe succeeded is decided by what was read: a bot check is a complete response.
-  pacer.learn(paced, result, admission);
-  return result;
-}
-
-/** The budget that a kind of request uses; exact dates come from the player, too. */
-function pacedKindOf(kind: string): PacedKind | null {
-  return kind === 'microformat' ? 'player' : (PACED_KINDS.find((paced) => paced === kind) ?? null);
-}
-
-/** Counts the completed request. Its duration excludes the time in the queue, which is not caused by the platform. */
-async function recordOutcome(attempt: RequestInFlight, next: Next): Promise<Result> {
-  const { kind, client, scope, timing, options } = attempt;
-  const record = (outcome: string): void => {
-    const nowMs = performance.now();
-    const seconds = (nowMs - (timing.startedAtMs ?? nowMs)) / 1000;
-    options.metrics.request({ kind, client, egress: scope.egress.name, outcome, seconds });
-  };
-  try {
-    const result = await next(attempt);
-    record(outcomeOf(classified(result)));
-    return result;
-  } catch (error) {
-    // The caller disconnected. A request that was never sent is not counted.
-    if (timing.startedAtMs !== undefined) record('aborted');
-    throw error;
-  }
-}
-
-async function parseExpectedJson(attempt: RequestInFlight, next: Next): Promise<Result> {
-  const result = await next(attempt);
-  return attempt.expects === 'json' && result.kind === 'ok' ? parseJson(result) : result;
-}
-
-async function classify(attempt: RequestInFlight, next: Next): Promise<Result> {
-  const result = await next(attempt);
-  if (result.kind !== 'raw') return result;
-  const { server, kind } = attempt;
-  return server?.classify(result) ?? classifyResponse(result.status, result.headers, result.body, kind);
-}
-
-/** Follows redirects within the platform's hosts; sends nothing to any other host. */
-async function followRedirects(attempt: RequestInFlight, next: Next): Promise<Result> {
-  const { server, outgoing } = attempt;
-  if (server && outgoing.url.origin !== server.origin)
-    return { kind: 'unreadable', expected: `a URL of ${server.origin}` };
-  if (server) return next(attempt);
-  let current = attempt;
-  for (let redirects = 0; redirects <= REDIRECTS_MAX; redirects += 1) {
-    const { url } = current.outgoing;
-    if (addressKind(url) !== 'allowed') return { kind: 'unreadable', expected: 'a URL of the platform' };
-    const result = await next(current);
-    const target = result.kind === 'raw' ? redirectTarget(result, url, attempt.options.baseUrl) : null;
-    if (!target) return result;
-    const kind = addressKind(target);
-    if (kind === 'captcha' || kind === 'consent') return { kind: 'blocked', reason: kind, retryAfterSeconds: null };
-    if (kind === 'foreign') return { kind: 'unreadable', expected: "a redirect within the platform's hosts" };
-    current = { ...current, outgoing: { ...current.outgoing, url: target } };
-  }
-  return { kind: 'unreadable', expected: `at most ${REDIRECTS_MAX} redirects` };
-}
-
-function waitInQueue(attempt: RequestInFlight, next: Next): Promise<Result> {
-  return attempt.options.limiter.run(attempt.scope.context, () => {
-    attempt.timing.startedAtMs ??= performance.now();
-    return next(attempt);
-  });
-}
-
-/** More requests through a blocked egress make the block last longer. */
-function dropObsolete(attempt: RequestInFlight, next: Next): Promise<Result> {
-  const { scope, kind } = attempt;
-  const probing = scope.admission?.probe ?? false;
-  const captionsPaused = kind === 'captions' && !probing && scope.egress.pacer?.isPaused('captions');
-  if (!attempt.isObsolete() && !captionsPaused) return next(attempt);
-  return Promise.resolve({ kind: 'blocked', reason: 'exit-shut', retryAfterSeconds: null });
-}
-
-/** One timer over the whole exchange: a response that sends a byte a second would reset a timer between bytes. */
-async function limitDuration(attempt: RequestInFlight, next: Next): Promise<Result> {
-  const { signal } = attempt;
-  signal.throwIfAborted();
-  const exchange = new AbortController();
-  const onAbort = () => exchange.abort(signal.reason);
-  signal.addEventListener('abort', onAbort, { once: true });
-  let timedOut = false;
-  const timer = setTimeout(() => {
-    timedOut = true;
-    exchange.abort();
-  }, attempt.options.timeoutMs);
-  try {
-    return await next({ ...attempt, signal: exchange.signal });
-  } catch (error) {
-    if (signal.aborted) throw signal.reason;
-    if (timedOut || isTimeout(error)) return { kind: 'timeout' };
-    if (error instanceof UnreadableBodyError) return { kind: 'unreadable', expected: error.message };
-    return { kind: 'network', cause: error };
-  } finally {
-    clearTimeout(timer);
-    signal.removeEventListener('abort', onAbort);
-  }
-}
-
-async function send({ kind, client, outgoing, scope, signal, options }: RequestInFlight): Promise<RawResponse> {
-  scope.context.onRequest?.();
-  const response = await transfer(outgoing, scope.egress.dispatcher, signal, options);
-  options.listener?.exchanged({ kind, client, outgoing, response });
-  return response;
 }

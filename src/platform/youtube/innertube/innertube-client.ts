@@ -25,6 +25,8 @@ export interface InnertubeCall {
   payload: Readonly<Record<string, unknown>>;
   /** The `$fields` mask that selects what `parse` reads, or null for the complete response. */
   fields: string | null;
+  /** Whether a response refuses the client; default: it never does. */
+  refusesClient?: (response: unknown) => boolean;
 }
 
 /** A parsed response. `unparsable`: it is JSON, but not in the form that `parse` expects. */
@@ -90,9 +92,8 @@ export class InnertubeClient implements OnApplicationShutdown {
     bodyBytesMax?: number,
   ): Promise<UpstreamResponse> {
     const headers = { accept: '*/*', 'accept-language': 'en', 'user-agent': this.requests.userAgent(client) };
-    // Never obsolete: the platform issued this URL to the egress, so it does not refuse it.
     const outgoing = { url, headers, ...(bodyBytesMax !== undefined && { bodyBytesMax }) };
-    return this.pipeline.text({ kind, client, scope, outgoing, isObsolete: () => false });
+    return this.pipeline.text({ kind, client, scope, outgoing });
   }
 
   /**
@@ -107,15 +108,14 @@ export class InnertubeClient implements OnApplicationShutdown {
   }
 
   private async send<T>(
-    { kind, client, path, payload, fields }: InnertubeCall,
+    { kind, client, path, payload, fields, refusesClient }: InnertubeCall,
     parse: (response: unknown, visitor: VisitorExchange) => T,
     scope: RequestScope,
   ): Promise<ParsedResponse<T>> {
     const { egress } = scope;
     const visitorData = await this.visitorData.get(egress, client, scope.context.signal);
     const outgoing = this.requests.compose(client, { path, payload, visitorData, fields });
-    const isObsolete = () => scope.admission.isObsolete();
-    const response = await this.pipeline.json({ kind, client, scope, outgoing, isObsolete });
+    const response = await this.pipeline.json({ kind, client, scope, outgoing, refusesClient });
     if (fields !== null && response.kind === 'json')
       this.metrics.notice('fields', client, response.whole ? 'ignored' : 'honoured');
     const visitor = { sent: visitorData, offered: readVisitorData(response) };
@@ -149,8 +149,8 @@ export class InnertubeClient implements OnApplicationShutdown {
       visitorData: null,
       fields: null,
     });
-    const scope = { egress, context, budget: new RetryBudget(0) };
-    const response = await this.pipeline.json({ kind: 'visitor', client, scope, outgoing, isObsolete: () => false });
+    const scope = { egress, subject: 'visitor', context, budget: new RetryBudget(0) };
+    const response = await this.pipeline.json({ kind: 'visitor', client, scope, outgoing });
     return readVisitorData(response);
   }
 }

@@ -1,7 +1,6 @@
 import type { OnApplicationShutdown } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { Agent } from 'undici';
-import { type BreakerLimits, CircuitBreaker } from '../egress/circuit-breaker.js';
 import { FairLimiter } from '../egress/fair-limiter.js';
 import { transfer } from '../egress/http-transport.js';
 import { asNumber, asString, at } from '../response-parsing.js';
@@ -10,8 +9,11 @@ import { PoTokenProvider } from './po-token-provider.js';
 /** A provider solves a challenge in a browser environment, which takes seconds the first time. */
 const TIMEOUT_MS = 10_000;
 const BODY_BYTES_MAX = 64 * 1024;
-/** A provider that does not respond would cost every video the timeout. */
-const LIMITS: BreakerLimits = { blocksToOpen: 3, openFirstMs: 30_000, openMaxMs: 600_000 };
+/** A provider that does not respond would cost every video the timeout: after this many failures in a row it is not asked. */
+const FAILURES_MAX = 3;
+/** Doubled by each further failure. */
+const PAUSE_FIRST_MS = 30_000;
+const PAUSE_MAX_MS = 600_000;
 const CACHED_MAX = 10_000;
 /** Tokens are used for so long at the most, and not within the last minute of their validity. */
 const AGE_MAX_MS = 12 * 3_600_000;
@@ -35,21 +37,15 @@ export class HttpPoTokenProvider extends PoTokenProvider implements OnApplicatio
   private readonly dispatcher: Agent;
   /** A request waits here and not for a connection, so that its timeout starts when it is sent. */
   private readonly limiter: FairLimiter;
-  private readonly breaker: CircuitBreaker;
   private readonly endpoint: URL;
+  private failures = 0;
+  private pausedUntilMs = 0;
 
   constructor(private readonly options: HttpPoTokenProviderOptions) {
     super();
     this.endpoint = new URL(`${options.url.pathname.replace(/\/$/, '')}/get_pot`, options.url);
     this.dispatcher = new Agent({ connections: options.requestsMax, pipelining: 1 });
     this.limiter = new FairLimiter(options.requestsMax);
-    let down = false;
-    const onChange = (pauseMs: number | null): void => {
-      // A failed probe changes nothing.
-      if (pauseMs === null || !down) options.onChange(pauseMs);
-      down = pauseMs !== null;
-    };
-    this.breaker = new CircuitBreaker(() => performance.now(), onChange, LIMITS);
   }
 
   async onApplicationShutdown(): Promise<void> {
@@ -60,28 +56,45 @@ export class HttpPoTokenProvider extends PoTokenProvider implements OnApplicatio
     signal.throwIfAborted();
     const cached = this.tokens.get(videoId);
     if (cached !== undefined) return cached;
-    const admission = this.breaker.admit();
-    if (!admission) return null;
+    if (this.isPaused) return null;
     try {
       const token = await this.limiter.run({ fairnessKey: this, signal }, async () =>
         // Requests that wait are not sent to a provider that was found to be down.
-        admission.isObsolete() ? undefined : this.request(videoId, signal),
+        this.isPaused ? undefined : this.request(videoId, signal),
       );
       if (token === undefined) return null;
-      if (token === null) admission.blocked(videoId);
-      else admission.succeeded();
+      if (token === null) this.failed();
+      else this.succeeded();
       return token;
     } catch {
       signal.throwIfAborted();
-      admission.blocked(videoId);
+      this.failed();
       return null;
-    } finally {
-      admission.abandoned();
     }
   }
 
   override reject(videoId: string): void {
     this.tokens.delete(videoId);
+  }
+
+  private get isPaused(): boolean {
+    return performance.now() < this.pausedUntilMs;
+  }
+
+  private failed(): void {
+    // Requests that were sent before the pause belong to the same outage.
+    if (this.isPaused) return;
+    this.failures += 1;
+    const doublings = this.failures - FAILURES_MAX;
+    if (doublings < 0) return;
+    const pauseMs = Math.min(PAUSE_MAX_MS, PAUSE_FIRST_MS * 2 ** doublings);
+    this.pausedUntilMs = performance.now() + pauseMs;
+    if (doublings === 0) this.options.onChange(pauseMs);
+  }
+
+  private succeeded(): void {
+    if (this.failures >= FAILURES_MAX) this.options.onChange(null);
+    this.failures = 0;
   }
 
   private async request(videoId: string, signal: AbortSignal): Promise<string | null> {

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { Registry } from 'prom-client';
 import { anyText } from '../../../../test/any-text.js';
 import { EgressPool } from '../egress/egress-pool.js';
-import { requestScope } from '../egress/request-scope.js';
+import { RetryBudget } from '../egress/retry.js';
 import type { UpstreamResponse } from '../egress/upstream-response.js';
 import { InnertubeClient } from '../innertube/innertube-client.js';
 import { readPlayerId, readSignatureTimestamp, SignatureTimestamp } from './signature-timestamp.js';
@@ -77,7 +77,8 @@ describe('SignatureTimestamp', () => {
       if (!taken) throw new Error('There is no egress.');
       const leaving = new AbortController();
       const caller = { signal: leaving.signal, deadlineAtMs: performance.now() + 60_000, fairnessKey: {} };
-      const value = timestamp.get(requestScope(taken.egress, taken.admission, caller, 0));
+      const scope = { egress: taken.egress, subject: 'a video', context: caller, budget: new RetryBudget(0) };
+      const value = timestamp.get(scope);
       return { value, leave: () => leaving.abort(new Error('left')) };
     };
     return { call, release: () => release() };

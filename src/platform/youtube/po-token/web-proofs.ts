@@ -1,5 +1,4 @@
 import { Injectable } from '@nestjs/common';
-import { Environment } from '../../../config/environment.js';
 import type { RequestScope } from '../egress/request-pipeline.js';
 import { UpstreamMetrics } from '../upstream-metrics.js';
 import { PoTokenProvider } from './po-token-provider.js';
@@ -14,21 +13,11 @@ export interface WebProof {
 /** Obtains what WEB needs in addition to the other clients. When it is not available, WEB is skipped. */
 @Injectable()
 export class WebProofs {
-  /**
-   * `listed`: WEB is in `YOUTUBE_CLIENTS`. `last-resort`: with `PO_TOKEN_URL` alone, WEB is tried when the other clients
-   * listed captions without getting their text.
-   */
-  readonly use: 'listed' | 'last-resort' | 'never';
-
   constructor(
     private readonly tokens: PoTokenProvider,
     private readonly timestamp: SignatureTimestamp,
     private readonly metrics: UpstreamMetrics,
-    { PO_TOKEN_URL, YOUTUBE_CLIENTS }: Environment,
-  ) {
-    if (PO_TOKEN_URL === undefined) this.use = 'never';
-    else this.use = YOUTUBE_CLIENTS.includes('WEB') ? 'listed' : 'last-resort';
-  }
+  ) {}
 
   /** Null when there is none. Rejects only when the scope's signal is aborted. */
   async get(videoId: string, scope: RequestScope): Promise<WebProof | null> {

@@ -1,9 +1,9 @@
 import type { VideoFailureCode } from '../../../domain/transcript.js';
 import type { FailedResponse } from '../egress/upstream-response.js';
-import type { AttemptVerdict, Egress } from '../egress/egress.js';
+import type { AttemptVerdict } from '../egress/egress.js';
 import type { PlayerReading } from './player-response.js';
 import type { YoutubeClient } from '../../../config/environment.js';
-import { type Admission, CircuitBreaker, refusedInARow, refusedShare } from '../egress/circuit-breaker.js';
+import type { ParsedResponse } from '../innertube/innertube-client.js';
 
 /** Why one client returned no text although another may. */
 export type Evidence =
@@ -78,10 +78,21 @@ export function areAllRetired(evidence: readonly Evidence[]): boolean {
   return evidence.length > 0 && evidence.every((kind) => kind === 'client-retired');
 }
 
-/** Whether a player response is about the video: a bot check and the error of a retired client are complete responses, too. */
-export function isServed({ kind }: PlayerReading): boolean {
+/** Whether a player response refuses the caller, on this client at least. */
+export function isClientRefused({ kind }: PlayerReading): boolean {
   const step = NEXT_STEPS[kind];
-  return step.go !== 'next' || step.evidence === 'unplayable' || step.evidence === 'unavailable';
+  return step.go === 'next' && step.evidence === 'refused';
+}
+
+/** What a response says about the version of its client; null for nothing. Retired ones get `unavailable`, too. */
+export function versionSupport(response: ParsedResponse<PlayerReading>): 'served' | 'retired' | null {
+  if (response.kind === 'parsed') {
+    const { kind } = response.value;
+    if (kind === 'client-retired') return 'retired';
+    return NEXT_STEPS[kind].go === 'next' ? null : 'served';
+  }
+  // A JSON error of status 400 rejects the request itself, of which only the video differs between videos.
+  return response.kind === 'http-error' && response.status === 400 && response.media === 'json' ? 'retired' : null;
 }
 
 /** A client's report that it does not play the video. */
@@ -190,63 +201,4 @@ export function verdictOf(evidence: readonly Evidence[], succeeded: boolean): At
   if (evidence.includes('token-required')) return 'nothing';
   if (succeeded) return 'answered';
   return evidence.length > 0 && evidence.every((kind) => kind === 'unreached') ? 'unreached' : 'nothing';
-}
-
-/** A client to try and, unless it is cooling down, the admission whose result must be reported. */
-export interface ClientCandidate {
-  client: YoutubeClient;
-  admission: Admission | null;
-  /** When its cooldown ends or ended, in milliseconds of the clock of its egress; 0 for a client that was not refused. */
-  coolingDownUntilMs: number;
-}
-
-/**
- * Tracks for each egress which clients were refused for five videos in a row (a bot check, a PO token). Such a client moves
- * to the end of the fallback order, so that it does not cost a request per video; after a pause one video tries it first
- * again. It follows the rule of a circuit breaker, but blocks nothing: the last candidates are still tried.
- */
-export class ClientHealth {
-  private readonly breakers = new WeakMap<object, Map<YoutubeClient, CircuitBreaker>>();
-
-  /** @param onCooldown called when a client moves to the end (with the pause in milliseconds) and back (with null) */
-  constructor(
-    private readonly clients: readonly YoutubeClient[],
-    private readonly onCooldown: (egress: Egress, client: YoutubeClient, cooldownMs: number | null) => void = () =>
-      undefined,
-    private readonly now: () => number = () => performance.now(),
-  ) {}
-
-  /**
-   * The clients in the order in which a video tries them. The caller must report the result of each candidate. A client is
-   * admitted only when the generator reaches it.
-   */
-  *candidates(egress: Egress): Generator<ClientCandidate, void, undefined> {
-    const breakers = this.clients.map((client) => ({ client, breaker: this.breaker(egress, client) }));
-    const coolingDown = new Set<ClientCandidate>();
-    for (const { client, breaker } of breakers) {
-      const admission = breaker.admit();
-      const candidate = { client, admission, coolingDownUntilMs: breaker.pausedUntilMs };
-      if (admission) yield candidate;
-      else coolingDown.add(candidate);
-    }
-    yield* coolingDown;
-  }
-
-  private breaker(egress: Egress, client: YoutubeClient): CircuitBreaker {
-    // The sessions of a gateway are short-lived, and refused one by one: only the share of refusals concerns the client.
-    const owner = egress.gateway ?? egress;
-    const rule = egress.gateway ? refusedShare() : refusedInARow();
-    const byClient = this.breakers.get(owner) ?? new Map<YoutubeClient, CircuitBreaker>();
-    this.breakers.set(owner, byClient);
-    const known = byClient.get(client);
-    if (known) return known;
-    const created = new CircuitBreaker(
-      this.now,
-      (cooldownMs) => this.onCooldown(egress, client, cooldownMs),
-      undefined,
-      rule,
-    );
-    byClient.set(client, created);
-    return created;
-  }
 }

@@ -1,6 +1,12 @@
 import type { YoutubeClient } from '../../../config/environment.js';
 import type { RequestScope } from '../egress/request-pipeline.js';
-import type { InnertubeCall, InnertubeClient, ParsedResponse } from '../innertube/innertube-client.js';
+import {
+  parsed,
+  type InnertubeCall,
+  type InnertubeClient,
+  type ParsedResponse,
+} from '../innertube/innertube-client.js';
+import { isClientRefused } from './client-fallback.js';
 import type { VisitorExchange } from '../innertube/visitor-data-cache.js';
 import { MICROFORMAT_FIELDS, PLAYER_FIELDS, REEL_FIELDS } from '../innertube/field-masks.js';
 import type { WebProof } from '../po-token/web-proofs.js';
@@ -75,10 +81,10 @@ export async function requestPlayer(
   const { reading, visitor } = first.value;
   if (SESSION_REFUSALS.has(reading.kind) && innertube.replaceVisitorData(scope.egress, client, visitor)) {
     // A probe sends as little as possible; the next one sends the new data.
-    if (!scope.admission.probe) {
+    if (!scope.egress.controls.player.isProbe(scope)) {
       onRefused(reading.kind);
       const second = await send(innertube, request);
-      // Held back by the pace: the refusal is what is known.
+      // Not sent in time: the refusal is what is known.
       return readingOf(second.kind === 'busy' ? first : second);
     }
   }
@@ -96,7 +102,13 @@ function send(
   { client, videoId, scope, proof }: PlayerRequest,
 ): Promise<ParsedResponse<PlayerAnswer>> {
   const { path, fields, payload, read } = ENDPOINTS[client];
-  const call: InnertubeCall = { kind: 'player', client, path, payload: payload(videoId, proof), fields };
+  const call: InnertubeCall = {
+    ...{ kind: 'player', client, path, payload: payload(videoId, proof), fields },
+    refusesClient: (response) => {
+      const reading = parsed(() => read(response, videoId));
+      return reading.kind === 'parsed' && isClientRefused(reading.value);
+    },
+  };
   const parse = (response: unknown, visitor: VisitorExchange) => ({ reading: read(response, videoId), visitor });
   return innertube.query(call, parse, scope);
 }
@@ -118,8 +130,6 @@ export async function requestMicroformat(
     payload: playerPayload(videoId),
     fields: MICROFORMAT_FIELDS,
   };
-  const parsed = await innertube.query(call, (response) => readMicroformat(response, videoId), scope);
-  if (parsed.kind !== 'parsed') return null;
-  scope.egress.pacer?.recordServed();
-  return parsed.value;
+  const response = await innertube.query(call, (json) => readMicroformat(json, videoId), scope);
+  return response.kind === 'parsed' ? response.value : null;
 }

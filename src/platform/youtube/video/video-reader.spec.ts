@@ -3,15 +3,14 @@ import { Registry } from 'prom-client';
 import { Environment, type YoutubeClient } from '../../../config/environment.js';
 import { EgressPool } from '../egress/egress-pool.js';
 import { FairLimiter } from '../egress/fair-limiter.js';
-import { requestScope } from '../egress/request-scope.js';
+import { RetryBudget } from '../egress/retry.js';
 import type { UpstreamResponse } from '../egress/upstream-response.js';
 import { InnertubeClient, type InnertubeCall } from '../innertube/innertube-client.js';
 import { NoPoTokenProvider } from '../po-token/po-token-provider.js';
 import { SignatureTimestamp } from '../po-token/signature-timestamp.js';
 import { WebProofs } from '../po-token/web-proofs.js';
 import { UpstreamMetrics } from '../upstream-metrics.js';
-import { ClientHealth } from './client-fallback.js';
-import { RetiredClients } from './retired-clients.js';
+import { ClientOrder } from './client-order.js';
 import { VideoReader } from './video-reader.js';
 
 const VIDEO = 'aaaaaaaaaaa';
@@ -36,8 +35,8 @@ const TEXT: UpstreamResponse = {
   body: '<?xml version="1.0"?><timedtext format="3"><body><p t="0" d="1000">Hello</p></body></timedtext>',
 };
 
-const LISTED_WEB: WebProofs = Object.assign(Object.create(WebProofs.prototype) as WebProofs, {
-  use: 'listed',
+/** PO tokens for every video. */
+const PROOFS: WebProofs = Object.assign(Object.create(WebProofs.prototype) as WebProofs, {
   get: () => Promise.resolve({ poToken: 'Mlvx', signatureTimestamp: 20_345 }),
   reject: () => undefined,
 });
@@ -49,7 +48,7 @@ function reading(
   webProofs: WebProofs | null = null,
 ) {
   const environment = new Environment();
-  if (webProofs) environment.YOUTUBE_CLIENTS = [...environment.YOUTUBE_CLIENTS, 'WEB'];
+  const clients: YoutubeClient[] = [...environment.YOUTUBE_CLIENTS, ...(webProofs ? (['WEB'] as const) : [])];
   const registry = new Registry();
   const asked: YoutubeClient[] = [];
   const innertube: InnertubeClient = Object.assign(Object.create(InnertubeClient.prototype) as InnertubeClient, {
@@ -63,13 +62,13 @@ function reading(
     replaceVisitorData: () => false,
   });
   const metrics = new UpstreamMetrics(registry, new FairLimiter(1), environment);
-  const retiredClients = new RetiredClients(environment.YOUTUBE_CLIENTS, registry, () => undefined);
+  const ignored = () => undefined;
+  const order = new ClientOrder(clients, registry, { onFirst: ignored, onRetired: ignored });
   const timestamp = new SignatureTimestamp(innertube);
   const reader = new VideoReader(
     innertube,
-    new ClientHealth(environment.YOUTUBE_CLIENTS),
-    retiredClients,
-    webProofs ?? new WebProofs(new NoPoTokenProvider(), timestamp, metrics, environment),
+    order,
+    webProofs ?? new WebProofs(new NoPoTokenProvider(), timestamp, metrics),
     metrics,
   );
   const egresses = new EgressPool({ registry: new Registry(), proxyUrls: [], connectionsMax: 1, connectTimeoutMs: 1 });
@@ -82,8 +81,8 @@ function reading(
       deadlineAtMs: performance.now() + 60_000,
       fairnessKey: {},
     };
-    const attempt = await reader.read(VIDEO, languages, requestScope(taken.egress, taken.admission, caller, 0));
-    return attempt.result;
+    const scope = { egress: taken.egress, subject: VIDEO, context: caller, budget: new RetryBudget(0) };
+    return (await reader.read(VIDEO, languages, scope)).result;
   };
   return { players, asked, read };
 }
@@ -113,22 +112,48 @@ describe('a video of which one client listed tracks whose text was not served', 
   });
 });
 
-describe('a video that is checked with WEB, because the first client lists no captions', () => {
-  const players = { VISIONOS: WITHOUT_CAPTIONS, WEB: listing('en') };
+describe('WEB with PO tokens', () => {
+  const all = (response: unknown) => ({
+    ...{ VISIONOS: response, ANDROID: response, IOS: response, ANDROID_VR: response },
+    ANDROID_REEL: { playerResponse: response },
+  });
+  const EMPTY: UpstreamResponse = { kind: 'ok', media: 'empty', body: '' };
 
-  it('has the text that WEB serves', async () => {
-    expect(await reading(players, TEXT, LISTED_WEB).read()).toMatchObject({ ok: true });
+  it('is the last client, and plays what the others do not', async () => {
+    const { read, asked } = reading({ ...all(UNPLAYABLE), WEB: listing('en') }, TEXT, PROOFS);
+    expect(await read()).toMatchObject({ ok: true });
+    expect(asked).toEqual(['VISIONOS', 'ANDROID', 'IOS', 'ANDROID_REEL', 'ANDROID_VR', 'WEB']);
   });
 
-  it('is blocked, not without captions, when WEB lists a track whose text is withheld', async () => {
-    const empty: UpstreamResponse = { kind: 'ok', media: 'empty', body: '' };
-    const outcome = await reading(players, empty, LISTED_WEB).read();
-    expect(outcome).toMatchObject({ failure: { code: 'upstream_blocked' } });
+  it('that does not respond does not make a video without a text one without captions', async () => {
+    const { read } = reading(all(listing('en')), EMPTY, PROOFS);
+    expect(await read()).toMatchObject({ failure: { code: 'upstream_blocked' } });
   });
 
-  it('is without captions, unconfirmed, when WEB does not respond', async () => {
-    const outcome = await reading({ VISIONOS: WITHOUT_CAPTIONS }, TEXT, LISTED_WEB).read();
-    expect(outcome).toMatchObject({ failure: { code: 'transcript_unavailable' }, confirmed: false });
+  it('is not asked about a video without captions', async () => {
+    const { read, asked } = reading({ VISIONOS: WITHOUT_CAPTIONS, WEB: listing('en') }, TEXT, PROOFS);
+    expect(await read()).toMatchObject({ failure: { code: 'transcript_unavailable' } });
+    expect(asked).toEqual(['VISIONOS']);
+  });
+});
+
+describe('a video that is refused to clients', () => {
+  const BOT_CHECK = { playabilityStatus: { status: 'LOGIN_REQUIRED', reason: 'Sign in to confirm you’re not a bot' } };
+
+  it('is read by the next client, which is asked first from then on', async () => {
+    const { read, asked } = reading({ VISIONOS: BOT_CHECK, ANDROID: listing('en') });
+    expect(await read()).toMatchObject({ ok: true });
+    expect(asked).toEqual(['VISIONOS', 'ANDROID']);
+    await read();
+    expect(asked).toEqual(['ANDROID']);
+  });
+
+  it('is blocked after two of them, and the next attempt begins with a third', async () => {
+    const { read, asked } = reading({ VISIONOS: BOT_CHECK, ANDROID: BOT_CHECK, IOS: listing('en') });
+    expect(await read()).toMatchObject({ failure: { code: 'upstream_blocked' } });
+    expect(asked).toEqual(['VISIONOS', 'ANDROID']);
+    expect(await read()).toMatchObject({ ok: true });
+    expect(asked).toEqual(['IOS']);
   });
 });
 
