@@ -5,9 +5,6 @@ const TRACING = 'observability/tracing';
 /** Every feature registers its own metrics. */
 const REGISTRY = 'observability/metrics/metrics-registry\\.ts$';
 
-/** The state of the egresses is shared between replicas. */
-const SHARED_DOCUMENTS = 'cache/shared-documents\\.ts$';
-
 /** The folders that each folder may import; files directly in src/ may import any. */
 const ALLOWED = {
   domain: [],
@@ -148,7 +145,7 @@ export default {
       from: { path: '^src/platform/youtube/', pathNot: '\\.spec\\.ts$' },
       to: {
         path: '^src/',
-        pathNot: ['^src/platform/', '^src/domain/', '^src/config/', `^src/${REGISTRY}`, `^src/${SHARED_DOCUMENTS}`],
+        pathNot: ['^src/platform/', '^src/domain/', '^src/config/', `^src/${REGISTRY}`],
       },
     },
     {

@@ -127,7 +127,7 @@ describe('a video that is refused while the service is not blocked', () => {
   it('is tried again, and fails at the end, so that the job ends', async () => {
     const run = await listed('@bench-3x27');
     const [video] = await steps.service.query(
-      `SELECT video_id FROM job_videos WHERE job_id = '${run.id}' AND position = 1`,
+      `SELECT video_id FROM job_videos WHERE job_id = '${run.id}' AND position = 3`,
     );
     steps.service.fakeYoutube.setFaults({ kind: 'bot-check', match: { videoId: String(video?.['video_id']) } });
     await steps.steps(1);
@@ -138,7 +138,7 @@ describe('a video that is refused while the service is not blocked', () => {
       await steps.steps(1);
     }
     expect(await run.verify()).toMatchObject({ state: 'completed', summary: { fetched: 2, failed: 1 } });
-    expect((await run.entries())[0]?.entry).toMatchObject({ error: { code: 'upstream_blocked' } });
+    expect((await run.entries())[2]?.entry).toMatchObject({ error: { code: 'upstream_blocked' } });
   });
 });
 

@@ -174,7 +174,7 @@ export class RequestControl {
           return await sendAndLearn();
         }
         const waitMs = this.waitMs(scope.context);
-        if (waitMs > timeLeftMs(scope)) return busy(waitMs);
+        if (waitMs > 0 && waitMs > timeLeftMs(scope)) return busy(waitMs);
         return await this.inTurn(scope, sendAndLearn);
       } catch (error) {
         if (error instanceof TooLate) return busy(Math.max(1_000, this.waitMs(scope.context)));
@@ -318,7 +318,7 @@ export class RequestControl {
       clearTimeout(timer);
       context.signal.removeEventListener('abort', abort);
     };
-    if (Number.isFinite(context.deadlineAtMs)) timer = setTimeout(checkDeadline, Math.max(0, timeLeftMs(scope)));
+    if (this.rate.perMinute !== null) checkDeadline();
     const waiting = {
       fairnessKey: context.fairnessKey,
       onForeground: context.onForeground,
