@@ -17,8 +17,6 @@ export async function openService(proxyUrls, environment) {
   const { Environment } = await load('config/environment.js');
   const { YoutubeModule } = await load('platform/youtube/youtube.module.js');
   const { YoutubePlatform } = await load('platform/youtube/youtube-platform.js');
-  const { loadRequestTemplates } = await load('platform/youtube/innertube/request-templates.js');
-  await loadRequestTemplates();
   const events = {};
   const count = (message) => {
     const name = message?.event ?? 'other';

@@ -144,13 +144,6 @@ export class EgressPool {
     return first.open();
   }
 
-  /** An egress for requests that the platform does not refuse by address. Null when all of them were tried. */
-  takeUnpaced(tried: readonly string[]): TakenEgress | null {
-    const candidates = this.candidates(tried);
-    const ready = candidates.find(({ coolingDownUntilMs }) => coolingDownUntilMs <= this.now()) ?? candidates[0];
-    return ready?.open() ?? null;
-  }
-
   /**
    * Another egress for a caption request that this one cannot send or was refused: of those whose captions are not paused,
    * the one that can serve first.

@@ -1,7 +1,6 @@
 import { setMaxListeners } from 'node:events';
-import type { Requester } from '../../video-platform.js';
+import type { ReadingContext, Requester } from '../../video-platform.js';
 import { FairLimiter } from './fair-limiter.js';
-import type { RequestScope } from './request-pipeline.js';
 import { SendingRate } from './sending-rate.js';
 import type { FailedResponse } from './upstream-response.js';
 
@@ -29,6 +28,13 @@ export type AddressVerdict =
   | { kind: 'served' | 'nothing' | 'withheld' }
   | { kind: 'doubtful'; client: string }
   | { kind: 'refused'; retryAfterSeconds: number | null };
+
+/** What is known of the attempt at a channel or video that a request belongs to; the same object for all its requests. */
+export interface ControlledAttempt {
+  /** The channel or video. */
+  readonly subject: string;
+  readonly context: ReadingContext;
+}
 
 /** Why a request was not sent. */
 export type NotSent = Extract<FailedResponse, { kind: 'busy' | 'blocked' }>;
@@ -75,14 +81,14 @@ export class RequestControl {
   /** Of the pause that is in force or being probed; 0 while there is none. */
   private pauseMs = 0;
   /** The attempt that finds out, in doubt, whether the address is refused; null until a video is at hand. */
-  private asker: RequestScope | null = null;
+  private asker: ControlledAttempt | null = null;
   /** Since the last request that was served. */
   private readonly refusedVideos = new Set<string>();
   private readonly refusedClients = new Set<string>();
   private readonly withheldVideos = new Set<string>();
   private gatewayRefusals: boolean[] = [];
   /** The attempts that have sent a request: without the next one, which goes at once, the first was sent in vain. */
-  private readonly started = new WeakSet<RequestScope>();
+  private readonly started = new WeakSet<ControlledAttempt>();
   /** Those that wait in doubt. */
   private readonly waiting = new Set<() => void>();
   private readonly rate: SendingRate;
@@ -145,7 +151,7 @@ export class RequestControl {
   }
 
   /** Whether this attempt finds out if a pause has ended: it sends as little as possible. */
-  isProbe(scope: RequestScope): boolean {
+  isProbe(scope: ControlledAttempt): boolean {
     return this.asker === scope && this.pauseMs > 0;
   }
 
@@ -155,7 +161,7 @@ export class RequestControl {
    * @param verdictOf what the response says about the address
    */
   async run<R>(
-    scope: RequestScope,
+    scope: ControlledAttempt,
     send: () => Promise<R>,
     verdictOf: (response: R) => AddressVerdict,
   ): Promise<R | NotSent> {
@@ -187,12 +193,12 @@ export class RequestControl {
    * To be called directly before a request is sent that waited since its turn: has it wait again when a refusal was received
    * meanwhile.
    */
-  recheck(scope: RequestScope): void {
+  recheck(scope: ControlledAttempt): void {
     if (this.state !== 'open' && this.asker !== scope) throw new StateChanged();
   }
 
   /** Waits until it is known whether the address is refused. @returns null when the attempt may send requests */
-  async admit(scope: RequestScope): Promise<NotSent | null> {
+  async admit(scope: ControlledAttempt): Promise<NotSent | null> {
     for (;;) {
       scope.context.signal.throwIfAborted();
       if (this.state === 'open') return null;
@@ -205,7 +211,7 @@ export class RequestControl {
   }
 
   /** An attempt has ended. If it was to find out whether the address is refused, what it has found decides, or the next video. */
-  leave(scope: RequestScope): void {
+  leave(scope: ControlledAttempt): void {
     if (this.asker !== scope) return;
     if (this.refusedVideos.has(scope.subject) && this.isAddressLikelyRefused()) this.pause(null);
     else {
@@ -215,7 +221,7 @@ export class RequestControl {
   }
 
   /** Learns from the response to a request of an admitted attempt. */
-  learn(scope: RequestScope, verdict: AddressVerdict): void {
+  learn(scope: ControlledAttempt, verdict: AddressVerdict): void {
     if (this.options.rotating) return this.learnOfGateway(verdict);
     switch (verdict.kind) {
       case 'served':
@@ -234,7 +240,7 @@ export class RequestControl {
     }
   }
 
-  private served(scope: RequestScope): void {
+  private served(scope: ControlledAttempt): void {
     // What was sent before a refusal proves nothing about it.
     if (this.state === 'paused' || (this.state === 'doubt' && this.asker !== scope)) return;
     this.refusedVideos.clear();
@@ -245,7 +251,7 @@ export class RequestControl {
     if (this.state === 'doubt') this.reopen();
   }
 
-  private doubt(scope: RequestScope): void {
+  private doubt(scope: ControlledAttempt): void {
     if (this.state === 'paused') return;
     if (this.state === 'open') {
       this.state = 'doubt';
@@ -302,7 +308,7 @@ export class RequestControl {
   }
 
   /** Runs a request when window and rate allow it, unless that is too late. */
-  private async inTurn<T>(scope: RequestScope, task: () => Promise<T>): Promise<T> {
+  private async inTurn<T>(scope: ControlledAttempt, task: () => Promise<T>): Promise<T> {
     const { context } = scope;
     const ending = new AbortController();
     const abort = () => ending.abort(context.signal.reason);
@@ -361,7 +367,7 @@ export class RequestControl {
   }
 }
 
-export function timeLeftMs({ context }: RequestScope): number {
+export function timeLeftMs({ context }: ControlledAttempt): number {
   return context.deadlineAtMs - DEADLINE_MARGIN_MS - performance.now();
 }
 

@@ -31,12 +31,6 @@ export interface RequestScope {
   readonly budget: RetryBudget;
 }
 
-/** A server beside the platform's site. Its requests follow no redirect, which could pass a key on to another host. */
-export interface OtherServer {
-  readonly origin: string;
-  classify(response: RawResponse): UpstreamResponse;
-}
-
 /** One request on its way to the platform. */
 export interface PendingRequest {
   /** Metric label: `player`, `uploads`, `captions`, … */
@@ -47,8 +41,6 @@ export interface PendingRequest {
   readonly scope: RequestScope;
   /** Whether the JSON of a response refuses the client that was used, such as a bot check. Default: it never does. */
   readonly refusesClient?: ((response: unknown) => boolean) | undefined;
-  /** Default: the platform's site. */
-  readonly server?: OtherServer;
 }
 
 export interface PipelineOptions {
@@ -168,14 +160,12 @@ export class RequestPipeline {
 
   /** Follows redirects within the platform's hosts; sends nothing to any other host. */
   private async follow(request: PendingRequest): Promise<UpstreamResponse> {
-    const { kind, server, outgoing } = request;
+    const { kind, outgoing } = request;
     let { url } = outgoing;
     for (let redirects = 0; redirects <= REDIRECTS_MAX; redirects += 1) {
-      const allowed = server ? url.origin === server.origin : addressKind(url) === 'allowed';
-      if (!allowed) return { kind: 'unreadable', expected: `a URL of ${server?.origin ?? 'the platform'}` };
+      if (addressKind(url) !== 'allowed') return { kind: 'unreadable', expected: 'a URL of the platform' };
       const response = await this.transferInTime(request, { ...outgoing, url });
       if (response.kind !== 'raw') return response;
-      if (server) return server.classify(response);
       const target = redirectTarget(response, url, this.options.baseUrl);
       if (!target) return classifyResponse(response.status, response.headers, response.body, kind);
       const targetKind = addressKind(target);
