@@ -86,6 +86,8 @@ export class RequestControl {
   private readonly refusedVideos = new Set<string>();
   private readonly refusedClients = new Set<string>();
   private readonly withheldVideos = new Set<string>();
+  /** The running attempts whose texts were withheld, until another client of theirs is served. */
+  private readonly withheld = new WeakSet<ControlledAttempt>();
   private gatewayRefusals: boolean[] = [];
   /** The attempts that have sent a request: without the next one, which goes at once, the first was sent in vain. */
   private readonly started = new WeakSet<ControlledAttempt>();
@@ -212,6 +214,7 @@ export class RequestControl {
 
   /** An attempt has ended. If it was to find out whether the address is refused, what it has found decides, or the next video. */
   leave(scope: ControlledAttempt): void {
+    if (this.withheld.has(scope) && this.withheldVideos.add(scope.subject).size >= VIDEOS_WITHHELD) this.pause(null);
     if (this.asker !== scope) return;
     if (this.refusedVideos.has(scope.subject) && this.isAddressLikelyRefused()) this.pause(null);
     else {
@@ -233,7 +236,7 @@ export class RequestControl {
         this.refusedClients.add(verdict.client);
         return this.doubt(scope);
       case 'withheld':
-        if (this.withheldVideos.add(scope.subject).size >= VIDEOS_WITHHELD) this.pause(null);
+        this.withheld.add(scope);
         return;
       case 'nothing':
         return;
@@ -241,6 +244,7 @@ export class RequestControl {
   }
 
   private served(scope: ControlledAttempt): void {
+    this.withheld.delete(scope);
     // What was sent before a refusal proves nothing about it.
     if (this.state === 'paused' || (this.state === 'doubt' && this.asker !== scope)) return;
     this.refusedVideos.clear();

@@ -256,7 +256,9 @@ describe('a request through an egress that was refused', () => {
     const context = { signal: new AbortController().signal, deadlineAtMs: performance.now() + 60_000, fairnessKey: {} };
     const send = (subject = 'a video') => {
       const scope = { egress, subject, context, budget: new RetryBudget(0) };
-      return pipeline.text({ kind, client: 'ANDROID', scope, outgoing: { url: new URL('/x', PLATFORM), headers: {} } });
+      const outgoing = { url: new URL('/x', PLATFORM), headers: {} };
+      const sent = pipeline.text({ kind, client: 'ANDROID', scope, outgoing });
+      return sent.finally(() => egress.controls[kind].leave(scope));
     };
     return { send, control: egress.controls[kind], clock };
   }
