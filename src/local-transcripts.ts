@@ -1,18 +1,29 @@
+import { randomBytes } from 'node:crypto';
 import { Module, type DynamicModule } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
+import { DataSource } from 'typeorm';
 import { CommandLogger } from './admin/cli/command-logger.js';
 import type { RunLocally } from './admin/cli/transcripts-command.js';
 import { CacheModule } from './cache/cache.module.js';
 import { ConfigModule } from './config/config.module.js';
 import { readEnvironment, type Environment } from './config/environment.js';
-import { VideoPlatform } from './platform/video-platform.js';
+import { DatabaseModule } from './database/database.module.js';
+import { MIGRATIONS } from './database/migrations/all-migrations.js';
+import { JobWorker } from './jobs/job-worker.js';
+import { JobEngineModule } from './jobs/jobs.module.js';
+import { JobsService } from './jobs/jobs.service.js';
+import { ApiKey } from './organizations/api-key.entity.js';
+import { Organization } from './organizations/organization.entity.js';
 import { YoutubeModule } from './platform/youtube/youtube.module.js';
+import type { Payer } from './transcripts/quota-reservations.js';
 import { ChannelUploads } from './transcripts/sources/channel-uploads.js';
 import { PlaylistSource } from './transcripts/sources/playlist-source.js';
-import { UnmeteredTranscriptsModule } from './transcripts/transcripts.module.js';
+import { TranscriptsModule } from './transcripts/transcripts.module.js';
 import { TranscriptsService } from './transcripts/transcripts.service.js';
 
-/** The part of the application that reads transcripts. It needs no key, quota or database, and nothing listens. */
+const MONTHLY_LIMIT = 2 ** 31 - 1;
+
+/** The part of the application that reads transcripts and runs archive jobs. Nothing listens. */
 @Module({})
 class LocalTranscriptsModule {
   static with(environment: Environment): DynamicModule {
@@ -20,9 +31,11 @@ class LocalTranscriptsModule {
       module: LocalTranscriptsModule,
       imports: [
         ConfigModule.forRoot(environment),
+        DatabaseModule.forRoot({ as: 'command', entities: [Organization, ApiKey], migrations: MIGRATIONS }),
         CacheModule.forRoot(environment),
         { module: YoutubeModule, global: true },
-        UnmeteredTranscriptsModule,
+        TranscriptsModule,
+        JobEngineModule,
       ],
     };
   }
@@ -31,24 +44,45 @@ class LocalTranscriptsModule {
 /**
  * Opens the services, runs the work and closes the services, also when the work fails.
  *
- * @throws EnvironmentError, and the errors of the work
+ * @throws EnvironmentError, the error of a database that cannot be opened, and the errors of the work
  */
-export const withLocalTranscripts: RunLocally = async (work, { handlesSignals } = { handlesSignals: false }) => {
+export const withLocalTranscripts: RunLocally = async (work, { runsJobs } = { runsJobs: false }) => {
   const environment = readEnvironment();
+  environment.JOB_CONCURRENCY = runsJobs ? Math.max(1, environment.JOB_CONCURRENCY) : 0;
   const context = await NestFactory.createApplicationContext(LocalTranscriptsModule.with(environment), {
     logger: new CommandLogger(environment.LOG_LEVEL),
     abortOnError: false,
   });
-  if (!handlesSignals) context.enableShutdownHooks();
+  if (!runsJobs) context.enableShutdownHooks();
   try {
     await work({
-      platform: context.get(VideoPlatform, { strict: false }),
+      payer: await payerOf(context.get(DataSource)),
       uploads: context.get(ChannelUploads),
       playlists: context.get(PlaylistSource),
       transcripts: context.get(TranscriptsService),
-      deadlineSeconds: environment.REQUEST_DEADLINE_SECONDS,
+      jobs: context.get(JobsService),
+      worker: context.get(JobWorker),
     });
   } finally {
     await context.close();
   }
 };
+
+/**
+ * The organization of the commands, with a limit that they do not reach. The database requires a key for what is charged:
+ * this one cannot be used, because no text has its hash.
+ */
+async function payerOf(database: DataSource): Promise<Payer> {
+  const [organizationId, keyId] = ['org_commands', 'key_commands'];
+  await database.query(
+    `INSERT INTO organizations (id, name, plan, monthly_limit) VALUES ($1, $2, 'pro', $3)
+       ON CONFLICT (id) DO UPDATE SET plan = 'pro', monthly_limit = $3, deleted_at = NULL`,
+    [organizationId, 'Commands transcripts and archive', MONTHLY_LIMIT],
+  );
+  await database.query(
+    `INSERT INTO api_keys (id, organization_id, name, prefix, hash, revoked_at) VALUES ($1, $2, 'None', '', $3, now())
+       ON CONFLICT (id) DO NOTHING`,
+    [keyId, organizationId, randomBytes(32)],
+  );
+  return { organizationId, keyId, requestId: 'command' };
+}

@@ -92,10 +92,9 @@ const ALLOWED = {
     'domain',
     'config',
   ],
-  // The usage under /admin is a customer's usage and more. Commands read transcripts and the list of a channel.
+  // The usage under /admin is a customer's usage and more. Commands print transcripts and run jobs.
   admin: [
     'transcripts',
-    PORT,
     'channels/dto',
     'auth',
     'rate-limit',

@@ -46,7 +46,10 @@ const CHANGED = `(result.job).*, ${dueIn('(result.job)')}`;
 export const CREATE = `
   SELECT result.outcome, ${CHANGED} FROM job_create($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) result`;
 
-export const CANCEL = `SELECT result.outcome, result.old_state, ${CHANGED} FROM job_cancel($1, $2, $3) result`;
+// $1 is null for the operator, who cancels the jobs of all organizations.
+export const CANCEL = `
+  SELECT result.outcome, result.old_state, ${CHANGED}
+    FROM job_cancel(coalesce($1, (SELECT organization_id FROM jobs WHERE id = $2)), $2, $3) result`;
 
 export const RESUME = `SELECT result.outcome, result.old_state, ${CHANGED} FROM job_resume($1, $2, $3, $4, $5) result`;
 
@@ -133,6 +136,13 @@ export const COMMIT_PAGE = `
 export const COMMIT_SLICE = `
   SELECT result.old_state, result.charged, ${CHANGED}
     FROM job_commit_slice($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) result`;
+
+/** Whether a job has listed all videos, and those that are pending are only tried again later. */
+export const AWAITS_RETRIES = `
+  SELECT job.state = 'running' AND job.next_run_at > quota_now() AND (job.claim IS NULL OR job.claimed_until <= quota_now()) AND NOT EXISTS (
+      SELECT FROM job_videos WHERE job_id = job.id AND state = 'pending' AND (retry_at IS NULL OR retry_at <= quota_now()))
+      AS waiting
+    FROM jobs job WHERE job.id = $1`;
 
 export const SWEEP = `SELECT result.old_state, ${CHANGED} FROM job_sweep($1, $2, $3, $4) result`;
 

@@ -8,6 +8,7 @@ import type { Payer } from '../transcripts/quota-reservations.js';
 import { type Job, type JobRequest, type StoredEntry } from './job.js';
 import type { JobCursor } from './job-cursor.js';
 import {
+  AWAITS_RETRIES,
   CANCEL,
   CREATE,
   DELETE,
@@ -97,8 +98,8 @@ export class JobStore {
     return rows.map(toJob);
   }
 
-  /** Resolves to undefined for an unknown job. */
-  cancel(organizationId: string, id: string): Promise<(ChangedJob & { outcome: CancelOutcome }) | undefined> {
+  /** Resolves to undefined for an unknown job. @param organizationId null for a job of any organization */
+  cancel(organizationId: string | null, id: string): Promise<(ChangedJob & { outcome: CancelOutcome }) | undefined> {
     return this.change<CancelOutcome>(CANCEL, [organizationId, id, this.resultsSeconds]);
   }
 
@@ -136,6 +137,12 @@ export class JobStore {
       return [{ position, text: { deflated, jsonBytes, crc32: Number(entry_crc) } }];
     });
     return { entries, more: (first.available ?? 0) > entries.length };
+  }
+
+  /** Whether a job has listed all videos, and those that are pending are only tried again later. */
+  async awaitsRetries(id: string): Promise<boolean> {
+    const [row] = await queryWithDeadline<{ waiting: boolean }[]>(this.database, AWAITS_RETRIES, [id]);
+    return row?.waiting === true;
   }
 
   /** The figures of all jobs, by state. */

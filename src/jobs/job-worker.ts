@@ -1,6 +1,6 @@
 import { Injectable, Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
 import { Environment } from '../config/environment.js';
-import { ShutdownState, type ClosingServer } from '../http/shutdown-state.js';
+import type { ClosingServer } from '../http/shutdown-state.js';
 import { logStateChange } from './job-rows.js';
 import { SliceQueue } from './slice-queue.js';
 import { SliceRunner } from './slice-runner.js';
@@ -27,13 +27,11 @@ export class JobWorker implements OnApplicationBootstrap, BeforeApplicationShutd
     private readonly runner: SliceRunner,
     private readonly queue: SliceQueue,
     private readonly environment: Environment,
-    private readonly shutdown: ShutdownState,
   ) {}
 
   async onApplicationBootstrap(): Promise<void> {
     const { JOB_CONCURRENCY } = this.environment;
     if (JOB_CONCURRENCY === 0) return;
-    this.shutdown.servers.push(this);
     await this.queue.work(JOB_CONCURRENCY, () => this.look());
     // Jobs go on at once after a restart.
     this.sweepAfter(0);

@@ -1,10 +1,10 @@
 import { Module } from '@nestjs/common';
 import { AuthModule } from '../auth/auth.module.js';
+import { ShutdownState } from '../http/shutdown-state.js';
 import { MetricsRegistryModule } from '../observability/metrics/metrics-registry.js';
 import { QuotaModule } from '../quota/quota.module.js';
 import { TranscriptsModule } from '../transcripts/transcripts.module.js';
 import { JobMetrics } from './job-metrics.js';
-import { JobOverview } from './job-overview.js';
 import { JobStore } from './job-store.js';
 import { JobWorker } from './job-worker.js';
 import { JobsController } from './jobs.controller.js';
@@ -18,21 +18,31 @@ import { VideoSlice } from './video-slice.js';
 
 /** Archive jobs: whole channels, in slices that any process runs. */
 @Module({
-  imports: [AuthModule, MetricsRegistryModule, QuotaModule, TranscriptsModule],
-  controllers: [JobsController],
+  imports: [MetricsRegistryModule, QuotaModule, TranscriptsModule],
   providers: [
     JobMetrics,
-    JobOverview,
     JobStore,
     JobsService,
     JobWorker,
     ListingSlice,
-    ResultsResponse,
     SliceRunner,
     SliceStore,
     VideoSlice,
     { provide: SliceQueue, useClass: LocalSliceQueue },
   ],
-  exports: [JobOverview, JobsService],
+  exports: [JobsService, JobWorker],
 })
-export class JobsModule {}
+export class JobEngineModule {}
+
+/** The operations on archive jobs over HTTP. The worker stops with the server. */
+@Module({
+  imports: [AuthModule, JobEngineModule, TranscriptsModule],
+  controllers: [JobsController],
+  providers: [ResultsResponse],
+  exports: [JobEngineModule],
+})
+export class JobsModule {
+  constructor(shutdown: ShutdownState, worker: JobWorker) {
+    shutdown.servers.push(worker);
+  }
+}

@@ -15,7 +15,7 @@ import { base62 } from '../organizations/api-key.js';
 import type { Payer } from '../transcripts/quota-reservations.js';
 import { isFinished, JOB_ID, type Job, type JobRequest, type JobResultsPage, type JobsPage } from './job.js';
 import { parseCursor, toJobsPage } from './job-cursor.js';
-import { logStateChange } from './job-rows.js';
+import { logStateChange, type ChangedJob } from './job-rows.js';
 import { JobStore, STORED_JOBS_MAX, type FoundJob } from './job-store.js';
 import { SliceQueue } from './slice-queue.js';
 
@@ -74,12 +74,16 @@ export class JobsService {
    * @throws JobNotFoundError | JobFinishedError
    */
   async cancel(organizationId: string, id: string): Promise<Job> {
-    const canceled = JOB_ID.test(id) ? await this.store.cancel(organizationId, id) : undefined;
-    if (!canceled) throw new JobNotFoundError();
-    const { outcome, job } = canceled;
-    if (outcome === 'finished') throw new JobFinishedError('cancel', job.state);
-    logStateChange(this.logger, canceled);
-    return job;
+    return (await this.cancelOf(organizationId, id)).job;
+  }
+
+  /**
+   * Cancels a job of any organization, for the operator.
+   *
+   * @throws JobNotFoundError | JobFinishedError
+   */
+  cancelAny(id: string): Promise<ChangedJob> {
+    return this.cancelOf(null, id);
   }
 
   /**
@@ -131,6 +135,19 @@ export class JobsService {
     const { entries, more } = stored;
     const ended = !more && isFinal;
     return { job, entries, next: ended ? null : (entries.at(-1)?.position ?? after), isFinal };
+  }
+
+  /** Whether a job has listed all videos, and those that are pending are only tried again later. */
+  awaitsRetries(id: string): Promise<boolean> {
+    return this.store.awaitsRetries(id);
+  }
+
+  private async cancelOf(organizationId: string | null, id: string): Promise<ChangedJob> {
+    const canceled = JOB_ID.test(id) ? await this.store.cancel(organizationId, id) : undefined;
+    if (!canceled) throw new JobNotFoundError();
+    if (canceled.outcome === 'finished') throw new JobFinishedError('cancel', canceled.job.state);
+    logStateChange(this.logger, canceled);
+    return canceled;
   }
 
   private tooMuchStored(): StoredResultsLimitError {

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { Inject, Injectable } from '@nestjs/common';
 import { Environment } from '../config/environment.js';
 import type { QuotaState } from '../domain/errors.js';
@@ -40,18 +39,6 @@ export interface ReservationResult {
 
 /** What calls are charged to. */
 type Quota = Pick<QuotaService, 'state' | 'reserve' | 'settleWithRetry'>;
-
-/** Grants every call and charges none. */
-export const UNLIMITED_QUOTA: Quota = {
-  state: () => Promise.resolve(unlimitedState()),
-  reserve: () => Promise.resolve({ granted: true, id: randomUUID(), quota: unlimitedState() }),
-  settleWithRetry: () => Promise.resolve(true),
-};
-
-function unlimitedState(): QuotaState {
-  const asOf = new Date();
-  return { limit: Number.MAX_SAFE_INTEGER, used: 0, reserved: 0, resetAt: asOf, asOf };
-}
 
 /** Seconds that a lease outlasts the deadline of its call, for the settlement. */
 const LEASE_MARGIN_SECONDS = 15;

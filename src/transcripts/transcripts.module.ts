@@ -1,10 +1,9 @@
 import { Module } from '@nestjs/common';
 import { MetricsRegistryModule } from '../observability/metrics/metrics-registry.js';
 import { QuotaModule } from '../quota/quota.module.js';
-import { QuotaService } from '../quota/quota.service.js';
 import { TranscriptCache } from './cache/transcript-cache.js';
 import { VideoFetcher } from './fetching.js';
-import { QuotaReservations, UNLIMITED_QUOTA } from './quota-reservations.js';
+import { QuotaReservations } from './quota-reservations.js';
 import { RepeatedBodies } from './response/repeated-bodies.js';
 import { ResponseMemory } from './response/response-memory.js';
 import { TranscriptsResponse } from './response/transcripts-response.js';
@@ -45,11 +44,3 @@ const EXPORTS = [
   exports: EXPORTS,
 })
 export class TranscriptsModule {}
-
-/** The same without quota, and so without a database: for one person on their own machine. */
-@Module({
-  imports: [MetricsRegistryModule],
-  providers: [...PROVIDERS, QuotaReservations, { provide: QuotaService, useValue: UNLIMITED_QUOTA }],
-  exports: EXPORTS,
-})
-export class UnmeteredTranscriptsModule {}

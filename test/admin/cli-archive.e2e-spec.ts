@@ -5,19 +5,23 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { startFakeYoutube, type FakeYoutube } from '../fake-youtube/fake-youtube.js';
 import { temporaryFolder } from '../process/program.js';
+import { QuotaDatabase } from '../quota/quota-database.js';
 import { until } from '../until.js';
 import { type CliResult, CliSession, startCli } from './run-cli.js';
 
 const folder = temporaryFolder();
 let session: CliSession;
 let youtube: FakeYoutube;
+let database: QuotaDatabase;
 beforeAll(async () => {
   session = new CliSession();
   youtube = await startFakeYoutube();
+  database = await QuotaDatabase.open();
 });
 afterAll(async () => {
   session.close();
   await youtube.close();
+  await database.close();
   folder.remove();
 });
 beforeEach(() => youtube.reset());
@@ -25,15 +29,19 @@ beforeEach(() => youtube.reset());
 let directories = 0;
 const newDirectory = (): string => join(folder.path, `archive-${(directories += 1)}`);
 
-const variables = (): Record<string, string> => ({ YOUTUBE_BASE_URL: youtube.url, UPSTREAM_RETRIES: '0' });
+const variables = (): Record<string, string> => ({
+  YOUTUBE_BASE_URL: youtube.url,
+  UPSTREAM_RETRIES: '0',
+  DATABASE_URL: database.url,
+});
 const archive = (channel: string, out: string, ...args: string[]): Promise<CliResult> =>
   session.run(['archive', channel, '--out', out, ...args], variables());
 
 interface Index {
   channel: { handle: string };
   format: string;
-  languages: string[];
-  summary: { total: number; succeeded: number; failed: number; pending: number };
+  complete: boolean;
+  summary: { total: number; succeeded: number; failed: number };
   videos: { videoId: string; file: string | null; error: { code: string; retryable: boolean } | null }[];
 }
 
@@ -65,79 +73,77 @@ describe('the command archive', () => {
     const out = newDirectory();
     const { code, output, errorOutput } = await archive('@harbourlight', out, '--json');
     expect(code).toBe(1);
-    expect(errorOutput).toMatch(/^error: YouTube did not serve 3 of the videos\. Run the same command again/m);
-    const { channel, summary, videos } = indexOf(out);
-    expect(channel.handle).toBe('@harbourlight');
-    expect(videos).toHaveLength(32);
-    expect(summary).toEqual({
-      total: 32,
-      succeeded: filesOf(out).length,
-      failed: 32 - filesOf(out).length,
-      pending: 0,
-    });
-    expect(summary.failed).toBeGreaterThan(0);
+    expect(errorOutput).toMatch(/^error: 5 videos could not be read yet\. Run the same command again in 10 min/m);
+    const { channel, complete, summary, videos } = indexOf(out);
+    expect([channel.handle, complete]).toEqual(['@harbourlight', false]);
+    expect(summary).toEqual({ total: 27, succeeded: filesOf(out).length, failed: 27 - filesOf(out).length });
     for (const { videoId, file, error } of videos) {
-      expect([file === null, error === null]).toEqual(error ? [true, false] : [false, true]);
+      expect(file === null).toBe(error !== null);
       if (file === null) continue;
       expect(file).toMatch(/^(\d{4}-\d\d-\d\d|\d{5}) /);
       const entry = JSON.parse(readFileSync(join(out, file), 'utf8')) as Record<string, unknown>;
       expect(Object.keys(entry)).toEqual(['videoId', 'ok', 'metadata', 'transcript', 'cached']);
       expect(entry['videoId']).toBe(videoId);
     }
-    expect(JSON.parse(output)).toMatchObject({ directory: out, written: filesOf(out).length, summary });
-    expect(errorOutput).toMatch(/^Listing uploads: 32\n/);
+    expect(JSON.parse(output)).toMatchObject({
+      directory: out,
+      written: filesOf(out).length,
+      summary: { ...summary, total: 32, pending: 5 },
+    });
+    expect(errorOutput).toMatch(/^\d+ of 32 videos/);
   });
 
-  it('reads the list to the end of the archive, and a further run fetches nothing', async () => {
+  it('reads the list to its end, and a further run takes only the newer uploads', async () => {
     const out = newDirectory();
     const options = ['--format', 'markdown', '--languages', 'en'];
     expect(await archive('@fogsignalradio', out, ...options)).toMatchObject({ code: 0 });
-    expect(indexOf(out).summary.total).toBe(230);
+    const { complete, videos } = indexOf(out);
+    expect([complete, videos.length]).toEqual([true, 230]);
     const files = filesOf(out);
-    expect(files.length).toBe(indexOf(out).summary.succeeded);
+    expect(files).toHaveLength(230);
     for (const file of files) expect(readFileSync(join(out, file), 'utf8')).toMatch(/^# .+\n\n<https:/);
+    // As if the newest three had been uploaded since.
+    const index = { ...indexOf(out), videos: videos.slice(3) };
+    for (const { file } of videos.slice(0, 3)) rmSync(join(out, file ?? ''));
+    writeFileSync(join(out, 'index.json'), JSON.stringify(index));
     youtube.requests.clear();
     const again = await archive('@fogsignalradio', out, ...options);
     expect(again).toMatchObject({ code: 0 });
-    expect(again.output).toMatch(/, 0 of them new\.$/m);
-    expect(filesOf(out)).toEqual(files);
-    expect(videosRead()).toEqual(new Set());
+    expect(again.output).toMatch(/: 230 of 230 videos have a file in .*, 3 of them new\.$/m);
+    expect(filesOf(out).sort()).toEqual([...files].sort());
+    expect(indexOf(out).videos).toEqual(videos);
+    expect(videosRead()).toEqual(new Set(videos.slice(0, 3).map(({ videoId }) => videoId)));
   });
 
-  it('fetches only what the directory lacks, and keeps the files beyond the limit in the index', async () => {
+  it('writes the files that a directory lacks, and removes what a killed process left unfinished', async () => {
     const out = newDirectory();
     await archive('@tidewater', out);
-    const [removed = ''] = filesOf(out);
-    const before = indexOf(out).videos;
-    const { videoId } = before.find(({ file }) => file === removed) ?? { videoId: '' };
+    const [removed = '', stored = ''] = filesOf(out);
     rmSync(join(out, removed));
-    // As after a process that was killed while it wrote a file and before it wrote the index.
     rmSync(join(out, 'index.json'));
+    writeFileSync(join(out, stored), 'unchanged');
     const { pid } = spawnSync(process.execPath, ['--version']);
     writeFileSync(join(out, `.${pid}-file-7.part`), 'half');
-    youtube.requests.clear();
-    expect(await archive('@tidewater', out)).toMatchObject({ code: 0 });
-    expect(videosRead()).toEqual(new Set([videoId]));
-    expect(indexOf(out).videos.map((video) => video.videoId)).toEqual(before.map((video) => video.videoId));
+    const { code, output } = await archive('@tidewater', out);
+    expect(code).toBe(0);
+    expect(output).toMatch(/5 of 5 videos have a file in .*, 1 of them new\.$/m);
     expect(filesOf(out)).toHaveLength(5);
+    expect(readFileSync(join(out, stored), 'utf8')).toBe('unchanged');
     await archive('@tidewater', out, '--limit', '2');
-    expect(indexOf(out).summary).toEqual({ total: 5, succeeded: 5, failed: 0, pending: 0 });
+    expect(indexOf(out).summary).toEqual({ total: 5, succeeded: 5, failed: 0 });
   });
 
   it('ends cleanly on a signal, and the same command continues', async () => {
     const out = newDirectory();
-    const served = 10;
-    // The ID of a generated video ends with its number, A is 0: the first 20 of the 60 videos are served.
-    const hold = youtube.hold({ kind: 'timedtext', path: '[?&]v=bnAA8AAeAA[U-Za-z0-9]' });
-    const child = startCli(['archive', '@bench-60x30', '--out', out], {
-      ...variables(),
-      UPSTREAM_CONCURRENCY: '64',
-    });
+    // The ID of a generated video ends with its number, A is 0: the first slice of 25 and five more videos are served.
+    const hold = youtube.hold({ kind: 'timedtext', path: '[?&]v=bnAA8AAeAA[e-z0-9]' });
+    const child = startCli(['archive', '@bench-60x30', '--out', out], variables());
     const closed = once(child, 'close');
     let errorOutput = '';
     child.stderr.on('data', (text) => (errorOutput += String(text)));
     try {
-      await until(() => existsSync(out) && filesOf(out).filter((name) => !name.startsWith('.')).length >= served);
+      await until(() => existsSync(out) && filesOf(out).filter((name) => !name.startsWith('.')).length >= 25);
+      await hold.arrived;
     } finally {
       child.kill('SIGINT');
     }
@@ -147,41 +153,64 @@ describe('the command archive', () => {
       /\nStopped\. \d+ of 60 videos have a file\. Run the same command again to continue\.\n$/,
     );
     const files = filesOf(out);
+    expect(files.length).toBeLessThan(60);
     for (const file of files) expect(JSON.parse(readFileSync(join(out, file), 'utf8'))).toMatchObject({ ok: true });
-    const { summary, videos } = indexOf(out);
-    expect(summary).toEqual({ total: 60, succeeded: files.length, failed: 0, pending: 60 - files.length });
+    const { complete, summary, videos } = indexOf(out);
+    expect([complete, summary]).toEqual([false, { total: files.length, succeeded: files.length, failed: 0 }]);
+    const [job] = await database.dataSource.query<{ state: string; fetched: number }[]>(
+      'SELECT * FROM jobs WHERE total = 60',
+    );
+    expect(job).toMatchObject({ state: 'canceled', fetched: files.length });
     youtube.reset();
     expect(await archive('@bench-60x30', out)).toMatchObject({ code: 0 });
-    expect(indexOf(out).summary).toEqual({ total: 60, succeeded: 60, failed: 0, pending: 0 });
-    const stored = new Set(videos.filter(({ file }) => file !== null).map(({ videoId }) => videoId));
+    expect(indexOf(out)).toMatchObject({ complete: true, summary: { total: 60, succeeded: 60, failed: 0 } });
+    const stored = new Set(videos.map(({ videoId }) => videoId));
     expect([...videosRead()].filter((videoId) => stored.has(String(videoId)))).toEqual([]);
   });
 
-  it('retries in the next run what YouTube did not serve', async () => {
+  it('continues after kill -9, without a file twice or half a file', async () => {
     const out = newDirectory();
-    youtube.setFaults({ kind: '500', match: { kind: 'timedtext', path: 'v=tw-tea_____' } });
-    const { code, errorOutput } = await archive('@tidewater', out);
-    expect(code).toBe(1);
-    expect(errorOutput).toMatch(/\nerror: YouTube did not serve 1 of the videos\. Run the same command again/);
-    expect(indexOf(out).summary).toMatchObject({ succeeded: 4, failed: 1 });
-    youtube.reset();
-    expect(await archive('@tidewater', out)).toMatchObject({ code: 0 });
-    expect(videosRead()).toEqual(new Set(['tw-tea_____']));
-    expect(indexOf(out).summary).toMatchObject({ succeeded: 5, failed: 0 });
+    const hold = youtube.hold({ kind: 'timedtext', path: '[?&]v=bnABQAAfAA[Z-z0-9]' });
+    const child = startCli(['archive', '@bench-80x31', '--out', out], variables());
+    const closed = once(child, 'close');
+    try {
+      await until(() => existsSync(out) && filesOf(out).filter((name) => !name.startsWith('.')).length >= 10);
+    } finally {
+      child.kill('SIGKILL');
+    }
+    expect(await closed).toEqual([null, 'SIGKILL']);
+    hold.release();
+    const files = new Set(filesOf(out).filter((name) => !name.startsWith('.')));
+    // The claim of the killed process ends with its lease.
+    await database.dataSource.query('UPDATE jobs SET claimed_until = quota_now() WHERE claim IS NOT NULL');
+    expect(await archive('@bench-80x31', out)).toMatchObject({ code: 0 });
+    expect(indexOf(out)).toMatchObject({ complete: true, summary: { total: 80, succeeded: 80, failed: 0 } });
+    expect(filesOf(out)).toHaveLength(80);
+    expect(filesOf(out).filter((name) => files.has(name))).toHaveLength(files.size);
+    for (const file of filesOf(out))
+      expect(JSON.parse(readFileSync(join(out, file), 'utf8'))).toMatchObject({ ok: true });
   });
 
-  it('stops when YouTube blocks the requests, and continues when it does no more', async () => {
+  it('waits while YouTube blocks the requests, and says so', async () => {
     const out = newDirectory();
     youtube.setFaults({ kind: 'bot-check', match: { kind: ['player', 'reel'] } });
-    const { code, errorOutput } = await archive('@bench-80x31', out);
-    expect(code).toBe(1);
-    expect(errorOutput).toMatch(
-      /\nerror: YouTube blocks the requests from this address\. 0 of 80 videos have a file\./,
-    );
-    expect(indexOf(out).summary).toEqual({ total: 80, succeeded: 0, failed: 0, pending: 80 });
+    const child = startCli(['archive', '@bench-20x300', '--out', out], variables());
+    const closed = once(child, 'close');
+    let errorOutput = '';
+    child.stderr.on('data', (text) => (errorOutput += String(text)));
+    const paused = async (): Promise<boolean> =>
+      (await database.dataSource.query(`SELECT FROM jobs WHERE state = 'paused' AND reason = 'upstream_blocked'`))
+        .length > 0;
+    try {
+      await until(paused);
+    } finally {
+      child.kill('SIGTERM');
+    }
+    expect(await closed).toEqual([143, null]);
+    expect(errorOutput).toMatch(/\nStopped\. 0 of 20 videos have a file\. Run the same command again to continue\.\n$/);
     youtube.reset();
-    expect(await archive('@bench-80x31', out)).toMatchObject({ code: 0 });
-    expect(indexOf(out).summary).toMatchObject({ succeeded: 80 });
+    expect(await archive('@bench-20x300', out)).toMatchObject({ code: 0 });
+    expect(indexOf(out).summary).toMatchObject({ succeeded: 20 });
   });
 
   it.each<[what: string, channel: string, args: string[], line: RegExp]>([
@@ -231,7 +260,7 @@ describe('the command archive', () => {
     try {
       const full = await archive('@bench-20x300', out);
       expect(full).toMatchObject({ code: 1, output: '' });
-      expect(full.errorOutput).toMatch(/\nerror: .* is on a full disk\. Free some space, then run the same command/);
+      expect(full.errorOutput).toMatch(/^error: .* is on a full disk\. Free some space, then run the same command/m);
       for (const file of filesOf(out)) expect(JSON.parse(readFileSync(join(out, file), 'utf8'))).toBeDefined();
       expect(spawnSync('mount', ['-o', 'remount,ro', out]).status).toBe(0);
       const readOnly = await archive('@bench-20x300', out);

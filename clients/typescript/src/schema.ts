@@ -500,60 +500,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/admin/jobs": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** List the archive jobs of all organizations */
-        get: operations["listAllJobs"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/admin/jobs/stats": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Retrieve the work of the archive jobs
-         * @description Returns the jobs by state, the slices that are due, the size of the results, and the jobs that do not move.
-         */
-        get: operations["getJobStats"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/admin/jobs/{id}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Retrieve an archive job of any organization */
-        get: operations["getAnyJob"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/admin/jobs/{id}/cancel": {
         parameters: {
             query?: never;
@@ -1706,122 +1652,6 @@ export interface components {
             /** @description The number of removed calls. */
             calls: number;
         };
-        AdminJob: {
-            /**
-             * @description The ID of the job.
-             * @example job_3VqTb8yWm2LkR0sXcE9a1D
-             */
-            id: string;
-            /**
-             * @description `queued`: no work was done yet. `listing`: the list of uploads is being read. `running`: transcripts are being fetched, or the job waits to try failed videos again. `paused`: it waits for what `reason` names and goes on by itself. `completed`, `canceled` and `failed`: it has ended; `canceled` and `failed` jobs can be resumed.
-             * @example running
-             * @enum {string}
-             */
-            state: "queued" | "listing" | "running" | "paused" | "completed" | "canceled" | "failed";
-            /**
-             * @description Why the job is paused or has failed. `plan_limit_exceeded`: the quota is used up; a paused job goes on when the month turns or the limit grows. `upstream_blocked`: YouTube blocks the service; the job probes until it is served again. `plan_changed`: the plan does not include archive jobs any more. `channel_not_found`: the channel does not exist.
-             * @example null
-             * @enum {string|null}
-             */
-            reason: "plan_limit_exceeded" | "upstream_blocked" | "plan_changed" | "channel_not_found" | null;
-            /**
-             * @description The channel. Null until it was looked up.
-             * @example {
-             *       "id": "UCharbourlight__________",
-             *       "name": "Harbour Light Workshop",
-             *       "handle": "@harbourlight"
-             *     }
-             */
-            channel: {
-                /** @description The YouTube channel ID. */
-                id: string;
-                /** @description The display name of the channel. */
-                name: string;
-                /** @description The handle, including the `@`. Null for the rare channel without one. */
-                handle: string | null;
-            } | null;
-            /** @description The request that created the job. */
-            request: components["schemas"]["JobRequest"];
-            /** @description Counts of the videos of the job. */
-            summary: components["schemas"]["JobSummary"];
-            /**
-             * Format: date-time
-             * @description When the job was created.
-             * @example 2026-11-20T16:00:00.000Z
-             */
-            createdAt: string;
-            /**
-             * Format: date-time
-             * @description When the first work on the job began. Null while it is queued.
-             * @example 2026-11-20T16:00:01.000Z
-             */
-            startedAt: string | null;
-            /**
-             * Format: date-time
-             * @description When the job was completed, canceled or failed. Null before.
-             * @example null
-             */
-            finishedAt: string | null;
-            /**
-             * Format: date-time
-             * @description When the results of the finished job are deleted. Null before it has finished.
-             * @example null
-             */
-            expiresAt: string | null;
-            /**
-             * @description Seconds after which it is worthwhile to look at the job again. Null when it has finished; not yet while a canceled job still stores the results of its running slice.
-             * @example 2
-             */
-            checkAgainSeconds: number | null;
-            /** @description The ID of the organization that the job belongs to. */
-            organizationId: string;
-            /** @description The ID of the key that created the job. */
-            keyId: string;
-            /** @description How long the next slice of the job has been due without running, in seconds. Null when none is due. */
-            overdueSeconds: number | null;
-        };
-        AdminJobsPage: {
-            /** @description The jobs, newest first. */
-            jobs: components["schemas"]["AdminJob"][];
-            /** @description The value of `after` for the next page. Null on the last page. */
-            next: string | null;
-        };
-        JobCounts: {
-            /** @description Jobs on which no work was done yet. */
-            queued: number;
-            /** @description Jobs whose list of uploads is being read. */
-            listing: number;
-            /** @description Jobs whose transcripts are being fetched, or that wait to try failed videos again. */
-            running: number;
-            /** @description Jobs that wait for what their `reason` names. */
-            paused: number;
-            /** @description Completed jobs whose results or state are still stored. */
-            completed: number;
-            /** @description Canceled jobs whose results or state are still stored. */
-            canceled: number;
-            /** @description Failed jobs whose results or state are still stored. */
-            failed: number;
-        };
-        JobSlices: {
-            /** @description Slices of jobs (up to 25 videos, or a page of the list) that are being worked on. */
-            running: number;
-            /** @description Slices of jobs that are due and wait for a worker. */
-            due: number;
-            /** @description How long the oldest due slice has waited, in seconds. */
-            oldestDueSeconds: number;
-        };
-        JobStats: {
-            /** @description The number of jobs in each state. */
-            jobs: components["schemas"]["JobCounts"];
-            /** @description The work that is done and that waits. */
-            slices: components["schemas"]["JobSlices"];
-            /** @description Videos of unfinished jobs that have neither a transcript nor a final error yet. */
-            pendingVideos: number;
-            /** @description The size of the stored results, in bytes. */
-            storedBytes: number;
-            /** @description Jobs that do not move: their next slice has been due for more than 5 minutes and is not being worked on. The most overdue first, 20 at most. */
-            stuck: components["schemas"]["AdminJob"][];
-        };
         Live: {
             /**
              * @description Always `ok`.
@@ -1911,7 +1741,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     /** @description Monthly transcript limit of the organization. */
                     "X-Quota-Limit"?: number;
@@ -2060,7 +1890,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     /** @description Monthly transcript limit of the organization. */
                     "X-Quota-Limit"?: number;
@@ -2120,7 +1950,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -2202,7 +2032,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -2269,7 +2099,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -2353,7 +2183,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     /** @description Monthly transcript limit of the organization. */
                     "X-Quota-Limit"?: number;
@@ -2501,7 +2331,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     /** @description Monthly transcript limit of the organization. */
                     "X-Quota-Limit"?: number;
@@ -2561,7 +2391,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -2645,7 +2475,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     /** @description Monthly transcript limit of the organization. */
                     "X-Quota-Limit"?: number;
@@ -2759,7 +2589,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     /** @description Monthly transcript limit of the organization. */
                     "X-Quota-Limit"?: number;
@@ -2819,7 +2649,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -2899,7 +2729,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     /** @description Monthly transcript limit of the organization. */
                     "X-Quota-Limit"?: number;
@@ -3042,7 +2872,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     /** @description Monthly transcript limit of the organization. */
                     "X-Quota-Limit"?: number;
@@ -3113,7 +2943,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -3174,7 +3004,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -3230,7 +3060,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -3287,7 +3117,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -3383,7 +3213,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -3442,7 +3272,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     /** @description The path of the job: `/jobs/{id}`. */
                     Location?: string;
@@ -3586,7 +3416,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -3641,7 +3471,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -3743,7 +3573,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -3798,7 +3628,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -3863,7 +3693,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -3922,7 +3752,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -4057,7 +3887,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -4116,7 +3946,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -4262,7 +4092,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -4322,7 +4152,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     /** @description `Accept-Encoding, Accept`: the body is compressed for clients that accept gzip, and NDJSON for clients that accept it. */
                     Vary?: string;
@@ -4511,7 +4341,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -4563,7 +4393,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -4638,7 +4468,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -4694,7 +4524,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -4810,7 +4640,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -4865,7 +4695,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -4930,7 +4760,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -4989,7 +4819,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -5105,7 +4935,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -5164,7 +4994,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -5283,7 +5113,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -5343,7 +5173,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -5429,7 +5259,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -5496,7 +5326,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -5700,7 +5530,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -5832,7 +5662,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -5980,7 +5810,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -6105,7 +5935,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -6232,7 +6062,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -6383,7 +6213,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -6522,7 +6352,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -6678,7 +6508,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -6856,7 +6686,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -6998,7 +6828,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -7143,7 +6973,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -7290,460 +7120,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
-            /** @description `internal_error`: An unexpected error occurred. */
-            500: {
-                headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
-            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
-            503: {
-                headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait before a retry. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
-        };
-    };
-    listAllJobs: {
-        parameters: {
-            query?: {
-                /** @description The maximum number of items to return, 50 by default. Values above 100 are treated as 100. */
-                limit?: number;
-                /** @description The `next` value of the previous page. By default the first page is returned. */
-                after?: string;
-                /** @description The ID of an organization: only its jobs. By default those of all organizations. */
-                organization?: string;
-                /** @description Only the jobs in this state. By default those in every state. */
-                state?: "queued" | "listing" | "running" | "paused" | "completed" | "canceled" | "failed";
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description A page of jobs, newest first. */
-            200: {
-                headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "jobs": [
-                     *         {
-                     *           "id": "job_3VqTb8yWm2LkR0sXcE9a1D",
-                     *           "state": "running",
-                     *           "reason": null,
-                     *           "channel": {
-                     *             "id": "UCharbourlight__________",
-                     *             "name": "Harbour Light Workshop",
-                     *             "handle": "@harbourlight"
-                     *           },
-                     *           "request": {
-                     *             "channel": "@harbourlight",
-                     *             "languages": [
-                     *               "en",
-                     *               "de"
-                     *             ],
-                     *             "limit": null,
-                     *             "since": null,
-                     *             "onQuota": "pause"
-                     *           },
-                     *           "summary": {
-                     *             "total": 1480,
-                     *             "succeeded": 612,
-                     *             "failed": 38,
-                     *             "cached": 100,
-                     *             "fetched": 512,
-                     *             "pending": 830
-                     *           },
-                     *           "createdAt": "2026-11-20T16:00:00.000Z",
-                     *           "startedAt": "2026-11-20T16:00:01.000Z",
-                     *           "finishedAt": null,
-                     *           "expiresAt": null,
-                     *           "checkAgainSeconds": 2,
-                     *           "organizationId": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
-                     *           "keyId": "key_5b1f6a2c9d3e4f7081a2b3c4",
-                     *           "overdueSeconds": null
-                     *         }
-                     *       ],
-                     *       "next": null
-                     *     }
-                     */
-                    "application/json": components["schemas"]["AdminJobsPage"];
-                };
-            };
-            /** @description `invalid_request`: A parameter or a field is invalid. */
-            400: {
-                headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
-            /** @description `unauthorized`: The admin token is missing or invalid. */
-            401: {
-                headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
-                    /** @description `Bearer` */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
-            /** @description `not_found`: The organization does not exist, or `ADMIN_TOKEN` is not set. */
-            404: {
-                headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
-            /** @description `method_not_allowed`: The endpoint does not support the method. */
-            405: {
-                headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
-                    /** @description The methods that the endpoint supports. */
-                    Allow?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
-            /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
-            429: {
-                headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait before a retry. */
-                    "Retry-After"?: number;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
-            /** @description `internal_error`: An unexpected error occurred. */
-            500: {
-                headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
-            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
-            503: {
-                headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait before a retry. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
-        };
-    };
-    getJobStats: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description The work of the jobs of all organizations. */
-            200: {
-                headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "jobs": {
-                     *         "queued": 1,
-                     *         "listing": 0,
-                     *         "running": 3,
-                     *         "paused": 1,
-                     *         "completed": 41,
-                     *         "canceled": 2,
-                     *         "failed": 0
-                     *       },
-                     *       "slices": {
-                     *         "running": 2,
-                     *         "due": 1,
-                     *         "oldestDueSeconds": 4
-                     *       },
-                     *       "pendingVideos": 2310,
-                     *       "storedBytes": 734003200,
-                     *       "stuck": []
-                     *     }
-                     */
-                    "application/json": components["schemas"]["JobStats"];
-                };
-            };
-            /** @description `invalid_request`: A parameter or a field is invalid. */
-            400: {
-                headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
-            /** @description `unauthorized`: The admin token is missing or invalid. */
-            401: {
-                headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
-                    /** @description `Bearer` */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
-            /** @description `not_found`: `ADMIN_TOKEN` is not set. */
-            404: {
-                headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
-            /** @description `method_not_allowed`: The endpoint does not support the method. */
-            405: {
-                headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
-                    /** @description The methods that the endpoint supports. */
-                    Allow?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
-            /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
-            429: {
-                headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait before a retry. */
-                    "Retry-After"?: number;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
-            /** @description `internal_error`: An unexpected error occurred. */
-            500: {
-                headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
-            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
-            503: {
-                headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait before a retry. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
-        };
-    };
-    getAnyJob: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description The ID of the job (`job_…`). */
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description The job. */
-            200: {
-                headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "id": "job_3VqTb8yWm2LkR0sXcE9a1D",
-                     *       "state": "running",
-                     *       "reason": null,
-                     *       "channel": {
-                     *         "id": "UCharbourlight__________",
-                     *         "name": "Harbour Light Workshop",
-                     *         "handle": "@harbourlight"
-                     *       },
-                     *       "request": {
-                     *         "channel": "@harbourlight",
-                     *         "languages": [
-                     *           "en",
-                     *           "de"
-                     *         ],
-                     *         "limit": null,
-                     *         "since": null,
-                     *         "onQuota": "pause"
-                     *       },
-                     *       "summary": {
-                     *         "total": 1480,
-                     *         "succeeded": 612,
-                     *         "failed": 38,
-                     *         "cached": 100,
-                     *         "fetched": 512,
-                     *         "pending": 830
-                     *       },
-                     *       "createdAt": "2026-11-20T16:00:00.000Z",
-                     *       "startedAt": "2026-11-20T16:00:01.000Z",
-                     *       "finishedAt": null,
-                     *       "expiresAt": null,
-                     *       "checkAgainSeconds": 2,
-                     *       "organizationId": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
-                     *       "keyId": "key_5b1f6a2c9d3e4f7081a2b3c4",
-                     *       "overdueSeconds": null
-                     *     }
-                     */
-                    "application/json": components["schemas"]["AdminJob"];
-                };
-            };
-            /** @description `invalid_request`: A parameter or a field is invalid. */
-            400: {
-                headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
-            /** @description `unauthorized`: The admin token is missing or invalid. */
-            401: {
-                headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
-                    /** @description `Bearer` */
-                    "WWW-Authenticate"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
-            /** @description `job_not_found`: The job does not exist. `not_found`: `ADMIN_TOKEN` is not set. */
-            404: {
-                headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
-            /** @description `method_not_allowed`: The endpoint does not support the method. */
-            405: {
-                headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
-                    /** @description The methods that the endpoint supports. */
-                    Allow?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
-            /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
-            429: {
-                headers: {
-                    /** @description The ID of the request. */
-                    "X-Request-Id"?: string;
-                    /** @description Seconds to wait before a retry. */
-                    "Retry-After"?: number;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -7798,6 +7175,12 @@ export interface operations {
                 headers: {
                     /** @description The ID of the request. */
                     "X-Request-Id"?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -7833,13 +7216,10 @@ export interface operations {
                      *       "startedAt": "2026-11-20T16:00:01.000Z",
                      *       "finishedAt": "2026-11-20T16:21:44.000Z",
                      *       "expiresAt": "2026-11-23T16:21:44.000Z",
-                     *       "checkAgainSeconds": null,
-                     *       "organizationId": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
-                     *       "keyId": "key_5b1f6a2c9d3e4f7081a2b3c4",
-                     *       "overdueSeconds": null
+                     *       "checkAgainSeconds": null
                      *     }
                      */
-                    "application/json": components["schemas"]["AdminJob"];
+                    "application/json": components["schemas"]["Job"];
                 };
             };
             /** @description `invalid_request`: A parameter or a field is invalid. */
@@ -7934,7 +7314,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
+                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };

@@ -4,7 +4,6 @@ import { ConfigModule } from '../../config/config.module.js';
 import { readEnvironment, type Environment } from '../../config/environment.js';
 import { DatabaseModule } from '../../database/database.module.js';
 import { MIGRATIONS } from '../../database/migrations/all-migrations.js';
-import { JobOverview } from '../../jobs/job-overview.js';
 import { JobStore } from '../../jobs/job-store.js';
 import { JobsService } from '../../jobs/jobs.service.js';
 import { LocalSliceQueue, SliceQueue } from '../../jobs/slice-queue.js';
@@ -31,7 +30,7 @@ class CliModule {
         QuotaModule,
       ],
       // Nothing is woken: canceling a job needs no worker.
-      providers: [JobOverview, JobStore, JobsService, { provide: SliceQueue, useClass: LocalSliceQueue }],
+      providers: [JobStore, JobsService, { provide: SliceQueue, useClass: LocalSliceQueue }],
     };
   }
 }
@@ -42,7 +41,6 @@ export interface AdminServices {
   quota: QuotaService;
   retention: UsageRetention;
   jobs: JobsService;
-  overview: JobOverview;
 }
 
 /**
@@ -65,7 +63,6 @@ export async function withAdminServices<T>(work: (services: AdminServices) => Pr
       quota: context.get(QuotaService),
       retention: context.get(UsageRetention),
       jobs: context.get(JobsService),
-      overview: context.get(JobOverview),
     });
   } finally {
     await context.close();

@@ -1,3 +1,4 @@
+import Table from 'cli-table3';
 import type { AdminServices } from './admin-services.js';
 
 /** Runs the work of a command with the services, and prints its result. */
@@ -22,30 +23,32 @@ export class CommandStopped extends Error {
   }
 }
 
+type Rows = readonly (readonly (string | number | null)[])[];
+
 /** Formats rows in aligned columns. Null is shown as a dash. */
-export function table(heading: readonly string[], rows: readonly (readonly (string | number | null)[])[]): string {
-  const lines = [heading, ...rows.map((row) => row.map((cell) => String(cell ?? '-')))];
-  const widths = heading.map((_, column) => Math.max(...lines.map((line) => width(line[column] ?? ''))));
-  return lines
-    .map((line) =>
-      line
-        .map((cell, column) => pad(cell, widths[column] ?? 0))
-        .join('  ')
-        .trimEnd(),
-    )
-    .join('\n');
+export function table(heading: readonly string[], rows: Rows): string {
+  return aligned([heading, ...rows]);
 }
 
 /** Formats one labelled value per line, with aligned values. Null is shown as a dash. */
-export function labelled(pairs: readonly (readonly [string, string | number | null])[]): string {
-  const widest = Math.max(...pairs.map(([label]) => width(label)));
-  return pairs.map(([label, value]) => `${pad(label, widest)}  ${value ?? '-'}`).join('\n');
+export function labelled(pairs: Rows): string {
+  return aligned(pairs);
 }
 
-function pad(cell: string, columnWidth: number): string {
-  return cell + ' '.repeat(columnWidth - width(cell));
-}
+/** Without lines between the cells, so that programs can read the columns too. */
+const NO_LINES: NonNullable<Table.TableConstructorOptions['chars']> = {
+  ...{ top: '', 'top-mid': '', 'top-left': '', 'top-right': '', mid: '', 'mid-mid': '', 'left-mid': '' },
+  ...{ bottom: '', 'bottom-mid': '', 'bottom-left': '', 'bottom-right': '', 'right-mid': '' },
+  ...{ left: '', middle: '  ', right: '' },
+};
 
-function width(text: string): number {
-  return Array.from(text).length;
+function aligned(rows: Rows): string {
+  const style = { 'padding-left': 0, 'padding-right': 0, border: [] };
+  const cells = new Table({ chars: NO_LINES, style });
+  cells.push(...rows.map((row) => row.map((cell) => cell ?? '-')));
+  return cells
+    .toString()
+    .split('\n')
+    .map((line) => line.trimEnd())
+    .join('\n');
 }

@@ -3,7 +3,7 @@ import { pipeline } from 'node:stream/promises';
 import { LANGUAGES_INVALID, parseLanguages } from '../../channels/dto/transcripts-query.dto.js';
 import { parsePlaylistReference } from '../../domain/playlist-reference.js';
 import { parseVideoReference } from '../../domain/video-reference.js';
-import type { VideoPlatform } from '../../platform/video-platform.js';
+import type { Payer } from '../../transcripts/quota-reservations.js';
 import { markdownDocument } from '../../transcripts/formats/markdown-document.js';
 import { formatTranscript, type TranscriptFormat } from '../../transcripts/formats/transcript-formats.js';
 import { serializeEntry, serializeJson, type Chunk } from '../../transcripts/response/response-writer.js';
@@ -16,14 +16,12 @@ import type { VideoSource } from '../../transcripts/sources/video-list.js';
 import type { TranscriptsEvent } from '../../transcripts/transcript-events.js';
 import type { TranscriptsService } from '../../transcripts/transcripts.service.js';
 
-/** The services that the commands use. */
-export interface LocalTranscripts {
-  platform: VideoPlatform;
+/** The services that the command uses. */
+export interface PrintServices {
+  payer: Payer;
   uploads: ChannelUploads;
   playlists: PlaylistSource;
   transcripts: TranscriptsService;
-  /** Of one read of the platform, and of one call. */
-  deadlineSeconds: number;
 }
 
 export interface PrintOptions {
@@ -33,9 +31,6 @@ export interface PrintOptions {
   format: EntryFormat;
 }
 
-/** Nobody is charged. */
-const PAYER = { organizationId: '', keyId: '', requestId: 'command' };
-
 /**
  * Prints what the service would respond to standard output, and the progress to standard error.
  *
@@ -44,18 +39,18 @@ const PAYER = { organizationId: '', keyId: '', requestId: 'command' };
 export async function printTranscripts(
   reference: string,
   { limit, languages: codes, format }: PrintOptions,
-  services: LocalTranscripts,
+  services: PrintServices,
 ): Promise<void> {
   const languages = requestedLanguages(codes);
   const videoId = videoIdOf(reference);
   if (videoId === undefined && (format === 'srt' || format === 'vtt'))
     throw new Error(`${format} is a format of one video. Use the URL of a video, or --format text.`);
-  const { transcripts } = services;
+  const { transcripts, payer } = services;
   const source = videoId === undefined ? listOf(reference, limit, services) : givenVideos([videoId], videoId);
   const end = new AbortController();
   try {
     const times = { startedAtMs: performance.now(), responseEnd: end.signal };
-    const plan = await transcripts.prepare({ source, languages }, PAYER, times);
+    const plan = await transcripts.prepare({ source, languages }, payer, times);
     const events = withProgress(transcripts.deliver(plan).events('listed'), plan.order.length);
     await writeOut((videoId === undefined ? listPieces : entryPieces)(format, events, languages));
   } finally {
@@ -79,7 +74,7 @@ function videoIdOf(reference: string): string | undefined {
   return reference.includes('/') ? parseVideoReference(reference) : undefined;
 }
 
-function listOf(reference: string, limit: number, { uploads, playlists }: LocalTranscripts): VideoSource {
+function listOf(reference: string, limit: number, { uploads, playlists }: PrintServices): VideoSource {
   return parsePlaylistReference(reference) ? playlists.source(reference, limit) : uploads.source(reference, { limit });
 }
 

@@ -1,16 +1,20 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { VIDEOS_PER_CALL_MAX } from '../../domain/plan.js';
 import type { EntryFormat } from '../../transcripts/response/transcripts-response.js';
-import type { LocalTranscripts, PrintOptions } from './print-transcripts.js';
+import type { ArchiveServices } from './archive/archive-channel.js';
+import type { PrintOptions, PrintServices } from './print-transcripts.js';
+
+export type LocalServices = PrintServices & ArchiveServices;
 
 /**
  * Opens the services, runs the work and closes the services.
  *
- * @param options `handlesSignals` when the work ends by itself on a signal, which otherwise closes the services
+ * @param options.runsJobs whether archive jobs run in this process; the work then ends by itself on a signal, which otherwise
+ * closes the services
  */
 export type RunLocally = (
-  work: (services: LocalTranscripts) => Promise<void>,
-  options?: { handlesSignals: boolean },
+  work: (services: LocalServices) => Promise<void>,
+  options?: { runsJobs: boolean },
 ) => Promise<void>;
 
 const FORMATS = ['json', 'text', 'srt', 'vtt', 'markdown'] as const satisfies readonly EntryFormat[];
@@ -18,11 +22,11 @@ const LIMIT_DEFAULT = 25;
 const REFERENCE =
   'a channel (@handle, ID or URL), a playlist (ID or URL) or the URL of a video; without @, a text in the form of a playlist ID is one';
 
-/** Adds `transcripts`, which prints what the service would respond, without a service, keys or quota. */
+/** Adds `transcripts`, which prints what the service would respond, without a service and keys. */
 export function addTranscriptsCommand(program: Command, run: RunLocally): void {
   program
     .command('transcripts')
-    .description('print the transcripts of a channel, a playlist or a video, without a service, keys or quota')
+    .description('print the transcripts of a channel, a playlist or a video, without a service and keys')
     .argument('<reference>', REFERENCE)
     .option('--limit <n>', 'number of videos at most', parseLimit, LIMIT_DEFAULT)
     .option('--languages <codes>', 'language codes in order of preference, such as en,de')

@@ -3,6 +3,7 @@ import { parseWholeNumber } from '../../../config/variables.js';
 import type { CommandResult } from '../output.js';
 import type { RunLocally } from '../transcripts-command.js';
 import type { ArchiveResult } from './archive-channel.js';
+import { summarize } from './archive-index.js';
 import { ARCHIVE_FORMATS, type ArchiveFormat } from './file-name.js';
 
 /** The exit codes of a process that a signal has ended. */
@@ -15,7 +16,7 @@ interface ArchiveOptions {
   languages?: string;
 }
 
-/** Adds `archive`, which writes a file for each video of a channel, without a service, keys or quota. */
+/** Adds `archive`, which runs an archive job and writes a file for each video of a channel. */
 export function addArchiveCommand(
   program: Command,
   runLocally: RunLocally,
@@ -29,21 +30,19 @@ export function addArchiveCommand(
     .addOption(new Option('--format <format>', 'format of the files').choices(ARCHIVE_FORMATS).default('json'))
     .option('--limit <n>', 'number of uploads at most, the newest ones (default: all)', parseLimit)
     .option('--languages <codes>', 'language codes in order of preference, such as en,de')
-    .action((reference: string, options: ArchiveOptions) =>
+    .action((reference: string, { out, format, limit, languages: codes }: ArchiveOptions) =>
       runLocally(
         async (services) => {
           // Imported here, so that the other commands load neither the formats nor the platform.
           const { archiveChannel } = await import('./archive-channel.js');
           const { ProgressReport } = await import('./progress.js');
           const { requestedLanguages } = await import('../print-transcripts.js');
-          const { out, format, limit } = options;
-          const request = { reference, out, format, limit, languages: requestedLanguages(options.languages) };
-          const result = await untilSignal((stop) =>
-            archiveChannel(request, services, stop, new ProgressReport(process.stderr)),
-          );
-          print(resultOf(result));
+          const languages = requestedLanguages(codes);
+          const request = { reference, out, format, limit: limit ?? null, languages };
+          const progress = new ProgressReport(process.stderr);
+          print(resultOf(await untilSignal((stop) => archiveChannel(request, services, stop, progress))));
         },
-        { handlesSignals: true },
+        { runsJobs: true },
       ),
     );
 }
@@ -60,22 +59,24 @@ async function untilSignal<T>(work: (stop: AbortSignal) => Promise<T>): Promise<
   }
 }
 
-function resultOf({ channel, directory, written, summary, videos }: ArchiveResult): CommandResult {
+function resultOf({ channel, directory, written, pending, retryAfterSeconds, videos }: ArchiveResult): CommandResult {
   const reasons = new Map<string, number>();
-  for (const { file, error } of videos)
-    if (file === null && error !== null) reasons.set(error.code, (reasons.get(error.code) ?? 0) + 1);
-  const failed = [...reasons].map(([code, count]) => `${count} ${code}`).join(', ');
-  const { total, succeeded } = summary;
+  for (const { error } of videos) if (error) reasons.set(error.code, (reasons.get(error.code) ?? 0) + 1);
+  const without = [...reasons].map(([code, count]) => `${count} ${code}`).join(', ');
+  const { succeeded, failed } = summarize(videos);
+  const total = videos.length + pending;
   const lines = [
     `${channel.name}: ${succeeded} of ${total} videos have a file in ${directory}, ${written} of them new.`,
-    ...(failed === '' ? [] : [`Without a transcript: ${failed}. index.json has the reasons.`]),
+    ...(without === '' ? [] : [`Without a transcript: ${without}. index.json has the reasons.`]),
   ];
-  const unread = [...reasons].reduce((sum, [code, count]) => (code.startsWith('upstream_') ? sum + count : sum), 0);
+  const minutes = Math.ceil(retryAfterSeconds / 60);
   return {
-    json: { channel, directory, written, summary },
+    json: { channel, directory, written, summary: { total, succeeded, failed, pending } },
     text: lines.join('\n'),
-    ...(unread > 0 && {
-      failure: new Error(`YouTube did not serve ${unread} of the videos. Run the same command again to retry them.`),
+    ...(pending > 0 && {
+      failure: new Error(
+        `${pending} videos could not be read yet. Run the same command again in ${minutes} min to retry them.`,
+      ),
     }),
   };
 }

@@ -20,33 +20,39 @@ export class ArchiveDirectory {
 
   private constructor(
     private readonly path: string,
-    /** The files that the directory had when it was opened, by video ID. */
-    readonly files: ReadonlyMap<string, string>,
+    /** The files of the directory, by video ID. */
+    readonly files: Map<string, string>,
     /** The content of the index; undefined in a new archive. */
     readonly index: Buffer | undefined,
   ) {}
 
   /**
-   * Creates the directory unless it exists, checks that it can be written, and removes files that an earlier process left
-   * unfinished.
+   * Reads the directory, which need not exist.
    *
    * @throws ArchiveDirectoryError
    */
   static async open(path: string, format: ArchiveFormat): Promise<ArchiveDirectory> {
     try {
-      await mkdir(path, { recursive: true });
-      const names = await readdir(path);
-      for (const name of names) if (isAbandoned(name)) await rm(join(path, name), { force: true });
+      const names = await namesIn(path);
       const files = names.flatMap((name) => {
         const videoId = archivedVideoId(name, format);
         return videoId === undefined ? [] : [[videoId, name] as const];
       });
       const index = names.includes(INDEX) ? await readFile(join(path, INDEX)) : undefined;
-      const directory = new ArchiveDirectory(path, new Map(files), index);
-      await directory.writeUnfinished('probe', ['x'], (unfinished) => rm(unfinished));
-      return directory;
+      return new ArchiveDirectory(path, new Map(files), index);
     } catch (error) {
-      throw error instanceof ArchiveDirectoryError ? error : new ArchiveDirectoryError(path, error);
+      throw new ArchiveDirectoryError(path, error);
+    }
+  }
+
+  /** Creates the directory unless it exists, and removes files that an earlier process left unfinished. @throws ArchiveDirectoryError */
+  async prepare(): Promise<void> {
+    try {
+      await mkdir(this.path, { recursive: true });
+      for (const name of await readdir(this.path))
+        if (isAbandoned(name)) await rm(join(this.path, name), { force: true });
+    } catch (error) {
+      throw new ArchiveDirectoryError(this.path, error);
     }
   }
 
@@ -86,6 +92,15 @@ export class ArchiveDirectory {
       // Errors of the pieces have no code of the system.
       throw codeOf(error) === undefined ? error : new ArchiveDirectoryError(this.path, error);
     }
+  }
+}
+
+async function namesIn(path: string): Promise<string[]> {
+  try {
+    return await readdir(path);
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return [];
+    throw error;
   }
 }
 

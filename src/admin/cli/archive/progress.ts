@@ -14,7 +14,7 @@ export interface ArchiveProgress {
   done: number;
   total: number;
   failed: number;
-  /** Videos that this run has fetched or found to have no transcript. */
+  /** Those of them that were decided since the command was started. */
   doneByThisRun: number;
 }
 
@@ -49,9 +49,12 @@ export class ProgressReport {
     });
   }
 
-  /** Reports that nothing can be fetched for some seconds. */
-  waiting(seconds: number): void {
-    this.report(() => `Waiting ${seconds} s, so that YouTube keeps answering`);
+  /** Reports that nothing is fetched for some seconds. */
+  waiting(seconds: number, blocked: boolean): void {
+    const reason = blocked
+      ? 'YouTube blocks the requests from this address'
+      : 'YouTube does not serve this address well';
+    this.report(() => `${reason}: the next attempt is in ${seconds} s`);
   }
 
   /** Removes the line from a terminal, so that the result follows. */
