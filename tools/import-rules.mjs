@@ -68,18 +68,8 @@ const ALLOWED = {
     'domain',
     'config',
   ],
-  // The key for secrets is derived from the secret of the cache entries. Lists have the pages of organizations.
-  webhooks: [
-    'organizations',
-    'cache/cache-signatures\\.ts$',
-    'auth',
-    'rate-limit',
-    'http',
-    STATEMENTS,
-    REGISTRY,
-    'domain',
-    'config',
-  ],
+  // Lists have the pages of organizations.
+  webhooks: ['organizations', 'auth', 'rate-limit', 'http', STATEMENTS, REGISTRY, 'domain', 'config'],
   usage: ['quota', 'auth', 'rate-limit', 'http', 'domain'],
   observability: [
     'transcripts',

@@ -173,7 +173,7 @@ export class Environment {
   @Variable(wholeNumber(1, 3_600))
   JOB_SWEEP_SECONDS: number = 5;
 
-  /** Keys for webhook secrets: the first encrypts, all decrypt. Unset: derived from `DATABASE_URL`, or stored in `DATA_DIR`. */
+  /** Keys for webhook secrets: the first encrypts, all decrypt. Unset: no webhook can be created. */
   @Variable(listOf(secretToken))
   WEBHOOK_SECRET_KEY: string[] | undefined = undefined;
 

@@ -7,8 +7,7 @@ import { withTimeout } from '../domain/with-timeout.js';
 import { pauseSeconds } from './retry-schedule.js';
 import { WebhookMetrics } from './webhook-metrics.js';
 import { CLAIM, RECORD, RELEASE, type ClaimedRow, type RecordedRow } from './webhook-queries.js';
-import { WebhookSecretsProvider } from './webhook-secrets-provider.js';
-import type { WebhookSecrets } from './webhook-secrets.js';
+import { WebhookSecrets } from './webhook-secrets.js';
 import { WebhookSender, type Attempt } from './webhook-sender.js';
 import { messageBody } from './webhook-signature.js';
 import { FAILING_DAYS } from './webhook.js';
@@ -41,7 +40,7 @@ export class WebhookDeliverer implements OnApplicationBootstrap, BeforeApplicati
   constructor(
     private readonly database: DataSource,
     private readonly sender: WebhookSender,
-    private readonly secretsProvider: WebhookSecretsProvider,
+    private readonly secrets: WebhookSecrets,
     private readonly metrics: WebhookMetrics,
   ) {
     // Each delivery adds a listener.
@@ -79,8 +78,7 @@ export class WebhookDeliverer implements OnApplicationBootstrap, BeforeApplicati
       const free = DELIVERIES_AT_ONCE_MAX - this.sending.size;
       if (free === 0 || this.closing.signal.aborted) return;
       try {
-        const secrets = await this.secretsProvider.getForStored();
-        if (secrets) await this.claim(free, secrets);
+        await this.claim(free);
         this.isDatabaseUnavailable = false;
       } catch (error) {
         this.lookAgain = false;
@@ -92,14 +90,14 @@ export class WebhookDeliverer implements OnApplicationBootstrap, BeforeApplicati
     }
   }
 
-  private async claim(count: number, secrets: WebhookSecrets): Promise<void> {
+  private async claim(count: number): Promise<void> {
     const claim = randomUUID();
-    const values = [claim, count, LEASE_SECONDS, secrets.keyIds];
-    for (const row of await this.database.query<ClaimedRow[]>(CLAIM, values)) this.start(row, claim, secrets);
+    const values = [claim, count, LEASE_SECONDS, this.secrets.keyIds];
+    for (const row of await this.database.query<ClaimedRow[]>(CLAIM, values)) this.start(row, claim);
   }
 
-  private start(row: ClaimedRow, claim: string, secrets: WebhookSecrets): void {
-    const sending = this.deliver(row, claim, secrets).finally(() => {
+  private start(row: ClaimedRow, claim: string): void {
+    const sending = this.deliver(row, claim).finally(() => {
       this.sending.delete(sending);
       // The same webhook may have another delivery that is due.
       if (!this.closing.signal.aborted) void this.look();
@@ -108,10 +106,10 @@ export class WebhookDeliverer implements OnApplicationBootstrap, BeforeApplicati
   }
 
   /** Attempts a delivery once and records the result. Never rejects: what is not recorded is sent again after the lease. */
-  private async deliver(row: ClaimedRow, claim: string, secrets: WebhookSecrets): Promise<void> {
+  private async deliver(row: ClaimedRow, claim: string): Promise<void> {
     const facts = { deliveryId: row.delivery_id, webhookId: row.webhook_id, organizationId: row.organization_id };
     try {
-      const attempt = await this.attempt(row, secrets);
+      const attempt = await this.attempt(row);
       if (attempt) await this.record(row, claim, attempt, facts);
       else await this.database.query(RELEASE, [row.delivery_id, claim]);
     } catch (error) {
@@ -120,10 +118,10 @@ export class WebhookDeliverer implements OnApplicationBootstrap, BeforeApplicati
   }
 
   /** @returns undefined when the process is ending */
-  private async attempt(row: ClaimedRow, keys: WebhookSecrets): Promise<Attempt | undefined> {
+  private async attempt(row: ClaimedRow): Promise<Attempt | undefined> {
     const { delivery_id: id, webhook_id: webhookId, type, data, created_at: createdAt } = row;
     const secrets = [row.secret, row.previous_secret].flatMap((stored) => {
-      const secret = stored && keys.decrypt(webhookId, stored);
+      const secret = stored && this.secrets.decrypt(webhookId, stored);
       return secret ? [secret] : [];
     });
     if (secrets.length === 0) {

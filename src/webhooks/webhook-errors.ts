@@ -9,6 +9,18 @@ export class TooManyWebhooksError extends DomainError {
   }
 }
 
+/** The service has no key for the secrets of webhooks. */
+export class WebhooksDisabledError extends DomainError {
+  readonly code = 'conflict';
+
+  constructor() {
+    super(
+      'Webhooks are disabled on this service. Its operator enables them by setting WEBHOOK_SECRET_KEY to 32 or more random ' +
+        'characters (openssl rand -hex 32).',
+    );
+  }
+}
+
 /** The secret is encrypted with a key that this process does not have. */
 export class UnreadableSecretError extends DomainError {
   readonly code = 'conflict';

@@ -1,6 +1,5 @@
 import { Injectable, Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { Environment } from '../config/environment.js';
 import { retryConflicts } from '../database/query-with-deadline.js';
 import { withTimeout } from '../domain/with-timeout.js';
 import { WebhookMetrics } from './webhook-metrics.js';
@@ -11,14 +10,11 @@ import {
   REMOVE_OF_DELETED_WEBHOOKS,
   REMOVE_OLD,
   REMOVE_OLD_SECRETS,
-  REPLACE_SECRET,
-  SECRETS_OF_OTHER_KEYS,
+  UNREADABLE_SECRETS,
   WAITING,
-  type StoredSecretRow,
   type WaitingRow,
 } from './webhook-queries.js';
-import { WebhookSecretsProvider } from './webhook-secrets-provider.js';
-import { isKeyGuessable } from './webhook-secrets.js';
+import { WebhookSecrets } from './webhook-secrets.js';
 import { DELIVERY_RETENTION_DAYS } from './webhook.js';
 
 const COUNT_INTERVAL_MS = 15_000;
@@ -26,37 +22,24 @@ const CLEAN_INTERVAL_MS = 3_600_000;
 /** After a step failed. */
 const CLEAN_AGAIN_MS = 60_000;
 const BATCH_DELIVERIES = 1_000;
-/** After the start: other processes may not have the current key yet. Webhooks under a key that they lack would stop there. */
-const REENCRYPTION_DELAY_MS = 3_600_000;
 const SHUTDOWN_WAIT_MS = 2_000;
 
-/** Removes old deliveries, encrypts secrets with the current key, and counts what waits. */
+/** Removes old deliveries and secrets, and counts what waits. */
 @Injectable()
 export class WebhookHousekeeping implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly logger = new Logger(WebhookHousekeeping.name);
   private timer: NodeJS.Timeout | undefined;
   private running: Promise<void> | undefined;
   private closing = false;
-  /** When secrets are encrypted with the current key, in milliseconds of `performance.now()`; tests set it. */
-  reencryptionAtMs = performance.now() + REENCRYPTION_DELAY_MS;
   private cleanAtMs = 0;
 
   constructor(
     private readonly database: DataSource,
-    private readonly secretsProvider: WebhookSecretsProvider,
+    private readonly secrets: WebhookSecrets,
     private readonly metrics: WebhookMetrics,
-    private readonly environment: Environment,
   ) {}
 
   onApplicationBootstrap(): void {
-    if (isKeyGuessable(this.environment)) {
-      this.logger.warn({
-        event: 'webhook_key_guessable',
-        message:
-          'The secrets of webhooks are encrypted with a key derived from DATABASE_URL, whose password is absent or short. ' +
-          'Set WEBHOOK_SECRET_KEY.',
-      });
-    }
     this.start();
     this.timer = setInterval(() => this.start(), COUNT_INTERVAL_MS);
   }
@@ -77,7 +60,7 @@ export class WebhookHousekeeping implements OnApplicationBootstrap, BeforeApplic
     const steps = {
       old_deliveries: () => this.removeInBatches(REMOVE_OLD, [DELIVERY_RETENTION_DAYS, BATCH_DELIVERIES]),
       old_secrets: () => this.query(REMOVE_OLD_SECRETS, []),
-      encryption: () => this.encryptWithCurrentKey(),
+      unreadable_secrets: () => this.reportUnreadable(),
       deliveries_of_disabled_webhooks: () => this.query(END_OF_DISABLED_WEBHOOKS, []),
       deleted_organizations: () => this.query(DELETE_OF_DELETED_ORGANIZATIONS, []),
       deliveries_of_deleted_webhooks: () => this.removeInBatches(REMOVE_OF_DELETED_WEBHOOKS, [BATCH_DELIVERIES]),
@@ -128,29 +111,16 @@ export class WebhookHousekeeping implements OnApplicationBootstrap, BeforeApplic
     } while (removed === BATCH_DELIVERIES && !this.closing);
   }
 
-  /** Also logs the webhooks whose secret no key of this process can read. */
-  private async encryptWithCurrentKey(): Promise<void> {
-    const secrets = await this.secretsProvider.getForStored();
-    if (!secrets) return;
-    const [current] = secrets.keyIds;
-    const unreadable: string[] = [];
-    for (const { id, secret, is_current: isCurrent } of await this.query<StoredSecretRow[]>(SECRETS_OF_OTHER_KEYS, [
-      current,
-    ])) {
-      const replacement = secrets.reencrypt(id, secret);
-      if (!replacement) {
-        if (isCurrent) unreadable.push(id);
-      } else if (performance.now() >= this.reencryptionAtMs) {
-        await this.query(REPLACE_SECRET, [id, secret, replacement]);
-      }
-    }
-    if (unreadable.length === 0) return;
+  /** Nothing is sent to webhooks whose secret cannot be read, and their deliveries wait. */
+  private async reportUnreadable(): Promise<void> {
+    const [row] = await this.query<{ webhooks: number }[]>(UNREADABLE_SECRETS, [this.secrets.keyIds]);
+    if (!row || row.webhooks === 0) return;
     this.logger.warn({
       event: 'webhook_secrets_unreadable',
       message:
         'The secrets of webhooks are encrypted with a key that this process does not have, so nothing is sent to them. ' +
         'Add the key to WEBHOOK_SECRET_KEY, or rotate the webhooks.',
-      webhooks: unreadable.length,
+      webhooks: row.webhooks,
     });
   }
 

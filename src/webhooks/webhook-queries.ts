@@ -68,8 +68,6 @@ export const DELIVERIES = `
       OR (created_at, id) < (SELECT created_at, id FROM webhook_deliveries WHERE id = $3 AND webhook_id = $1))
     ORDER BY created_at DESC, id DESC LIMIT $2`;
 
-export const WEBHOOK_EXISTS = 'SELECT FROM webhooks LIMIT 1';
-
 export const DELIVERY_EXISTS = 'SELECT FROM webhook_deliveries WHERE id = $1 AND webhook_id = $2';
 
 export interface ClaimedRow {
@@ -132,25 +130,10 @@ export const REMOVE_DELETED = `
 export const REMOVE_OLD_SECRETS = `
   UPDATE webhooks SET previous_secret = NULL, previous_secret_until = NULL WHERE previous_secret_until <= quota_now()`;
 
-export interface StoredSecretRow {
-  id: string;
-  secret: Buffer;
-  /** False for the old secret of a rotation. */
-  is_current: boolean;
-}
-
-/** Secrets under another key than the current one ($1). */
-export const SECRETS_OF_OTHER_KEYS = `
-  SELECT id, stored.secret, stored.is_current
-    FROM webhooks CROSS JOIN LATERAL (VALUES (webhooks.secret, true), (previous_secret, false)) stored (secret, is_current)
-    WHERE deleted_at IS NULL AND substr(stored.secret, 1, 8) <> $1`;
-
-/** $1 webhook, $2 stored secret, $3 replacement; a rotation may have made $2 the previous secret meanwhile. */
-export const REPLACE_SECRET = `
-  UPDATE webhooks
-    SET secret = CASE WHEN secret = $2 THEN $3 ELSE secret END,
-        previous_secret = CASE WHEN previous_secret = $2 THEN $3 ELSE previous_secret END
-    WHERE id = $1 AND $2 IN (secret, previous_secret)`;
+/** Webhooks to which nothing is sent, because no key of this process ($1, their IDs) reads their secret. */
+export const UNREADABLE_SECRETS = `
+  SELECT count(*)::integer AS webhooks FROM webhooks
+    WHERE deleted_at IS NULL AND substr(secret, 1, 8) <> ALL ($1::bytea[])`;
 
 export interface WaitingRow {
   waiting: number;

@@ -1,18 +1,20 @@
+import { lookup } from 'node:dns/promises';
 import { isIP, type LookupFunction } from 'node:net';
 import { Injectable } from '@nestjs/common';
 import { Agent, request, type Dispatcher } from 'undici';
 import { Environment } from '../config/environment.js';
-import { errorCode, HostResolutionError, HostResolver } from './host-resolver.js';
 import { isPublicAddress } from './public-address.js';
 import { signedHeaders, type WebhookMessage } from './webhook-signature.js';
 import { InvalidUrlError } from './webhook-errors.js';
-import { hostOf, parseWebhookUrl } from './webhook-url.js';
+import { parseWebhookUrl } from './webhook-url.js';
 
 const USER_AGENT = 'channel-transcripts-webhooks';
 /** How much of a response body is read, so that an ordinary receiver can finish it; the content is discarded. */
 const BODY_BYTES_MAX = 64 * 1024;
 const BODY_TIMEOUT_MS = 1_000;
 const GONE = 410;
+/** There is no such name, or it has no address. */
+const NO_ADDRESS = new Set(['ENOTFOUND', 'ENODATA']);
 const ERROR_CODE = /^[A-Z][A-Z0-9_]{1,60}$/;
 const TLS_CODE = /^(?:ERR_TLS|ERR_SSL|CERT_|UNABLE_TO_|DEPTH_ZERO|SELF_SIGNED|HOSTNAME_MISMATCH|INVALID_CA|EPROTO)/;
 
@@ -36,26 +38,45 @@ export class PrivateAddressError extends Error {
   }
 }
 
+/** A host has no address, or its name servers did not say. */
+export class HostResolutionError extends Error {
+  /** Whether the name servers responded that there is no address. */
+  readonly doesNotExist: boolean;
+
+  constructor(cause: unknown) {
+    super('The host cannot be resolved.', { cause });
+    this.name = 'HostResolutionError';
+    this.doesNotExist = NO_ADDRESS.has(errorCode(cause));
+  }
+}
+
 /** Sends messages to receivers, and only to the addresses that were checked. */
 @Injectable()
 export class WebhookSender {
+  /** Resolves the host of a webhook; tests replace it. */
+  lookup: (host: string) => Promise<readonly { address: string; family: number }[]> = (host) =>
+    lookup(host, { all: true });
+
   /** For one attempt, from the look-up of the host to the head of the response; tests shorten it. */
   timeoutMs = 15_000;
 
-  constructor(
-    private readonly environment: Environment,
-    private readonly resolver: HostResolver,
-  ) {}
+  constructor(private readonly environment: Environment) {}
 
   /**
-   * The addresses of a webhook's host, all of them allowed.
+   * The addresses of a host, all of them allowed.
    *
    * @throws HostResolutionError, PrivateAddressError
    */
-  async addressesOf(url: URL, signal: AbortSignal = AbortSignal.timeout(this.timeoutMs)): Promise<string[]> {
-    const addresses = await this.resolver.resolve(hostOf(url), signal);
-    const allowed = this.environment.WEBHOOK_ALLOW_PRIVATE || addresses.every(isPublicAddress);
-    if (!allowed) throw new PrivateAddressError();
+  async addressesOf(host: string): Promise<readonly { address: string; family: number }[]> {
+    const literal = isIP(host) === 0 ? undefined : [{ address: host, family: isIP(host) }];
+    const addresses =
+      literal ??
+      (await this.lookup(host).catch((cause: unknown) => {
+        throw new HostResolutionError(cause);
+      }));
+    const { WEBHOOK_ALLOW_PRIVATE } = this.environment;
+    if (!WEBHOOK_ALLOW_PRIVATE && !addresses.every(({ address }) => isPublicAddress(address)))
+      throw new PrivateAddressError();
     return addresses;
   }
 
@@ -98,6 +119,21 @@ export class WebhookSender {
     }
   }
 
+  /**
+   * The look-up of the connection itself, so that it is made to an address that was checked, whatever the name resolves to
+   * a moment later. TLS still verifies the name. The address in a URL is not looked up: `parseWebhookUrl` checks it.
+   */
+  private readonly checkedLookup: LookupFunction = (host, options, callback) => {
+    this.addressesOf(host).then(
+      (addresses) => {
+        const [first] = addresses;
+        if (options.all || !first) callback(null, [...addresses]);
+        else callback(null, first.address, first.family);
+      },
+      (error: NodeJS.ErrnoException) => callback(error, []),
+    );
+  };
+
   /** @returns the status of the response */
   private async post(
     url: URL,
@@ -105,9 +141,8 @@ export class WebhookSender {
     secrets: readonly Buffer[],
     signal: AbortSignal,
   ): Promise<number> {
-    const addresses = await this.addressesOf(url, signal);
     // One agent for each attempt: a connection is never reused for a name that resolves to other addresses meanwhile.
-    const dispatcher = new Agent({ connect: { lookup: pinned(addresses), timeout: this.timeoutMs } });
+    const dispatcher = new Agent({ connect: { lookup: this.checkedLookup, timeout: this.timeoutMs } });
     try {
       const response = await request(url, {
         dispatcher,
@@ -130,16 +165,6 @@ export class WebhookSender {
   }
 }
 
-/** Looks up nothing: the connection is made to these addresses, whatever the name resolves to now. TLS still verifies the name. */
-function pinned(addresses: readonly string[]): LookupFunction {
-  const found = addresses.map((address) => ({ address, family: isIP(address) }));
-  return (_host, options, callback) => {
-    const [first] = found;
-    if (options.all || !first) callback(null, found);
-    else callback(null, first.address, first.family);
-  };
-}
-
 async function discard(body: Dispatcher.ResponseData['body']): Promise<void> {
   // The status decides, so a body that is too large, too slow or broken is not a failure.
   await body.dump({ limit: BODY_BYTES_MAX, signal: AbortSignal.timeout(BODY_TIMEOUT_MS) }).catch(() => undefined);
@@ -157,4 +182,9 @@ function errorText(error: unknown): string {
   if (code === 'ECONNREFUSED') return 'The connection was refused.';
   if (TLS_CODE.test(code)) return `The TLS connection failed (${code}).`;
   return ERROR_CODE.test(code) ? `The connection failed (${code}).` : 'The connection failed.';
+}
+
+/** The code of an error of Node.js or undici; empty when it has none. */
+function errorCode(error: unknown): string {
+  return typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : '';
 }

@@ -34,7 +34,7 @@ import {
   WebhooksDto,
   WebhookWithSecretDto,
 } from './dto/webhooks-response.dto.js';
-import { TooManyWebhooksError, UnreadableSecretError } from './webhook-errors.js';
+import { TooManyWebhooksError, UnreadableSecretError, WebhooksDisabledError } from './webhook-errors.js';
 import { ROTATION_HOURS, TEST_EVENT, WEBHOOKS_MAX } from './webhook.js';
 import { WEBHOOK_ID, WebhooksService } from './webhooks.service.js';
 
@@ -49,6 +49,11 @@ function ApiWebhookId(): MethodDecorator {
 const NOT_FOUND: ErrorExample = {
   title: 'The webhook does not exist, or belongs to another organization',
   error: new WebhookNotFoundError(),
+};
+
+const DISABLED: ErrorExample = {
+  title: 'The service has no key for the secrets of webhooks',
+  error: new WebhooksDisabledError(),
 };
 
 /** The errors of every operation. */
@@ -105,6 +110,7 @@ export class WebhooksController {
     ...BODY_ERRORS,
     invalidField('url', 'The host of url must be a public name or address.'),
     { title: 'The organization has too many webhooks', error: new TooManyWebhooksError() },
+    DISABLED,
   )
   create(
     @Body() body: CreateWebhookDto,
@@ -166,7 +172,7 @@ export class WebhooksController {
     ROTATED_WEBHOOK,
     API_HEADERS,
   )
-  @ApiErrors(...ERRORS, PLAN_ERROR, ...BODY_ERRORS, unknownParameter('graceHours'), NOT_FOUND)
+  @ApiErrors(...ERRORS, PLAN_ERROR, ...BODY_ERRORS, unknownParameter('graceHours'), NOT_FOUND, DISABLED)
   rotate(
     @Param('id') id: string,
     @Body() _body: NoParameters,

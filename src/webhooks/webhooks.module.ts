@@ -1,11 +1,10 @@
 import { Module } from '@nestjs/common';
 import { AuthModule } from '../auth/auth.module.js';
 import { MetricsRegistryModule } from '../observability/metrics/metrics-registry.js';
-import { HostResolver } from './host-resolver.js';
 import { WebhookDeliverer } from './webhook-deliverer.js';
 import { WebhookHousekeeping } from './webhook-housekeeping.js';
 import { WebhookMetrics } from './webhook-metrics.js';
-import { WebhookSecretsProvider } from './webhook-secrets-provider.js';
+import { WebhookSecrets } from './webhook-secrets.js';
 import { WebhookSender } from './webhook-sender.js';
 import { WebhooksController } from './webhooks.controller.js';
 import { WebhooksService } from './webhooks.service.js';
@@ -17,14 +16,6 @@ import { WebhooksService } from './webhooks.service.js';
 @Module({
   imports: [AuthModule, MetricsRegistryModule],
   controllers: [WebhooksController],
-  providers: [
-    HostResolver,
-    WebhookDeliverer,
-    WebhookHousekeeping,
-    WebhookMetrics,
-    WebhookSender,
-    WebhooksService,
-    WebhookSecretsProvider,
-  ],
+  providers: [WebhookDeliverer, WebhookHousekeeping, WebhookMetrics, WebhookSecrets, WebhookSender, WebhooksService],
 })
 export class WebhooksModule {}

@@ -4,9 +4,9 @@ import { DataSource } from 'typeorm';
 import { Environment } from '../config/environment.js';
 import { queryWithDeadline } from '../database/query-with-deadline.js';
 import { InvalidApiKeyError, WebhookNotFoundError } from '../domain/errors.js';
+import { withTimeout } from '../domain/with-timeout.js';
 import { UnknownCursorError } from '../organizations/organization-errors.js';
 import { toPage, type Page, type PageRequest } from '../organizations/page.js';
-import { HostResolutionError } from './host-resolver.js';
 import {
   CREATE,
   DELETE,
@@ -20,10 +20,10 @@ import {
   type WebhookRow,
 } from './webhook-queries.js';
 import { InvalidUrlError, TooManyWebhooksError, UnreadableSecretError } from './webhook-errors.js';
-import { PrivateAddressError, WebhookSender, type Attempt } from './webhook-sender.js';
-import { WebhookSecretsProvider } from './webhook-secrets-provider.js';
+import { HostResolutionError, PrivateAddressError, WebhookSender, type Attempt } from './webhook-sender.js';
+import { WebhookSecrets } from './webhook-secrets.js';
 import { generateSecret, messageBody, secretText } from './webhook-signature.js';
-import { parseWebhookUrl } from './webhook-url.js';
+import { hostOf, parseWebhookUrl } from './webhook-url.js';
 import {
   ROTATION_HOURS,
   TEST_EVENT,
@@ -51,17 +51,17 @@ export class WebhooksService {
   constructor(
     private readonly database: DataSource,
     private readonly environment: Environment,
-    private readonly secretsProvider: WebhookSecretsProvider,
+    private readonly secrets: WebhookSecrets,
     private readonly sender: WebhookSender,
   ) {}
 
-  /** @throws InvalidUrlError, TooManyWebhooksError; InvalidApiKeyError when the organization was deleted */
+  /** @throws InvalidUrlError, WebhooksDisabledError, TooManyWebhooksError; InvalidApiKeyError when the organization was deleted */
   async create(organizationId: string, { url: text, events }: NewWebhook): Promise<WebhookWithSecret> {
     const url = parseWebhookUrl(text, this.environment.WEBHOOK_ALLOW_PRIVATE);
-    await this.checkHost(url);
     const id = `whk_${randomBytes(12).toString('hex')}`;
     const secret = generateSecret();
-    const stored = (await this.secretsProvider.get()).encrypt(id, secret);
+    const stored = this.secrets.encrypt(id, secret);
+    await this.checkHost(url);
     const values = [id, organizationId, url.href, events ? [...new Set(events)] : null, stored, WEBHOOKS_MAX];
     const [row] = await queryWithDeadline<CreatedRow[]>(this.database, CREATE, values);
     if (!row) throw new InvalidApiKeyError();
@@ -81,12 +81,11 @@ export class WebhooksService {
     if (deleted.length === 0) throw new WebhookNotFoundError();
   }
 
-  /** Replaces the secret; for a day the old one signs too. @throws WebhookNotFoundError */
+  /** Replaces the secret; for a day the old one signs too. @throws WebhookNotFoundError, WebhooksDisabledError */
   async rotate(organizationId: string, id: string): Promise<WebhookWithSecret> {
-    const secrets = await this.secretsProvider.get();
     const secret = generateSecret();
-    const stored = secrets.encrypt(id, secret);
-    const values = [stored, ROTATION_HOURS, secrets.keyIds];
+    const stored = this.secrets.encrypt(id, secret);
+    const values = [stored, ROTATION_HOURS, this.secrets.keyIds];
     const [[row] = []] = await this.query<[WebhookRow[], number]>(ROTATE, organizationId, id, ...values);
     if (!row) throw new WebhookNotFoundError();
     return { ...toWebhook(row), secret: secretText(secret) };
@@ -99,10 +98,9 @@ export class WebhooksService {
    */
   async test(organizationId: string, id: string): Promise<Attempt> {
     const { url, ...row } = await this.find(organizationId, id);
-    const secrets = await this.secretsProvider.get();
-    const secret = secrets.decrypt(id, row.secret);
+    const secret = this.secrets.decrypt(id, row.secret);
     if (!secret) throw new UnreadableSecretError();
-    const previous = row.previous_secret && secrets.decrypt(id, row.previous_secret);
+    const previous = row.previous_secret && this.secrets.decrypt(id, row.previous_secret);
     const body = messageBody(TEST_EVENT, new Date(), JSON.stringify({ webhookId: id }));
     const message = { id: `msg_${randomBytes(16).toString('hex')}`, body };
     return this.sender.send(url, message, previous ? [secret, previous] : [secret]);
@@ -141,7 +139,7 @@ export class WebhooksService {
   /** Name servers that do not respond are no reason to refuse a webhook: each delivery resolves the host again. */
   private async checkHost(url: URL): Promise<void> {
     try {
-      await this.sender.addressesOf(url, AbortSignal.timeout(RESOLUTION_TIMEOUT_MS));
+      await withTimeout(this.sender.addressesOf(hostOf(url)), RESOLUTION_TIMEOUT_MS);
     } catch (error) {
       if (error instanceof PrivateAddressError)
         throw new InvalidUrlError('The host of url must have public addresses only.');

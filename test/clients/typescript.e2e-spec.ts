@@ -9,13 +9,13 @@ import {
 } from '../../clients/typescript/src/client.js';
 import { startService, type TestService } from '../service.js';
 import { until } from '../until.js';
-import { startReceiver, verified } from '../webhooks/receiver.js';
+import { startReceiver, verified, WEBHOOK_SECRET_KEY } from '../webhooks/receiver.js';
 
 const RATE = 3;
 
 let service: TestService;
 beforeAll(async () => {
-  service = await startService({ environment: { WEBHOOK_ALLOW_PRIVATE: true } });
+  service = await startService({ environment: { WEBHOOK_ALLOW_PRIVATE: true, WEBHOOK_SECRET_KEY } });
 });
 afterAll(() => service.close());
 

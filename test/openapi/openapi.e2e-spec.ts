@@ -5,6 +5,7 @@ import { closed } from './closed-schema.js';
 import { Routes } from '../../src/http/routes.js';
 import { startService, type ServiceResponse, type TestService } from '../service.js';
 import { until } from '../until.js';
+import { WEBHOOK_SECRET_KEY } from '../webhooks/receiver.js';
 
 interface Schema {
   $ref?: string;
@@ -37,7 +38,10 @@ let document: Document;
 let ajv: Ajv2020;
 
 beforeAll(async () => {
-  service = await startService({ interruptible: true, environment: { UPSTREAM_RETRIES: 0, ADMIN_TOKEN } });
+  service = await startService({
+    interruptible: true,
+    environment: { UPSTREAM_RETRIES: 0, ADMIN_TOKEN, WEBHOOK_SECRET_KEY },
+  });
   document = (await service.request('GET', '/docs-json')).body as Document;
   ajv = new Ajv2020({ strict: false, allErrors: true });
   addFormats.default(ajv);

@@ -2,6 +2,9 @@ import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'nod
 import type { AddressInfo } from 'node:net';
 import { Webhook } from 'standardwebhooks';
 
+/** The key of the services whose webhooks are tested. */
+export const WEBHOOK_SECRET_KEY = ['a-key-for-the-secrets-of-tests-4f8a'];
+
 export interface ReceivedMessage {
   path: string;
   headers: IncomingHttpHeaders;

@@ -8,12 +8,12 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { generateKey } from '../../src/organizations/api-key.js';
 import { OrganizationsService } from '../../src/organizations/organizations.service.js';
-import { HostResolutionError, HostResolver } from '../../src/webhooks/host-resolver.js';
+import { WebhookSender } from '../../src/webhooks/webhook-sender.js';
 import { WebhooksService } from '../../src/webhooks/webhooks.service.js';
 import { rowsAsText } from '../plaintext-keys.js';
 import { startService, type ServiceResponse, type TestOrganization, type TestService } from '../service.js';
 import { until } from '../until.js';
-import { startReceiver, verified, type Receiver } from './receiver.js';
+import { startReceiver, verified, type Receiver, WEBHOOK_SECRET_KEY } from './receiver.js';
 
 const PROJECT = join(import.meta.dirname, '../..');
 const opensslIsInstalled = spawnSync('openssl', ['version']).error === undefined;
@@ -25,7 +25,9 @@ let receiver: Receiver;
 
 beforeAll(async () => {
   receiver = await startReceiver();
-  service = await startService({ environment: { RATE_LIMIT_PER_MINUTE: 0, WEBHOOK_ALLOW_PRIVATE: true } });
+  service = await startService({
+    environment: { RATE_LIMIT_PER_MINUTE: 0, WEBHOOK_ALLOW_PRIVATE: true, WEBHOOK_SECRET_KEY },
+  });
 });
 afterAll(async () => {
   await service.close();
@@ -377,13 +379,15 @@ describe('webhooks', () => {
   });
 });
 
+const PUBLIC = [{ address: '93.184.215.14', family: 4 }];
+
 describe('without WEBHOOK_ALLOW_PRIVATE', () => {
   let strict: TestService;
   let organization: TestOrganization;
-  let resolve: jest.SpiedFunction<HostResolver['resolve']>;
+  let resolve: jest.SpiedFunction<WebhookSender['lookup']>;
 
   beforeAll(async () => {
-    strict = await startService({ environment: { RATE_LIMIT_PER_MINUTE: 0 } });
+    strict = await startService({ environment: { RATE_LIMIT_PER_MINUTE: 0, WEBHOOK_SECRET_KEY } });
     organization = await strict.organization();
   });
   afterAll(() => strict.close());
@@ -399,7 +403,7 @@ describe('without WEBHOOK_ALLOW_PRIVATE', () => {
   it.each(['http://example.com/', 'https://127.0.0.1/', 'https://0x7f.1/', 'https://[::1]/', 'https://localhost/'])(
     '%s is refused without a look-up',
     async (url) => {
-      resolve = jest.spyOn(strict.app.get(HostResolver), 'resolve').mockResolvedValue(['93.184.215.14']);
+      resolve = jest.spyOn(strict.app.get(WebhookSender), 'lookup').mockResolvedValue(PUBLIC);
       const response = await request('POST', '/webhooks', { url });
       expect([response.status, response.body.error.details[0].field]).toEqual([400, 'url']);
       expect(resolve).not.toHaveBeenCalled();
@@ -408,13 +412,13 @@ describe('without WEBHOOK_ALLOW_PRIVATE', () => {
   );
 
   it('a host with one private address, or none, is refused; name servers that do not respond do not prevent the creation', async () => {
-    resolve = jest.spyOn(strict.app.get(HostResolver), 'resolve');
+    resolve = jest.spyOn(strict.app.get(WebhookSender), 'lookup');
     const url = 'https://hooks.example.com/';
-    resolve.mockResolvedValueOnce(['93.184.215.14', '10.0.0.1']);
+    resolve.mockResolvedValueOnce([...PUBLIC, { address: '10.0.0.1', family: 4 }]);
     expect((await request('POST', '/webhooks', { url })).body.error.message).toMatch(/public addresses only/);
-    resolve.mockRejectedValueOnce(new HostResolutionError(true, undefined));
+    resolve.mockRejectedValueOnce(Object.assign(new Error('no such name'), { code: 'ENOTFOUND' }));
     expect((await request('POST', '/webhooks', { url })).body.error.message).toMatch(/no address/);
-    resolve.mockRejectedValueOnce(new HostResolutionError(false, undefined));
+    resolve.mockRejectedValueOnce(Object.assign(new Error('no response'), { code: 'EAI_AGAIN' }));
     expect((await request('POST', '/webhooks', { url })).status).toBe(201);
     resolve.mockRestore();
   });
@@ -424,7 +428,7 @@ describe('without WEBHOOK_ALLOW_PRIVATE', () => {
     ['https://hooks.example.com:22/', 'The port of url must be 80, 443 or above 1023.'],
     ['https://intranet/', 'The host of url must be a public name or address.'],
   ])('%s, stored under another configuration, is not sent to', async (url, error) => {
-    resolve = jest.spyOn(strict.app.get(HostResolver), 'resolve').mockResolvedValue(['93.184.215.14']);
+    resolve = jest.spyOn(strict.app.get(WebhookSender), 'lookup').mockResolvedValue(PUBLIC);
     const { id } = (await request('POST', '/webhooks', { url: 'https://hooks.example.com/' })).body;
     resolve.mockClear();
     await strict.query(`UPDATE webhooks SET url = '${url}' WHERE id = '${id}'`);
@@ -435,8 +439,8 @@ describe('without WEBHOOK_ALLOW_PRIVATE', () => {
   });
 
   it('a name that resolves to a private address after the creation is not connected to', async () => {
-    resolve = jest.spyOn(strict.app.get(HostResolver), 'resolve');
-    resolve.mockResolvedValueOnce(['93.184.215.14']).mockResolvedValue(['127.0.0.1']);
+    resolve = jest.spyOn(strict.app.get(WebhookSender), 'lookup');
+    resolve.mockResolvedValueOnce(PUBLIC).mockResolvedValue([{ address: '127.0.0.1', family: 4 }]);
     const url = `https://rebinding.example.com:${receiver.port}/`;
     const { id } = (await request('POST', '/webhooks', { url })).body;
     const connections = receiver.connections();
@@ -447,5 +451,21 @@ describe('without WEBHOOK_ALLOW_PRIVATE', () => {
     });
     expect(receiver.connections()).toBe(connections);
     resolve.mockRestore();
+  });
+});
+
+describe('without WEBHOOK_SECRET_KEY', () => {
+  it('a webhook is refused with what to set, and is not stored', async () => {
+    const unset = await startService({ environment: { WEBHOOK_ALLOW_PRIVATE: true } });
+    try {
+      const { key } = await unset.organization();
+      const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' };
+      const response = await unset.request('POST', '/webhooks', headers, JSON.stringify({ url: receiver.url }));
+      expect([response.status, response.body.error.code]).toEqual([409, 'conflict']);
+      expect(response.body.error.message).toMatch(/^Webhooks are disabled .* WEBHOOK_SECRET_KEY/);
+      expect((await unset.get('/webhooks', key)).body.webhooks).toEqual([]);
+    } finally {
+      await unset.close();
+    }
   });
 });

@@ -1,4 +1,5 @@
 import { spawn, type ChildProcess } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -119,6 +120,7 @@ async function main(): Promise<void> {
     YOUTUBE_BASE_URL: fakeYoutube.url,
     HOST: '127.0.0.1',
     PORT: String(port),
+    WEBHOOK_SECRET_KEY: randomBytes(32).toString('hex'),
     // No load balancer routes to this service, so shutdown need not wait for one.
     SHUTDOWN_DELAY_SECONDS: '0',
   };

@@ -47,6 +47,7 @@ export const fuzz: Part = async (chaosRun) => {
     JOBS_PER_ORGANIZATION: '20',
     // Every webhook has the URL of a receiver on loopback.
     WEBHOOK_ALLOW_PRIVATE: 'true',
+    WEBHOOK_SECRET_KEY: 'a-key-for-the-secrets-of-chaos-tests',
   });
   try {
     const credentials = await makeCredentials(service, database, url);
