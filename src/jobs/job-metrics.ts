@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { Counter, Gauge, Registry } from 'prom-client';
 import { isFinished, JOB_STATES, PAUSE_REASONS, type JobState } from './job.js';
-import type { FiguresRow } from './job-queries.js';
-import { JobStore } from './job-store.js';
+import type { FiguresRow } from './job-statements.js';
+import { JobRepository } from './job.repository.js';
 
 /**
  * `committed` slices are stored. One that `lost` its claim, or that `expired` with its reservation, is not stored and not
@@ -23,7 +23,7 @@ export class JobMetrics {
 
   constructor(
     registry: Registry,
-    private readonly store: JobStore,
+    private readonly store: JobRepository,
   ) {
     const registers = [registry];
     this.slices = new Counter({

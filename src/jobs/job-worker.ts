@@ -1,10 +1,12 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable, Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
 import { Environment } from '../config/environment.js';
 import type { ClosingServer } from '../http/shutdown-state.js';
-import { logStateChange } from './job-rows.js';
-import { SliceQueue } from './slice-queue.js';
+import { JobRepository } from './job.repository.js';
+import { logStateChange } from './job.js';
 import { SliceRunner } from './slice-runner.js';
-import { SliceStore, type ClaimedSlice } from './slice-store.js';
+import type { ClaimedSlice } from './slice.js';
+import { WakeUps } from './wake-ups.js';
 
 /** Statements that remove results, of one sweep. */
 const REMOVALS_PER_SWEEP = 20;
@@ -16,34 +18,28 @@ const REMOVALS_PER_SWEEP = 20;
 @Injectable()
 export class JobWorker implements OnApplicationBootstrap, BeforeApplicationShutdown, ClosingServer {
   private readonly logger = new Logger(JobWorker.name);
-  private readonly looks = new Set<Promise<void>>();
-  private readonly slices = new Set<AbortController>();
-  private sweeping = Promise.resolve();
-  private timer: NodeJS.Timeout | undefined;
-  private stopping = false;
+  private readonly stopping = new AbortController();
+  private readonly loops: Promise<void>[] = [];
 
   constructor(
-    private readonly store: SliceStore,
+    private readonly jobs: JobRepository,
     private readonly runner: SliceRunner,
-    private readonly queue: SliceQueue,
+    private readonly wakeUps: WakeUps,
     private readonly environment: Environment,
   ) {}
 
-  async onApplicationBootstrap(): Promise<void> {
+  onApplicationBootstrap(): void {
     const { JOB_CONCURRENCY } = this.environment;
     if (JOB_CONCURRENCY === 0) return;
-    await this.queue.work(JOB_CONCURRENCY, () => this.look());
-    // Jobs go on at once after a restart.
-    this.sweepAfter(0);
+    for (let index = 0; index < JOB_CONCURRENCY; index++) this.loops.push(this.work());
+    this.loops.push(this.sweepRegularly());
   }
 
   /** Aborts the running slices: what they have fetched is stored; other processes fetch the rest. */
   async close(): Promise<void> {
-    this.stopping = true;
-    clearTimeout(this.timer);
-    await this.queue.close();
-    for (const slice of this.slices) slice.abort();
-    await Promise.all([...this.looks, this.sweeping]);
+    this.stopping.abort();
+    this.wakeUps.wakeAll();
+    await Promise.all(this.loops);
   }
 
   /** For an application that is closed without `shutDown`. */
@@ -51,53 +47,57 @@ export class JobWorker implements OnApplicationBootstrap, BeforeApplicationShutd
     return this.close();
   }
 
-  private async look(): Promise<void> {
-    if (this.stopping) return;
-    const looking = this.runNext();
-    this.looks.add(looking);
-    await looking.finally(() => this.looks.delete(looking));
-  }
-
-  /** Claims and runs one slice. Never rejects. */
-  private async runNext(): Promise<void> {
-    const slice = await this.attempt('job_claim_failed', () => this.store.claim());
-    if (!slice) return;
-    logStateChange(this.logger, slice);
-    // Another slice may be due, and another worker idle.
-    void this.queue.wake();
-    const dueInSeconds = await this.run(slice);
-    if (dueInSeconds !== null && dueInSeconds < this.environment.JOB_SWEEP_SECONDS)
-      void this.queue.wake(Math.ceil(dueInSeconds * 1000));
-  }
-
-  private async run(slice: ClaimedSlice): Promise<number | null> {
-    const controller = new AbortController();
-    if (this.stopping) controller.abort();
-    this.slices.add(controller);
-    try {
-      return await this.runner.run(slice, controller.signal);
-    } finally {
-      this.slices.delete(controller);
+  /** Runs one slice after the other until the process stops. Never rejects. */
+  private async work(): Promise<void> {
+    const { signal } = this.stopping;
+    while (!signal.aborted) {
+      const slice = await this.attempt('job_claim_failed', () => this.jobs.claim());
+      if (!slice) {
+        if (!signal.aborted) await this.wakeUps.wait();
+        continue;
+      }
+      logStateChange(this.logger, slice);
+      // Another slice may be due, and another worker idle.
+      this.wakeUps.wake();
+      const dueInSeconds = await this.run(slice);
+      if (dueInSeconds !== null && dueInSeconds < this.environment.JOB_SWEEP_SECONDS) void this.wakeAfter(dueInSeconds);
     }
   }
 
-  private sweepAfter(ms: number): void {
-    this.timer = setTimeout(() => {
-      this.sweeping = this.sweep().finally(() => {
-        if (!this.stopping) this.sweepAfter(this.environment.JOB_SWEEP_SECONDS * 1000);
-      });
-    }, ms);
+  /** With a signal of its own, so that the listeners of ended slices do not stay on that of the process. */
+  private async run(slice: ClaimedSlice): Promise<number | null> {
+    const { signal } = this.stopping;
+    const end = new AbortController();
+    const abort = (): void => end.abort();
+    if (signal.aborted) abort();
+    signal.addEventListener('abort', abort, { once: true });
+    return this.runner.run(slice, end.signal).finally(() => signal.removeEventListener('abort', abort));
+  }
+
+  private async wakeAfter(seconds: number): Promise<void> {
+    if (await this.paused(seconds)) this.wakeUps.wake();
+  }
+
+  private async sweepRegularly(): Promise<void> {
+    // At once after a restart.
+    do await this.sweep();
+    while (await this.paused(this.environment.JOB_SWEEP_SECONDS));
   }
 
   private async sweep(): Promise<void> {
-    const changed = await this.attempt('job_sweep_failed', () => this.store.sweep());
+    const changed = await this.attempt('job_sweep_failed', () => this.jobs.sweep());
     for (const job of changed ?? []) logStateChange(this.logger, job);
-    // One more than is due finds nothing: each slice that is found wakes the next look.
-    await this.queue.wake();
+    // One wakes the next when it finds a slice.
+    this.wakeUps.wake();
     await this.attempt('job_removal_failed', async () => {
-      for (let batch = 1; batch <= REMOVALS_PER_SWEEP && !this.stopping; batch++)
-        if ((await this.store.removeBatch()) === 0) return;
+      for (let batch = 1; batch <= REMOVALS_PER_SWEEP && !this.stopping.signal.aborted; batch++)
+        if ((await this.jobs.removeBatch()) === 0) return;
     });
+  }
+
+  /** @returns false when the process stops before the end of the pause */
+  private paused(seconds: number): Promise<boolean> {
+    return sleep(Math.ceil(seconds * 1000), true, { signal: this.stopping.signal }).catch(() => false);
   }
 
   /** Runs a statement that the next sweep repeats. Resolves to undefined when it failed. */
@@ -105,7 +105,7 @@ export class JobWorker implements OnApplicationBootstrap, BeforeApplicationShutd
     try {
       return await work();
     } catch (error) {
-      if (!this.stopping) this.logger.warn({ event, cause: String(error) });
+      if (!this.stopping.signal.aborted) this.logger.warn({ event, cause: String(error) });
       return undefined;
     }
   }

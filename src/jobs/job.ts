@@ -1,4 +1,6 @@
+import type { Logger } from '@nestjs/common';
 import type { Channel } from '../domain/transcript.js';
+import { UnknownCursorError } from '../organizations/organization-errors.js';
 import type { TranscriptText } from '../transcripts/cache/transcript-text.js';
 
 /** The form of the ID of a job. */
@@ -106,4 +108,49 @@ export function checkAgainSeconds(state: JobState, dueInSeconds: number | null):
   if (isFinished(state) && dueInSeconds === null) return null;
   if (dueInSeconds === null) return CHECK_AGAIN_SECONDS_MAX;
   return Math.min(CHECK_AGAIN_SECONDS_MAX, Math.max(CHECK_AGAIN_SECONDS_MIN, Math.ceil(dueInSeconds)));
+}
+
+/** A job, and its state before the operation that returned it. */
+export interface ChangedJob {
+  job: Job;
+  organizationId: string;
+  oldState: JobState;
+  /** Until its next slice; null when it has none. */
+  dueInSeconds: number | null;
+}
+
+/** Logs the change of a job's state; nothing when it is the same as before. */
+export function logStateChange(logger: Logger, { job, organizationId, oldState }: ChangedJob): void {
+  const { id: jobId, state, reason } = job;
+  if (state !== oldState)
+    logger.log({ event: 'job_state_changed', jobId, organizationId, from: oldState, to: state, reason });
+}
+
+/**
+ * The place of a job in a list: its creation in milliseconds, which is as exact as it is stored, and its ID. The place stays
+ * when the job is deleted.
+ */
+export interface JobCursor {
+  createdAt: Date;
+  id: string;
+}
+
+const CURSOR = /^([0-9]{1,13})\.(job_[0-9A-Za-z]{22})$/;
+
+export function toCursor({ createdAt, id }: Pick<Job, 'createdAt' | 'id'>): string {
+  return `${Date.parse(createdAt)}.${id}`;
+}
+
+/** @throws UnknownCursorError */
+export function parseCursor(text: string): JobCursor {
+  const [, createdAtMs, id] = CURSOR.exec(text) ?? [];
+  if (createdAtMs === undefined || id === undefined) throw new UnknownCursorError(text);
+  return { createdAt: new Date(Number(createdAtMs)), id };
+}
+
+/** The part of a list of jobs, newest first, that has up to `count` of the rows, and the cursor of the next part. */
+export function toJobsPage<T extends Job>(rows: readonly T[], count: number): { items: T[]; next: string | null } {
+  const items = rows.slice(0, count);
+  const last = items.at(-1);
+  return { items, next: last && rows.length > count ? toCursor(last) : null };
 }

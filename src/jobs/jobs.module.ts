@@ -5,31 +5,20 @@ import { MetricsRegistryModule } from '../observability/metrics/metrics-registry
 import { QuotaModule } from '../quota/quota.module.js';
 import { TranscriptsModule } from '../transcripts/transcripts.module.js';
 import { JobMetrics } from './job-metrics.js';
-import { JobStore } from './job-store.js';
+import { JobRepository } from './job.repository.js';
 import { JobWorker } from './job-worker.js';
 import { JobsController } from './jobs.controller.js';
 import { JobsService } from './jobs.service.js';
 import { ListingSlice } from './listing-slice.js';
-import { LocalSliceQueue, SliceQueue } from './slice-queue.js';
 import { ResultsResponse } from './results-response.js';
 import { SliceRunner } from './slice-runner.js';
-import { SliceStore } from './slice-store.js';
 import { VideoSlice } from './video-slice.js';
+import { WakeUps } from './wake-ups.js';
 
 /** Archive jobs: whole channels, in slices that any process runs. */
 @Module({
   imports: [MetricsRegistryModule, QuotaModule, TranscriptsModule],
-  providers: [
-    JobMetrics,
-    JobStore,
-    JobsService,
-    JobWorker,
-    ListingSlice,
-    SliceRunner,
-    SliceStore,
-    VideoSlice,
-    { provide: SliceQueue, useClass: LocalSliceQueue },
-  ],
+  providers: [JobMetrics, JobRepository, JobsService, JobWorker, ListingSlice, SliceRunner, VideoSlice, WakeUps],
   exports: [JobsService, JobWorker],
 })
 export class JobEngineModule {}

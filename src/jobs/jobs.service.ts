@@ -13,11 +13,20 @@ import {
 } from '../domain/errors.js';
 import { base62 } from '../organizations/api-key.js';
 import type { Payer } from '../transcripts/quota-reservations.js';
-import { isFinished, JOB_ID, type Job, type JobRequest, type JobResultsPage, type JobsPage } from './job.js';
-import { parseCursor, toJobsPage } from './job-cursor.js';
-import { logStateChange, type ChangedJob } from './job-rows.js';
-import { JobStore, STORED_JOBS_MAX, type FoundJob } from './job-store.js';
-import { SliceQueue } from './slice-queue.js';
+import { JobRepository, STORED_JOBS_MAX, type FoundJob } from './job.repository.js';
+import {
+  isFinished,
+  JOB_ID,
+  logStateChange,
+  parseCursor,
+  toJobsPage,
+  type ChangedJob,
+  type Job,
+  type JobRequest,
+  type JobResultsPage,
+  type JobsPage,
+} from './job.js';
+import { WakeUps } from './wake-ups.js';
 
 /** Bounds the memory of one read of results, which ends after the entry that exceeds it. */
 const READ_BYTES_MAX = 8 * 1024 * 1024;
@@ -28,8 +37,8 @@ export class JobsService {
   private readonly logger = new Logger(JobsService.name);
 
   constructor(
-    private readonly store: JobStore,
-    private readonly queue: SliceQueue,
+    private readonly store: JobRepository,
+    private readonly wakeUps: WakeUps,
     private readonly environment: Environment,
   ) {}
 
@@ -50,7 +59,7 @@ export class JobsService {
     if (!job) throw new TooManyJobsError(this.environment.JOBS_PER_ORGANIZATION);
     if (outcome === 'created') {
       this.logger.log({ event: 'job_created', jobId: id, ...payer, onQuota: request.onQuota });
-      void this.queue.wake();
+      this.wakeUps.wake();
     }
     return job;
   }
@@ -101,7 +110,7 @@ export class JobsService {
     if (outcome === 'too_many') throw new TooManyJobsError(this.environment.JOBS_PER_ORGANIZATION);
     if (outcome === 'too_much_stored') throw this.tooMuchStored();
     logStateChange(this.logger, resumed);
-    if (outcome === 'changed') void this.queue.wake();
+    if (outcome === 'changed') this.wakeUps.wake();
     return job;
   }
 

@@ -6,7 +6,7 @@ import { VideoPlatform, type UploadsListPage } from '../platform/video-platform.
 import { Call } from '../transcripts/call.js';
 import { ChannelUploads } from '../transcripts/sources/channel-uploads.js';
 import { blocked } from './slice-outcome.js';
-import type { ClaimedSlice, SliceEnd } from './slice-store.js';
+import type { ClaimedSlice, SliceEnd } from './slice.js';
 
 /** A page of the list, to be stored. `next` is null at the end of the list. */
 export interface ListedPage {

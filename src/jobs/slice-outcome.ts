@@ -2,13 +2,12 @@ import type { QuotaState } from '../domain/errors.js';
 import { mayGetCaptions } from '../domain/transcript.js';
 import { statesBlock, type Entry } from '../transcripts/transcript-events.js';
 import type { OnQuota } from './job.js';
-import type { SliceEnd } from './slice-store.js';
+import type { SliceEnd } from './slice.js';
 
 /** Few enough for a slice to end within the deadline of a call, and for organizations to take turns often. */
 export const SLICE_VIDEOS = 25;
-/** After so many setbacks one video may be the cause: the next slices read one each, together the videos of one slice. */
+/** After so many setbacks one video may be the cause: the next slice reads one only. */
 const ISOLATED_AFTER = 3;
-const ISOLATION_ENDS_AFTER = ISOLATED_AFTER + SLICE_VIDEOS;
 
 /** When a video is tried again, in seconds after each failure. */
 export const RETRY_DELAYS_SECONDS = [600, 3_600, 21_600] as const;
@@ -53,11 +52,7 @@ export interface SliceConditions {
 
 /** How many videos the next slice reads. */
 export function videosOfSlice(setbacks: number): number {
-  return isIsolated(setbacks) ? 1 : SLICE_VIDEOS;
-}
-
-function isIsolated(setbacks: number): boolean {
-  return setbacks % ISOLATION_ENDS_AFTER >= ISOLATED_AFTER;
+  return setbacks >= ISOLATED_AFTER ? 1 : SLICE_VIDEOS;
 }
 
 /**
@@ -115,15 +110,12 @@ export function endOfSlice({ videos, setbacks, paused, stopped, durationSeconds 
   const end = (): SliceEnd => {
     const waits = videos.flatMap(({ disposition }) => (disposition.kind === 'busy' ? [disposition.afterSeconds] : []));
     if (waits.length > 0) {
-      const delaySeconds = Math.max(1, Math.min(...waits) - durationSeconds);
       // A video that was not read leaves open whether it is the cause of the setbacks.
-      return isIsolated(setbacks) ? { delaySeconds, setbacks } : { delaySeconds };
+      return { delaySeconds: Math.max(1, Math.min(...waits) - durationSeconds), setbacks };
     }
     if (stopped && !answered) return { setbacks };
     const asked = videos.some(({ source }) => source === 'platform');
-    if (!answered && (is('unread') || (paused && asked))) return setback(setbacks);
-    // Without its own setback this video is not the cause of those before: the next one may be.
-    return !paused && isIsolated(setbacks) ? { setbacks: (setbacks + 1) % ISOLATION_ENDS_AFTER } : {};
+    return !answered && (is('unread') || (paused && asked)) ? setback(setbacks) : {};
   };
   return paused && !answered ? stayPaused(end(), setbacks) : end();
 }

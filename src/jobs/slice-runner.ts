@@ -10,10 +10,11 @@ import { ContinuationRejectedError } from '../platform/video-platform.js';
 import { CallEnded } from '../transcripts/call.js';
 import { TranscriptMetrics } from '../transcripts/transcript-metrics.js';
 import { JobMetrics, type SliceResult } from './job-metrics.js';
-import { logStateChange, type ChangedJob } from './job-rows.js';
+import { JobRepository } from './job.repository.js';
+import { logStateChange, type ChangedJob } from './job.js';
 import { ListingSlice } from './listing-slice.js';
 import { setback, stayPaused } from './slice-outcome.js';
-import { SLICE_EXPIRED, SliceStore, type ClaimedSlice, type SliceEnd } from './slice-store.js';
+import { SLICE_EXPIRED, type ClaimedSlice, type SliceEnd } from './slice.js';
 import { VideoSlice, type FetchedVideos } from './video-slice.js';
 
 /** What a slice changed; `changed` is undefined when its claim was lost. */
@@ -31,7 +32,7 @@ export class SliceRunner {
   constructor(
     private readonly listing: ListingSlice,
     private readonly videos: VideoSlice,
-    private readonly store: SliceStore,
+    private readonly store: JobRepository,
     private readonly quota: QuotaService,
     private readonly metrics: JobMetrics,
     private readonly entries: TranscriptMetrics,

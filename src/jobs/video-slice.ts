@@ -11,6 +11,7 @@ import { emptySummary, failedEntry, type Entry, type Summary } from '../transcri
 import type { CallPlan } from '../transcripts/transcript-planner.js';
 import { READING_FAILED, jobVideoFailedLine } from '../transcripts/transcript-delivery.js';
 import { TranscriptsService } from '../transcripts/transcripts.service.js';
+import { JobRepository } from './job.repository.js';
 import {
   dispositionOf,
   endOfSlice,
@@ -22,14 +23,7 @@ import {
   type Disposition,
   type SliceVideo,
 } from './slice-outcome.js';
-import {
-  SliceStore,
-  type ClaimedSlice,
-  type PendingVideo,
-  type SliceEnd,
-  type SliceResults,
-  type VideoChange,
-} from './slice-store.js';
+import { type ClaimedSlice, type PendingVideo, type SliceEnd, type SliceResults, type VideoChange } from './slice.js';
 
 /** The results of a slice, which are not stored yet. */
 export interface FetchedVideos {
@@ -49,7 +43,7 @@ export class VideoSlice {
   private readonly logger = new Logger(VideoSlice.name);
 
   constructor(
-    private readonly store: SliceStore,
+    private readonly store: JobRepository,
     private readonly transcripts: TranscriptsService,
     private readonly quota: QuotaService,
   ) {}

@@ -2,10 +2,9 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@je
 import { hoursBefore } from '../fake-youtube/catalogue/model.js';
 import { Registry } from 'prom-client';
 import { JobMetrics } from '../../src/jobs/job-metrics.js';
-import { JobStore } from '../../src/jobs/job-store.js';
+import { JobRepository } from '../../src/jobs/job.repository.js';
 import { valueOf } from '../quota/quota-database.js';
 import { RETRY_DELAYS_SECONDS } from '../../src/jobs/slice-outcome.js';
-import { SliceStore } from '../../src/jobs/slice-store.js';
 import { JobRun } from './job-run.js';
 import { SliceSteps } from './slice-steps.js';
 
@@ -34,7 +33,7 @@ async function listed(channel: string): Promise<JobRun> {
 async function setbacksMax(): Promise<number> {
   const { app } = steps.service;
   const registry = new Registry();
-  new JobMetrics(registry, app.get(JobStore));
+  new JobMetrics(registry, app.get(JobRepository));
   return valueOf(registry, 'ct_job_setbacks_max');
 }
 
@@ -83,7 +82,7 @@ describe('a job while the platform blocks the service', () => {
     const tried = new Set<string | undefined>();
     await steps.service.query(`UPDATE jobs SET state = 'paused', reason = 'upstream_blocked' WHERE id = '${run.id}'`);
     for (const turn of [1, 2, 3]) {
-      const [video] = await steps.service.app.get(SliceStore).probeVideo(run.id, turn);
+      const [video] = await steps.service.app.get(JobRepository).probeVideo(run.id, turn);
       tried.add(video?.upload.videoId);
     }
     expect(tried.size).toBe(3);

@@ -3,7 +3,7 @@ import { gunzipSync } from 'node:zlib';
 import { request as httpRequest } from 'node:http';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { Job } from '../../src/jobs/job.js';
-import { JobStore } from '../../src/jobs/job-store.js';
+import { JobRepository } from '../../src/jobs/job.repository.js';
 import { JobsService } from '../../src/jobs/jobs.service.js';
 import { ResponseMemory } from '../../src/transcripts/response/response-memory.js';
 import { startService, type TestService } from '../service.js';
@@ -276,7 +276,7 @@ describe('the results of a job that ends while they are sent', () => {
   it('are cut off, and never empty, when the job is deleted', async () => {
     await expect(linesDuring(() => onJob(service, key, 'DELETE', id))).rejects.toThrow();
     const range = { after: 0, pastPending: true, bytesMax: 1_000_000 };
-    expect(await service.app.get(JobStore).entries(id, 10, range)).toBeUndefined();
+    expect(await service.app.get(JobRepository).entries(id, 10, range)).toBeUndefined();
   });
 });
 

@@ -1,7 +1,8 @@
 import { JobMetrics } from '../../src/jobs/job-metrics.js';
-import type { ChangedJob } from '../../src/jobs/job-rows.js';
+import { JobRepository } from '../../src/jobs/job.repository.js';
+import type { ChangedJob } from '../../src/jobs/job.js';
 import { SliceRunner } from '../../src/jobs/slice-runner.js';
-import { SliceStore, type ClaimedSlice } from '../../src/jobs/slice-store.js';
+import type { ClaimedSlice } from '../../src/jobs/slice.js';
 import { VideoSlice } from '../../src/jobs/video-slice.js';
 import { startService, type TestService, type TestServiceOptions } from '../service.js';
 
@@ -28,7 +29,7 @@ export class SliceSteps {
   }
 
   async claim(): Promise<ClaimedSlice | undefined> {
-    return this.service.app.get(SliceStore).claim();
+    return this.service.app.get(JobRepository).claim();
   }
 
   /** Claims a slice that is due. */
@@ -71,12 +72,12 @@ export class SliceSteps {
   }
 
   sweep(): Promise<ChangedJob[]> {
-    return this.service.app.get(SliceStore).sweep();
+    return this.service.app.get(JobRepository).sweep();
   }
 
   /** Removes everything that has expired or was deleted. */
   async remove(): Promise<void> {
-    while ((await this.service.app.get(SliceStore).removeBatch()) > 0);
+    while ((await this.service.app.get(JobRepository).removeBatch()) > 0);
   }
 
   /** The number of slices of this process with a result. */

@@ -4,9 +4,9 @@ import { ConfigModule } from '../../config/config.module.js';
 import { readEnvironment, type Environment } from '../../config/environment.js';
 import { DatabaseModule } from '../../database/database.module.js';
 import { MIGRATIONS } from '../../database/migrations/all-migrations.js';
-import { JobStore } from '../../jobs/job-store.js';
+import { JobRepository } from '../../jobs/job.repository.js';
 import { JobsService } from '../../jobs/jobs.service.js';
-import { LocalSliceQueue, SliceQueue } from '../../jobs/slice-queue.js';
+import { WakeUps } from '../../jobs/wake-ups.js';
 import { ApiKey } from '../../organizations/api-key.entity.js';
 import { ApiKeysService } from '../../organizations/api-keys.service.js';
 import { Organization } from '../../organizations/organization.entity.js';
@@ -30,7 +30,7 @@ class CliModule {
         QuotaModule,
       ],
       // Nothing is woken: canceling a job needs no worker.
-      providers: [JobStore, JobsService, { provide: SliceQueue, useClass: LocalSliceQueue }],
+      providers: [JobRepository, JobsService, WakeUps],
     };
   }
 }

@@ -11,7 +11,7 @@ import {
   type JobSummary,
   type OnQuota,
 } from '../job.js';
-import { toCursor } from '../job-cursor.js';
+import { toCursor } from '../job.js';
 
 /** The examples of the OpenAPI document: a job that was just created, one that runs, and one that has ended. */
 export const NEW_JOB_EXAMPLE = {

@@ -16,7 +16,7 @@ import {
   PageLimit,
 } from '../../http/validation.js';
 import { ON_QUOTA, type JobRequest, type OnQuota } from '../job.js';
-import { toCursor } from '../job-cursor.js';
+import { toCursor } from '../job.js';
 import { NEW_JOB_EXAMPLE } from './job.dto.js';
 import { VIDEO_ID } from '../../domain/video-reference.js';
 
