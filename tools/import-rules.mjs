@@ -24,20 +24,7 @@ const ALLOWED = {
   // The entries, the query and the examples are those of the channel operation.
   videos: ['channels/dto', 'transcripts', 'auth', 'rate-limit', 'http', 'domain', 'config'],
   playlists: ['channels/dto', 'transcripts', 'auth', 'rate-limit', 'http', 'domain', 'config'],
-  // Cursors are signed with a key derived from the secret of the cache entries.
-  mcp: [
-    'transcripts',
-    'jobs',
-    'cache/cache-signatures\\.ts$',
-    'quota',
-    'auth',
-    'rate-limit',
-    'http',
-    TRACING,
-    REGISTRY,
-    'domain',
-    'config',
-  ],
+  mcp: ['transcripts', 'jobs', 'quota', 'auth', 'rate-limit', 'http', TRACING, REGISTRY, 'domain', 'config'],
   // Messages share the parameters, the NDJSON events and the guards of the HTTP route.
   messages: [
     'channels/dto',

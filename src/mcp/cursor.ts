@@ -1,16 +1,7 @@
-import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
 import { z } from 'zod';
 import { InvalidRequestError } from '../domain/errors.js';
 import { VIDEO_ID } from '../domain/video-reference.js';
 import { languageCodes } from './language-codes.js';
-
-/** Texts are cached for longer, so that the pages of one text do not usually cost more than the first. */
-const LIFETIME_MS = 60 * 60 * 1000;
-/** The clocks of two replicas differ by less. */
-const CLOCK_DIFFERENCE_MS = 60 * 1000;
-const TAG_BYTES = 12;
-const KEY_BYTES = 32;
-const PURPOSE = 'channel-transcripts: cursors of MCP';
 
 /** The most videos that a text is continued with. */
 export const CURSOR_VIDEOS_MAX = 10;
@@ -41,53 +32,21 @@ const positionSchema = shape.refine(isConsistent);
 /** Where a text continues that did not fit into one result. */
 export type Position = z.infer<typeof positionSchema>;
 
-const cursorSchema = z.tuple([z.number(), positionSchema]);
+/** A cursor is the position itself, so that any replica continues from it. Who changes it reads only what they may read. */
+export function writeCursor(position: Position): string {
+  return Buffer.from(JSON.stringify(position)).toString('base64url');
+}
 
 /**
- * Cursors that contain the position itself, so that any replica with the same secret continues from them. They are
- * authenticated for the organization that received them. A position is validated like the input of a call all the same,
- * because the secret may be guessable.
+ * @param expected the tool, and the channel or video if the caller names it again
+ * @throws InvalidRequestError when the cursor is malformed, or of another call or tool
  */
-export class Cursors {
-  private readonly key: Buffer;
-
-  /** @param secret the one that signs cache entries; cursors are signed with a key of their own that is derived from it */
-  constructor(secret: Buffer) {
-    this.key = Buffer.from(hkdfSync('sha256', secret, '', PURPOSE, KEY_BYTES));
-  }
-
-  write(position: Position, organizationId: string): string {
-    const payload = Buffer.from(JSON.stringify([Date.now() + LIFETIME_MS, position])).toString('base64url');
-    return `${payload}.${this.tag(payload, organizationId)}`;
-  }
-
-  /**
-   * @param expected the tool, and the channel or video if the caller names it again
-   * @throws InvalidRequestError when the cursor is malformed, forged, of another call, tool or organization, or too old
-   */
-  read(cursor: string, organizationId: string, expected: { tool: string; subject?: string | undefined }): Position {
-    const [payload = '', tag = '', ...more] = cursor.split('.');
-    // Compared as text: decoding would ignore what follows the last whole byte.
-    const [given, own] = [Buffer.from(tag), Buffer.from(this.tag(payload, organizationId))];
-    if (more.length > 0 || given.length !== own.length || !timingSafeEqual(given, own)) throw invalidCursor();
-    const parsed = cursorSchema.safeParse(parseJson(payload));
-    if (!parsed.success) throw invalidCursor();
-    const [expiresAtMs, position] = parsed.data;
-    const { tool, subject = position.subject } = expected;
-    if (position.tool !== tool || position.subject !== subject) throw invalidCursor();
-    const remainingMs = expiresAtMs - Date.now();
-    if (remainingMs > LIFETIME_MS + CLOCK_DIFFERENCE_MS) throw invalidCursor();
-    if (remainingMs < 0) throw staleCursor();
-    return position;
-  }
-
-  private tag(payload: string, organizationId: string): string {
-    return createHmac('sha256', this.key)
-      .update(`${organizationId.length}:${organizationId}:${payload}`)
-      .digest()
-      .subarray(0, TAG_BYTES)
-      .toString('base64url');
-  }
+export function readCursor(cursor: string, expected: { tool: string; subject?: string | undefined }): Position {
+  const { data: position } = positionSchema.safeParse(parseJson(cursor));
+  if (!position) throw invalidCursor();
+  const { tool, subject = position.subject } = expected;
+  if (position.tool !== tool || position.subject !== subject) throw invalidCursor();
+  return position;
 }
 
 function isConsistent({
@@ -105,10 +64,10 @@ function isConsistent({
   return VIDEO_ID.test(subject) && resource === subject && videoIds.length === 1 && videoIds[0] === subject;
 }
 
-/** The text has changed since the cursor was issued, or the cursor is too old. */
+/** The text has changed since the cursor was issued. */
 export function staleCursor(): InvalidRequestError {
   return new InvalidRequestError([
-    { field: 'cursor', message: 'cursor has expired, or the text has changed. Call the tool again without cursor.' },
+    { field: 'cursor', message: 'cursor is stale: the text has changed. Call the tool again without cursor.' },
   ]);
 }
 
@@ -117,8 +76,7 @@ function invalidCursor(): InvalidRequestError {
     {
       field: 'cursor',
       message:
-        'cursor is invalid. Send the cursor of the last result unchanged, to the same tool and for the same channel or video, ' +
-        'with a key of the same organization.',
+        'cursor is invalid. Send the cursor of the last result unchanged, to the same tool and for the same channel or video.',
     },
   ]);
 }

@@ -15,17 +15,14 @@ import { z } from 'zod';
 import { DomainError, FeatureNotInPlanError } from '../domain/errors.js';
 import { planIncludes, requiredPlan } from '../domain/plan.js';
 import { asDomainError, causeText } from '../http/as-domain-error.js';
-import type { Redactor } from '../http/redaction.js';
 import type { RequestContext } from '../http/request-context.js';
 import { responseEnd } from '../http/response-end.js';
 import { inSpan } from '../observability/tracing/tracer.js';
-import type { CallsInFlight } from '../rate-limit/calls-in-flight.js';
-import type { Cancellations } from './cancellations.js';
-import type { McpMetrics } from './mcp-metrics.js';
 import { getJob, startArchiveJob } from './tools/job-tools.js';
 import { getUsage, listChannelUploads } from './tools/list-tools.js';
 import { searchChannelTranscripts } from './tools/search-tool.js';
-import { CallCanceled, type Tool, type ToolServices } from './tools/tool.js';
+import type { ToolServices } from './tools/tool-services.js';
+import { CallCanceled, type Tool } from './tools/tool.js';
 import { getChannelTranscripts, getVideoTranscript } from './tools/transcript-tools.js';
 
 const TOOLS: readonly Tool[] = [
@@ -62,14 +59,6 @@ const LISTED: ListToolsResult = {
   })),
 };
 
-/** What the tools need, and the state of the process that their calls count for. */
-export interface EndpointServices extends ToolServices {
-  inFlight: CallsInFlight;
-  cancellations: Cancellations;
-  metrics: McpMetrics;
-  redact: Redactor;
-}
-
 const logger = new Logger('Mcp');
 
 /**
@@ -83,10 +72,9 @@ export async function serveMessage(
   response: Response,
   message: object,
   context: RequestContext,
-  services: EndpointServices,
+  services: ToolServices,
 ): Promise<void> {
-  services.cancellations.receive(request, context, message);
-  const exchange = { request, ended: responseEnd(response), context };
+  const exchange = { ended: responseEnd(response), context };
   const handler = createMcpHandler(() => createServer(exchange, services), {
     // The tools do not change while the service runs.
     maxSubscriptions: 0,
@@ -111,13 +99,12 @@ export async function serveMessage(
 
 /** One HTTP request with a message. */
 interface Exchange {
-  request: Request;
   context: RequestContext;
   /** Aborts when the response has ended. */
   ended: AbortSignal;
 }
 
-function createServer(exchange: Exchange, services: EndpointServices): Server {
+function createServer(exchange: Exchange, services: ToolServices): Server {
   const server = new Server(SERVER, { capabilities: { tools: {} }, instructions: INSTRUCTIONS });
   server.setRequestHandler('tools/list', () => LISTED);
   server.setRequestHandler('tools/call', (request, { mcpReq }) => callTool(request, mcpReq, exchange, services));
@@ -127,14 +114,13 @@ function createServer(exchange: Exchange, services: EndpointServices): Server {
 async function callTool(
   { params }: CallToolRequest,
   mcpReq: ServerContext['mcpReq'],
-  { request, context, ended }: Exchange,
-  services: EndpointServices,
+  { context, ended }: Exchange,
+  services: ToolServices,
 ): Promise<CallToolResult> {
   const tool = TOOLS.find(({ name }) => name === params.name);
   if (!tool) throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'Unknown tool. tools/list names the tools.');
   context.log['tool'] = tool.name;
-  const cancelled = services.cancellations.begin(request, context, mcpReq.id, ended);
-  const signal = AbortSignal.any([ended, mcpReq.signal, cancelled]);
+  const signal = AbortSignal.any([ended, mcpReq.signal]);
   const progress = progressReporter(mcpReq);
   try {
     const result = await inSpan('mcp.tool', { 'mcp.tool': tool.name }, async () => {

@@ -2,20 +2,12 @@ import { Controller, HttpCode, HttpStatus, Post, Req, Res } from '@nestjs/common
 import { ApiBody, ApiHeader, ApiOkResponse, ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { RequiresApiKey } from '../auth/guarded.decorator.js';
-import { cacheSecret } from '../cache/cache-signatures.js';
 import { Environment } from '../config/environment.js';
 import { ApiErrors } from '../http/error-docs.js';
 import { bodyTooLarge, isNestedDeeper, NESTING_LEVELS_MAX, readBytes } from '../http/json-body.js';
 import { RATE_LIMIT_HEADERS } from '../http/limit-headers.js';
-import { redactorFor } from '../http/redaction.js';
 import { requestContext } from '../http/request-context.js';
 import { RefusedRequestError } from '../http/routing-errors.js';
-import { JobsService } from '../jobs/jobs.service.js';
-import { QuotaService } from '../quota/quota.service.js';
-import { CallsInFlight } from '../rate-limit/calls-in-flight.js';
-import { TranscriptCache } from '../transcripts/cache/transcript-cache.js';
-import { ChannelUploads } from '../transcripts/sources/channel-uploads.js';
-import { TranscriptsService } from '../transcripts/transcripts.service.js';
 import {
   ApiJsonRpcErrors,
   INVALID_REQUEST,
@@ -24,8 +16,7 @@ import {
   REQUEST_ID_HEADER,
   type JsonRpcError,
 } from './json-rpc-errors.js';
-import type { EndpointServices } from './mcp-endpoint.js';
-import { McpMetrics } from './mcp-metrics.js';
+import { ToolServices } from './tools/tool-services.js';
 
 /** Messages have cursors and the client's description of itself; the proxy in deploy/nginx.conf has the same limit. */
 const MESSAGE_BYTES_MAX = 64 * 1024;
@@ -51,17 +42,9 @@ const ORIGIN_NOT_ALLOWED = new RefusedRequestError(
 @Controller('mcp')
 @RequiresApiKey()
 export class McpController {
-  private services: Promise<EndpointServices> | undefined;
-
   constructor(
     private readonly environment: Environment,
-    private readonly transcripts: TranscriptsService,
-    private readonly cache: TranscriptCache,
-    private readonly uploads: ChannelUploads,
-    private readonly quota: QuotaService,
-    private readonly jobs: JobsService,
-    private readonly inFlight: CallsInFlight,
-    private readonly metrics: McpMetrics,
+    private readonly services: ToolServices,
   ) {}
 
   @Post()
@@ -126,35 +109,7 @@ export class McpController {
     const method = 'method' in message ? message.method : undefined;
     context.log['rpcMethod'] = typeof method === 'string' && METHODS.has(method) ? method : 'other';
     const { serveMessage } = await import('./mcp-endpoint.js');
-    await serveMessage(request, response, message, context, await this.loadedServices());
-  }
-
-  /** Loads the services once; a failure to load them is not cached, so that the next message tries again. */
-  private loadedServices(): Promise<EndpointServices> {
-    this.services ??= this.loadServices().catch((error: unknown) => {
-      this.services = undefined;
-      throw error;
-    });
-    return this.services;
-  }
-
-  private async loadServices(): Promise<EndpointServices> {
-    const [{ Cursors }, { Cancellations }] = await Promise.all([import('./cursor.js'), import('./cancellations.js')]);
-    const { environment, transcripts, cache, uploads, quota, jobs, inFlight, metrics } = this;
-    const cursors = new Cursors(await cacheSecret(environment));
-    const redact = redactorFor(environment);
-    return {
-      transcripts,
-      cache,
-      uploads,
-      quota,
-      jobs,
-      inFlight,
-      metrics,
-      cursors,
-      cancellations: new Cancellations(),
-      redact,
-    };
+    await serveMessage(request, response, message, context, this.services);
   }
 
   /** Only browsers send an origin. A page could otherwise reach a service in its visitor's network by DNS rebinding. */

@@ -6,11 +6,12 @@ import { QuotaModule } from '../quota/quota.module.js';
 import { TranscriptsModule } from '../transcripts/transcripts.module.js';
 import { McpController } from './mcp.controller.js';
 import { McpMetrics } from './mcp-metrics.js';
+import { ToolServices } from './tools/tool-services.js';
 
 /** The tools for AI assistants. */
 @Module({
   imports: [AuthModule, JobsModule, MetricsRegistryModule, QuotaModule, TranscriptsModule],
   controllers: [McpController],
-  providers: [McpMetrics],
+  providers: [McpMetrics, ToolServices],
 })
 export class McpModule {}

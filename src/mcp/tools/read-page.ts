@@ -3,10 +3,11 @@ import type { TranscriptCache } from '../../transcripts/cache/transcript-cache.j
 import { listHead } from '../../transcripts/formats/markdown.js';
 import type { VideoSource } from '../../transcripts/sources/video-list.js';
 import { entryError, type Entry, type Summary } from '../../transcripts/transcript-events.js';
-import { staleCursor, type Position } from '../cursor.js';
+import { staleCursor, writeCursor, type Position } from '../cursor.js';
 import { TextPage } from '../text-page.js';
 import { fetchTranscripts } from './fetch-transcripts.js';
-import type { ToolCall, ToolServices } from './tool.js';
+import type { ToolServices } from './tool-services.js';
+import type { ToolCall } from './tool.js';
 
 /** A position at the start of a text. */
 export type Start = Pick<Position, 'tool' | 'subject' | 'languages' | 'range'>;
@@ -42,7 +43,6 @@ export async function readPage(
   call: ToolCall,
   services: ToolServices,
 ): Promise<Page> {
-  const organizationId = call.context.caller.organization.id;
   if ('crc32' in position) await refuseStale(position, services.cache);
   const request = { source, languages: position.languages };
   const { plan, summary, events } = await fetchTranscripts(request, call, services).catch((error: unknown) => {
@@ -94,7 +94,7 @@ export async function readPage(
 
   /** The end of a page that is continued. */
   function footer(next: Position): { text: string; cursor: string } {
-    const written = services.cursors.write(next, organizationId);
+    const written = writeCursor(next);
     // After a blank line, because the rule would otherwise make a heading of the last paragraph.
     return { text: `\n\n---\n\nThe text continues. Call ${tool} with the cursor ${written}\n`, cursor: written };
   }

@@ -2,25 +2,10 @@ import { z } from 'zod';
 import { InvalidRequestError, type InvalidField } from '../../domain/errors.js';
 import type { Feature } from '../../domain/plan.js';
 import type { RequestContext } from '../../http/request-context.js';
-import type { JobsService } from '../../jobs/jobs.service.js';
-import type { QuotaService } from '../../quota/quota.service.js';
 import type { CallTimes } from '../../transcripts/call.js';
-import type { TranscriptCache } from '../../transcripts/cache/transcript-cache.js';
-import type { ChannelUploads } from '../../transcripts/sources/channel-uploads.js';
-import type { TranscriptsService } from '../../transcripts/transcripts.service.js';
-import type { Cursors } from '../cursor.js';
 import { languageCodes } from '../language-codes.js';
 import type { ToolName } from '../mcp-metrics.js';
-
-/** The use cases behind the tools. */
-export interface ToolServices {
-  transcripts: TranscriptsService;
-  cache: TranscriptCache;
-  uploads: ChannelUploads;
-  quota: QuotaService;
-  jobs: JobsService;
-  cursors: Cursors;
-}
+import type { ToolServices } from './tool-services.js';
 
 /** One call of a tool. */
 export interface ToolCall {

@@ -4,7 +4,7 @@ import { InvalidRequestError, VideoFailedError, VideoNotFoundError } from '../..
 import { parseVideoReference } from '../../domain/video-reference.js';
 import { givenVideos } from '../../transcripts/sources/given-videos.js';
 import type { Entry } from '../../transcripts/transcript-events.js';
-import { CURSOR_VIDEOS_MAX, type Position } from '../cursor.js';
+import { CURSOR_VIDEOS_MAX, readCursor } from '../cursor.js';
 import { readPage, type Page, type Start } from './read-page.js';
 import {
   channel,
@@ -58,9 +58,8 @@ export const getChannelTranscripts = defineTool({
   async run(input, call, services) {
     const name = 'get_channel_transcripts';
     const subject = input.channel === undefined ? undefined : digest(input.channel);
-    const organizationId = call.context.caller.organization.id;
     if (input.cursor !== undefined) {
-      const position = services.cursors.read(input.cursor, organizationId, { tool: name, subject });
+      const position = readCursor(input.cursor, { tool: name, subject });
       const source = givenVideos(position.videoIds, position.resource);
       const page = await readPage({ source, position, maxChars: input.maxChars, headingLevel: 2 }, call, services);
       return channelResult(page);
@@ -106,7 +105,8 @@ export const getVideoTranscript = defineTool({
     if (input.toSeconds !== undefined && input.toSeconds <= input.fromSeconds) {
       throw new InvalidRequestError([{ field: 'toSeconds', message: 'toSeconds must be greater than fromSeconds.' }]);
     }
-    const position = input.cursor === undefined ? startOf(videoId) : positionOf(input.cursor);
+    const position =
+      input.cursor === undefined ? startOf(videoId) : readCursor(input.cursor, { tool: name, subject: videoId });
     const source = givenVideos([position.subject], position.subject);
     const page = await readPage({ source, position, maxChars: input.maxChars, headingLevel: 1 }, call, services);
     const [entry] = page.entries;
@@ -125,11 +125,6 @@ export const getVideoTranscript = defineTool({
         languages: input.languages ?? [],
         range: [input.fromSeconds, input.toSeconds ?? null],
       };
-    }
-
-    function positionOf(given: string): Position {
-      const { id } = call.context.caller.organization;
-      return services.cursors.read(given, id, { tool: name, subject: videoId });
     }
   },
 });
