@@ -81,7 +81,11 @@ export class JobRepository {
       ...[id, organizationId, keyId, idempotencyKey ?? null, hash, channel, languages, limit, since, onQuota],
       ...[this.environment.JOBS_PER_ORGANIZATION, STORED_JOBS_MAX, this.resultsBytesMax],
     ];
-    const [row] = await queryWithDeadline<(sql.JobRow & { outcome: CreateOutcome })[]>(this.database, sql.CREATE, values);
+    const [row] = await queryWithDeadline<(sql.JobRow & { outcome: CreateOutcome })[]>(
+      this.database,
+      sql.CREATE,
+      values,
+    );
     if (!row) throw new InvalidApiKeyError();
     const { outcome } = row;
     return { outcome, job: outcome === 'created' || outcome === 'known' ? toJob(row) : undefined };

@@ -1741,7 +1741,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     /** @description Monthly transcript limit of the organization. */
                     "X-Quota-Limit"?: number;
@@ -1890,7 +1890,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     /** @description Monthly transcript limit of the organization. */
                     "X-Quota-Limit"?: number;
@@ -1950,7 +1950,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -2032,7 +2032,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -2099,7 +2099,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -2183,7 +2183,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     /** @description Monthly transcript limit of the organization. */
                     "X-Quota-Limit"?: number;
@@ -2331,7 +2331,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     /** @description Monthly transcript limit of the organization. */
                     "X-Quota-Limit"?: number;
@@ -2391,7 +2391,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -2475,7 +2475,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     /** @description Monthly transcript limit of the organization. */
                     "X-Quota-Limit"?: number;
@@ -2589,7 +2589,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     /** @description Monthly transcript limit of the organization. */
                     "X-Quota-Limit"?: number;
@@ -2649,7 +2649,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -2729,7 +2729,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     /** @description Monthly transcript limit of the organization. */
                     "X-Quota-Limit"?: number;
@@ -2872,7 +2872,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     /** @description Monthly transcript limit of the organization. */
                     "X-Quota-Limit"?: number;
@@ -2943,7 +2943,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -3004,7 +3004,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -3060,7 +3060,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -3117,7 +3117,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -3213,7 +3213,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -3272,7 +3272,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     /** @description The path of the job: `/jobs/{id}`. */
                     Location?: string;
@@ -3416,7 +3416,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -3471,7 +3471,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -3573,7 +3573,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -3628,7 +3628,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -3693,7 +3693,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -3752,7 +3752,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -3887,7 +3887,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -3946,7 +3946,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -4092,7 +4092,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -4152,7 +4152,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     /** @description `Accept-Encoding, Accept`: the body is compressed for clients that accept gzip, and NDJSON for clients that accept it. */
                     Vary?: string;
@@ -4341,7 +4341,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -4393,7 +4393,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -4468,7 +4468,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -4524,7 +4524,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -4640,7 +4640,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -4695,7 +4695,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -4760,7 +4760,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -4819,7 +4819,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -4946,7 +4946,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -5005,7 +5005,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -5124,7 +5124,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -5184,7 +5184,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -5270,7 +5270,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -5337,7 +5337,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -5541,7 +5541,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -5673,7 +5673,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -5821,7 +5821,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -5946,7 +5946,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -6073,7 +6073,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -6224,7 +6224,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -6363,7 +6363,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -6519,7 +6519,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -6697,7 +6697,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -6839,7 +6839,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -6984,7 +6984,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -7131,7 +7131,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -7190,7 +7190,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
@@ -7325,7 +7325,7 @@ export interface operations {
                     "X-RateLimit-Limit"?: number;
                     /** @description Requests that remain in the current window of one minute. */
                     "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the oldest request leaves the window and one more request is allowed. */
+                    /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };

@@ -71,7 +71,7 @@ export class ArchiveFiles {
    * @throws ArchiveDirectoryError
    */
   async add({ position, text }: StoredEntry, uploads: number): Promise<void> {
-    const json = await inflate(text.bytes, text.jsonBytes);
+    const json = await inflate(text);
     const { videoId, metadata, transcript, error = null } = storedResult.parse(JSON.parse(json.toString()));
     const { title, url, publishedAt } = metadata;
     const video: IndexedVideo = { videoId, title, url, publishedAt, file: null, error };
