@@ -75,7 +75,7 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
     options.environment,
   );
   const logs: string[] = [];
-  const redact = createRedactor(environment.ADMIN_TOKEN, environment.METRICS_TOKEN, environment.CACHE_SECRET);
+  const redact = createRedactor(environment.ADMIN_TOKEN, environment.METRICS_TOKEN);
   const logger = createLogger('debug', { write: (line) => void logs.push(line) }, redact);
   const app = await createApp(environment, logger, options.times);
   await app.listen(0, '127.0.0.1');

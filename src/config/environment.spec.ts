@@ -93,7 +93,6 @@ describe('the configuration', () => {
     ['PO_TOKEN_URL', 'provider:4416'],
     ['PUBLISH_DATES', 'never'],
     ['USAGE_RETENTION_MONTHS', '0'],
-    ['CACHE_SECRET', 'thirty-one-characters-are-short'],
     ['WEBHOOK_SECRET_KEY', 'thirty-one-characters-x-y-z-0-1'],
     ['WEBHOOK_SECRET_KEY', 'a-token-that-has-38-characters-x-y-z-0-1,too-short'],
     ['WEBHOOK_ALLOW_PRIVATE', 'yes'],

@@ -58,10 +58,6 @@ export class Environment {
   @Variable(url('redis:', 'rediss:'))
   REDIS_URL: string | undefined = undefined;
 
-  /** Signs the entries of a shared cache. Unset: derived from `DATABASE_URL`, or stored in `DATA_DIR`. */
-  @Variable(secretToken)
-  CACHE_SECRET: string | undefined = undefined;
-
   @Variable(wholeNumber(1))
   TRANSCRIPT_TTL_SECONDS: number = 86_400;
 

@@ -6,8 +6,8 @@ export type Redactor = (text: string) => string;
 
 /** Redacts API keys and the secrets of a configuration; callers send them in the wrong place by mistake. */
 export function redactorFor(environment: Environment): Redactor {
-  const { ADMIN_TOKEN, METRICS_TOKEN, CACHE_SECRET, WEBHOOK_SECRET_KEY = [] } = environment;
-  return createRedactor(ADMIN_TOKEN, METRICS_TOKEN, CACHE_SECRET, ...WEBHOOK_SECRET_KEY);
+  const { ADMIN_TOKEN, METRICS_TOKEN, WEBHOOK_SECRET_KEY = [] } = environment;
+  return createRedactor(ADMIN_TOKEN, METRICS_TOKEN, ...WEBHOOK_SECRET_KEY);
 }
 
 /** @param tokens secrets to redact besides API keys; undefined ones are ignored */

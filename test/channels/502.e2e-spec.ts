@@ -12,6 +12,14 @@ afterAll(() => service.close());
 beforeEach(() => service.fakeYoutube.reset());
 
 describe('a channel that the platform refuses to return', () => {
+  it('is requested again as soon as the platform responds', async () => {
+    const { key } = await service.organization();
+    service.fakeYoutube.setFaults({ kind: '500', match: { kind: ['resolve', 'browse'] } });
+    expect((await service.get('/channels/@bench-2x7/transcripts', key)).status).toBe(502);
+    service.fakeYoutube.setFaults();
+    expect((await service.get('/channels/@bench-2x7/transcripts', key)).status).toBe(200);
+  });
+
   it.each([
     ['500', 'upstream_failure'],
     ['reset', 'upstream_failure'],
@@ -31,12 +39,5 @@ describe('a channel that the platform refuses to return', () => {
     expect([response.status, response.body?.error.code]).toEqual([502, code]);
     expect(response.body.error).toMatchObject({ retryable: true, requestId: response.headers['x-request-id'] });
     expect((await service.get('/usage', key)).body).toMatchObject({ used: 0, reserved: 0 });
-  });
-
-  it('is requested again as soon as the platform responds', async () => {
-    service.fakeYoutube.setFaults({ kind: '500', match: { kind: ['resolve', 'browse'] } });
-    expect((await service.get('/channels/@bench-2x7/transcripts', key)).status).toBe(502);
-    service.fakeYoutube.setFaults();
-    expect((await service.get('/channels/@bench-2x7/transcripts', key)).status).toBe(200);
   });
 });

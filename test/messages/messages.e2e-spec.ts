@@ -218,6 +218,24 @@ describe.each(natsIsInstalled ? (['tcp', 'nats'] as const) : (['tcp'] as const))
       expect((await service.get('/usage', key)).body.used).toBe(0);
     });
 
+    it('leaves no timer when it is refused after the guards', async () => {
+      const { key } = await service.organization();
+      const timers = (): number => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
+      const before = timers();
+      for (let call = 0; call < 10; call += 1) {
+        const { error } = await request(client, { apiKey: key, id: 'not a channel!' });
+        expect(error.error.code).toBe('channel_not_found');
+      }
+      await until(() => timers() < before + 5);
+    });
+
+    it('frees its slot when it is complete', async () => {
+      const { key } = await service.organization();
+      for (let call = 0; call < AT_ONCE + 2; call += 1) {
+        expect((await request(client, { apiKey: key, id: '@emptyslip' })).error).toBeUndefined();
+      }
+    });
+
     it('is garbage collected after its end while its connection stays open, and its refusals are logged as samples', async () => {
       const { key } = await service.organization();
       const calls = service.app.get(MessageCalls);
@@ -237,24 +255,6 @@ describe.each(natsIsInstalled ? (['tcp', 'nats'] as const) : (['tcp'] as const))
       await until(async () => (await countHeld(contexts)) <= HELD_MAX);
       const lines = service.logs.slice(before).filter((line) => line.includes('"event":"message"'));
       expect(lines.length).toBeLessThanOrEqual(LINES_MAX);
-    });
-
-    it('leaves no timer when it is refused after the guards', async () => {
-      const { key } = await service.organization();
-      const timers = (): number => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
-      const before = timers();
-      for (let call = 0; call < 10; call += 1) {
-        const { error } = await request(client, { apiKey: key, id: 'not a channel!' });
-        expect(error.error.code).toBe('channel_not_found');
-      }
-      await until(() => timers() < before + 5);
-    });
-
-    it('frees its slot when it is complete', async () => {
-      const { key } = await service.organization();
-      for (let call = 0; call < AT_ONCE + 2; call += 1) {
-        expect((await request(client, { apiKey: key, id: '@emptyslip' })).error).toBeUndefined();
-      }
     });
   },
 );
