@@ -16,9 +16,4 @@ describe('the OpenAPI document in the repository', () => {
       await service.close();
     }
   });
-
-  it('has a version that the changelog lists', () => {
-    const { info } = JSON.parse(text('tools/openapi/openapi.json')) as { info: { version: string } };
-    expect(text('docs/api-changelog.md')).toContain(`\n## ${info.version}\n`);
-  });
 });
