@@ -33,13 +33,11 @@ export default defineConfig(
     },
   },
   {
-    // The modules that test files share (test/jest/shared-runtime.mjs) would keep the `expect` and the hooks of the first one.
     files: ['**/*.ts'],
     ignores: ['**/*spec.ts'],
     rules: {
       'no-restricted-imports': [
         'error',
-        { name: '@jest/globals', message: 'Outside of test files, use the globals.' },
         {
           name: '@nestjs/swagger',
           importNames: ['PickType', 'OmitType', 'PartialType', 'IntersectionType'],

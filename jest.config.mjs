@@ -15,8 +15,7 @@ const BUNDLES = {
 const swc = JSON.parse(readFileSync(join(import.meta.dirname, 'tools/swc.json'), 'utf8'));
 
 const shared = {
-  testEnvironment: '<rootDir>/test/jest/shared-environment.mjs',
-  runtime: '<rootDir>/test/jest/shared-runtime.mjs',
+  testEnvironment: 'node',
   rootDir: import.meta.dirname,
   extensionsToTreatAsEsm: ['.ts'],
   moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1', ...BUNDLES },

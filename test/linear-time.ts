@@ -1,14 +1,14 @@
 /** Smallest input that is measured, and the ratio of one size to the next, in characters or elements. */
-const SIZE_MIN = 4_096;
-const STEP = 4;
+const SIZE_MIN = 1_024;
+const STEP = 8;
 /** Shorter times are noise: garbage collection and compilation cost as much. */
 const FLOOR_MS = 6;
-/** Linear work grows by 4 from one size to the next, quadratic work by 16. */
-const GROWTH_MAX = 9;
-const ATTEMPTS_MAX = 4;
+/** Linear work grows by 8 from one size to the next, quadratic work by 64. */
+const GROWTH_MAX = 30;
+const ATTEMPTS_MAX = 6;
 
 /**
- * Runs work on inputs of growing size. Returns the size at which the time grew faster than linear work does, or undefined
+ * Runs work on inputs of growing size. Returns the size at which its CPU time grew faster than linear work does, or undefined
  * when it never did up to `sizeMax`.
  *
  * It stops early when the time is so short that even quadratic growth would stay below the limit at `sizeMax`: cheap work

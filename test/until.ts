@@ -3,7 +3,7 @@ const POLL_MS = 20;
 /** Waits until a condition is true; rejects after `waitMs`, and with an error of the condition. */
 export async function until(
   condition: () => boolean | Promise<boolean>,
-  waitMs = 15_000,
+  waitMs = 50_000,
   pollMs = POLL_MS,
 ): Promise<void> {
   const endMs = performance.now() + waitMs;
@@ -39,14 +39,4 @@ export async function measureInTime<T>(
     all.push(last);
   }
   return { all, last };
-}
-
-/**
- * Measures until a result is within the bound.
- *
- * @param measure returns milliseconds
- * @returns the last measurement
- */
-export async function measureWithin(boundMs: number, measure: () => Promise<number>): Promise<number> {
-  return (await measureInTime(measure, (ms) => ms <= boundMs)).last;
 }

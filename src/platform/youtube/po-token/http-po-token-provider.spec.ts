@@ -100,7 +100,7 @@ describe('HttpPoTokenProvider', () => {
   });
 
   it('is not asked again after it did not respond for three videos', async () => {
-    provider = openProvider(50);
+    provider = openProvider(400);
     respond = () => undefined;
     for (const video of ['a', 'b', 'c', 'd']) expect(await provider.tokenFor(video, NEVER)).toBeNull();
     expect(paths).toHaveLength(3);
@@ -125,7 +125,7 @@ describe('HttpPoTokenProvider', () => {
   });
 
   it('is not asked for the videos that wait when it is found to be down', async () => {
-    provider = openProvider(50);
+    provider = openProvider(400);
     respond = () => undefined;
     const videos = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'];
     const tokens = await Promise.all(videos.map((video) => provider.tokenFor(video, NEVER)));
