@@ -10,8 +10,6 @@ export interface Check {
 
 /** The results of one part of the chaos tests. */
 export interface PartReport {
-  /** What the part does, in a sentence or two. */
-  text: string;
   columns: readonly string[];
   rows: readonly (readonly (string | number)[])[];
   checks: readonly Check[];
@@ -21,8 +19,6 @@ export interface PartReport {
 export interface ChaosRun {
   /** A reduced run for every change: some minutes in total, instead of more than twenty. */
   short: boolean;
-  /** Draw docs/dashboard.svg. */
-  picture: boolean;
   /** Seed of all random choices, so that a run can be repeated. */
   seed: number;
   /** A directory for files, removed at the end. */

@@ -3,16 +3,11 @@ import { chmod, mkdir, mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { connections } from './parts/connections.js';
 import { database } from './parts/database.js';
-import { failover } from './parts/failover.js';
 import { fuzz } from './parts/fuzz.js';
 import { jobs } from './parts/jobs.js';
-import { messages } from './parts/messages.js';
-import { monitoring } from './parts/monitoring.js';
-import { process as processPart } from './parts/process.js';
+import { crashes } from './parts/crashes.js';
 import { redis } from './parts/redis.js';
-import { soak } from './parts/soak.js';
 import { upstream } from './parts/upstream.js';
 import { printed, summary, type TitledReport } from './report.js';
 import { startDatabase } from './harness/database.js';
@@ -21,20 +16,15 @@ import type { Part } from './chaos-run.js';
 /** The parts in the order of a run and of their reports, each with the title of its report. */
 const PARTS: Readonly<Record<string, readonly [title: string, part: Part]>> = {
   fuzz: ['Random requests', fuzz],
-  messages: ['Hostile messages', messages],
   upstream: ['Faults of the platform', upstream],
   database: ['Faults of the database', database],
   redis: ['Faults of the shared cache', redis],
-  failover: ['Failover', failover],
-  process: ['The process', processPart],
-  connections: ['Connections', connections],
+  crashes: ['Crashes of the process', crashes],
   jobs: ['Archive jobs', jobs],
-  soak: ['All loads and faults together', soak],
-  monitoring: ['Alerts and dashboard in a real Prometheus', monitoring],
 };
 
-/** Mostly wait, for recoveries, leases and alerts: the short form runs them beside the others. The whole run measures each alone. */
-const WAITING: ReadonlySet<string> = new Set(['database', 'redis', 'failover', 'monitoring']);
+/** Mostly wait, for recoveries and leases: the short form runs them beside the others. The whole run measures each alone. */
+const WAITING: ReadonlySet<string> = new Set(['database', 'redis']);
 
 const MINUTES_MAX = 40;
 const HELP = `Injects faults into the service, on this machine only, and reports whether it keeps its guarantees.
@@ -43,14 +33,12 @@ Usage: npm run chaos -- [options]
   --only PART,…  any of ${Object.keys(PARTS).join(', ')}
   --short        a reduced run that takes some minutes
   --seed N       seed of all random choices; printed at the start
-  --picture      draws the panels of the dashboard into docs/dashboard.svg (part monitoring)
 `;
 
 interface Options {
   parts: string[];
   short: boolean;
   seed: number;
-  picture: boolean;
 }
 
 function readOptions(): Options {
@@ -64,7 +52,6 @@ function readOptions(): Options {
         only: { type: 'string', multiple: true },
         short: { type: 'boolean', default: false },
         seed: { type: 'string' },
-        picture: { type: 'boolean', default: false },
         help: { type: 'boolean', default: false },
       },
     });
@@ -77,14 +64,14 @@ function readOptions(): Options {
     if (unknown !== undefined) refuse(`unknown part ${JSON.stringify(unknown)}`);
     const seed = Number(values.seed ?? Math.floor(Math.random() * 1e9));
     if (!Number.isSafeInteger(seed) || seed < 0) refuse('--seed must be a whole number');
-    return { parts, short: values.short, seed, picture: values.picture };
+    return { parts, short: values.short, seed };
   } catch (error) {
     return refuse(error instanceof Error ? error.message : String(error));
   }
 }
 
 async function main(): Promise<number> {
-  const { parts, short, seed, picture } = readOptions();
+  const { parts, short, seed } = readOptions();
   const startedAtMs = performance.now();
   const say = (line: string): void => {
     const seconds = ((performance.now() - startedAtMs) / 1000).toFixed(0);
@@ -114,7 +101,7 @@ async function main(): Promise<number> {
       const own = join(folder, name);
       await mkdir(own, { recursive: true, mode: 0o711 });
       const sayOfPart = (line: string): void => say(`${name}: ${line}`);
-      const report = { title, ...(await part({ short, picture, seed, folder: own, database, say: sayOfPart })) };
+      const report = { title, ...(await part({ short, seed, folder: own, database, say: sayOfPart })) };
       process.stdout.write(`${printed(report)}\n`);
       say(`${name} ends`);
       reports.set(name, report);

@@ -20,25 +20,6 @@ export interface ServiceResponse {
   ms: number;
 }
 
-/** The active resources of a process by Node's name for their type, and its memory in bytes. */
-export interface Resources {
-  held: Record<string, number>;
-  rss: number;
-  /** Maximum since its start. */
-  peakRss: number;
-  heapUsed: number;
-  external: number;
-}
-
-/** The event listeners of a process, over all its emitters and abort signals. */
-export interface Listeners {
-  total: number;
-  /** Maximum on one event of one emitter. */
-  most: number;
-  /** The emitter's class and the event with that maximum. */
-  where: string;
-}
-
 export interface Customer {
   id: string;
   key: string;
@@ -70,7 +51,7 @@ export class Service {
       ...variables,
     };
     const probe = join(PROJECT, 'test/chaos/harness/probe.mjs');
-    const args = ['--expose-gc', '--import', probe, join(PROJECT, 'dist/main.js')];
+    const args = ['--import', probe, join(PROJECT, 'dist/main.js')];
     const program = Program.start(process.execPath, args, { environment, logFile, ipc: true });
     let url = '';
     await until(
@@ -141,23 +122,9 @@ export class Service {
     );
   }
 
-  /** Its resources after a garbage collection. */
-  resources(): Promise<Resources> {
-    return this.request({ probe: 'resources' }) as Promise<Resources>;
-  }
-
-  listeners(): Promise<Listeners> {
-    return this.request({ probe: 'listeners' }) as Promise<Listeners>;
-  }
-
   /** Advances its monotonic clock, which ends pauses and expires entries at once. Timers are not affected. */
   async skip(ms: number): Promise<void> {
-    await this.request({ probe: 'skip', ms });
-  }
-
-  /** Makes it hold this much more memory. */
-  async fillMemory(bytes: number): Promise<void> {
-    await this.request({ probe: 'fill', bytes });
+    await this.request({ ms });
   }
 
   /** One request at a time. */
@@ -174,13 +141,10 @@ export class Service {
     });
   }
 
-  /** Sets the offset of the process's time of day from the real time. */
-  setClock(offsetMs: number): Promise<void> {
-    const { child } = this.program;
-    return new Promise((resolve, reject) => {
-      child.once('message', () => resolve());
-      child.send({ probe: 'clock', offsetMs }, (error) => error && reject(error));
-    });
+  /** Maximum memory since its start. `process.resourceUsage()` would include that of the parent process. */
+  async peakMegabytes(): Promise<number> {
+    const status = await readFile(`/proc/${this.program.child.pid}/status`, 'utf8');
+    return Number(/^VmHWM:\s+(\d+) kB/m.exec(status)?.[1]) / 1000;
   }
 
   async log(): Promise<string> {

@@ -1,4 +1,4 @@
-import { until as isTrueWithin, type Measurements } from '../../until.js';
+import { until as isTrueWithin } from '../../until.js';
 
 /**
  * Waits until a condition is true; an error counts as false.
@@ -25,26 +25,6 @@ export async function until(
   } catch {
     throw new Error(`${what}: not within ${timeoutMs} ms.`, { cause });
   }
-}
-
-/**
- * Says how many measurements were repeated, and the worst values of those that were discarded: a report shows and
- * checks the last measurement of each fault only.
- *
- * @param values the measured milliseconds by what they are; undefined for what was not measured
- */
-export function describeRepeats<T>(
-  measured: readonly Measurements<T>[],
-  values: Readonly<Record<string, (end: T) => number | undefined>>,
-): string {
-  const discarded = measured.flatMap(({ all }) => all.slice(0, -1));
-  if (discarded.length === 0) return 'No measurement was late and repeated.';
-  const worst = Object.entries(values).flatMap(([name, of]) => {
-    const ms = Math.max(...discarded.map((end) => of(end) ?? 0));
-    return ms > 0 ? [`${name} ${(ms / 1000).toFixed(1)} s`] : [];
-  });
-  const count = discarded.length === 1 ? '1 measurement was' : `${discarded.length} measurements were`;
-  return `Times are those of the last measurement of each fault; ${count} late and repeated, at worst ${worst.join(', ')}.`;
 }
 
 /** Runs tasks with limited concurrency. */

@@ -6,18 +6,15 @@ import { type ServiceResponse, type Customer, Service } from '../harness/service
 import { settledState } from '../harness/settled.js';
 import { brokenIdentities, codeOf, readTranscripts } from '../harness/transcripts.js';
 import { measureInTime, type Measurements } from '../../until.js';
-import { describeRepeats, until } from '../harness/until.js';
+import { until } from '../harness/until.js';
 import { atMost, equal, nothing, type Part, type PartReport } from '../chaos-run.js';
 import { databaseFaults, type DatabaseFault } from './database/faults.js';
 import { type Phase, phasesOf } from './database/phases.js';
-import { storm, type StormEnd } from './database/storm.js';
 
 const DEADLINE_SECONDS = 5;
 const REFUSED_WITHIN_MS = 2_000;
 const RECOVERED_WITHIN_MS = 10_000;
 const VIDEOS = 3;
-const STORM_MS = 25_000;
-const STORM_SHORT_MS = 2_000;
 /** Less than the lease of an orphaned reservation: the call's deadline and 15 seconds. */
 const SETTLED_WITHIN_MS = 12_000;
 
@@ -49,7 +46,7 @@ export const database: Part = async (chaosRun) => {
       REQUEST_DEADLINE_SECONDS: String(DEADLINE_SECONDS),
     });
     const faults = new DatabaseFaults(own, fakeYoutube, service, await service.customer(), url);
-    return await faults.run(chaosRun.short, chaosRun.seed, chaosRun.say);
+    return await faults.run(chaosRun.short, chaosRun.say);
   } finally {
     await own.thaw();
     await service?.stop();
@@ -70,13 +67,9 @@ class DatabaseFaults {
     private readonly url: string,
   ) {}
 
-  async run(short: boolean, seed: number, say: (line: string) => void): Promise<PartReport> {
+  async run(short: boolean, say: (line: string) => void): Promise<PartReport> {
     const measured = await this.cells(short, say);
-    const choices = { seed, ms: short ? STORM_SHORT_MS : STORM_MS, videos: VIDEOS };
-    const end = await storm(this.database, this.fakeYoutube, this.service, this.customer, choices);
-    this.fetched += end.fetched;
-    await this.recovered();
-    return this.report(measured, end);
+    return this.report(measured);
   }
 
   private async cells(short: boolean, say: (line: string) => void): Promise<Measurements<CellEnd>[]> {
@@ -187,7 +180,7 @@ class DatabaseFaults {
     };
   }
 
-  private async report(measured: readonly Measurements<CellEnd>[], stormed: StormEnd): Promise<PartReport> {
+  private async report(measured: readonly Measurements<CellEnd>[]): Promise<PartReport> {
     const ends = measured.flatMap(({ all }) => all);
     const timed = measured.map(({ last }) => last);
     const { verified, bugs } = await this.accountsAtTheEnd();
@@ -203,15 +196,6 @@ class DatabaseFaults {
       return end.endedMs > 0 ? `${end.reported}, ${(end.endedMs / 1000).toFixed(1)} s` : end.reported;
     };
     return {
-      text:
-        `A call for ${VIDEOS} videos, a fault at one point of it, then the end of the fault: the result of the call, and the ` +
-        `seconds from the fault to it. ${this.calls} calls; ${metric('ct_quota_settlement_retries_total')} settlements were tried ` +
-        `again. In a storm of ${stormed.faults} faults (connections terminated at random, the database suspended or restarted) ` +
-        `${stormed.calls} more calls, of which ${stormed.refused} were refused. ` +
-        describeRepeats(measured, {
-          refused: (end) => (end.refused ? end.endedMs : undefined),
-          recovered: ({ recoveredMs }) => recoveredMs,
-        }),
       columns: ['database', ...phases],
       rows: faults.map((fault) => [fault, ...phases.map((phase) => shown(fault, phase))]),
       checks: [
@@ -232,9 +216,6 @@ class DatabaseFaults {
           RECOVERED_WITHIN_MS / 1000,
           's',
         ),
-        nothing('In the storm every call is 503 or has a complete response', stormed.wrong),
-        equal('In the storm calls were served and refused', stormed.fetched > 0 && stormed.refused > 0, true),
-        atMost('In the storm no text is requested without a reservation', stormed.requested, stormed.reserved, 'texts'),
         equal('No settlement was given up', metric('ct_quota_settlements_total{outcome="given_up"}'), 0),
         equal('Final `usage --verify`: no reservation remains', verified, {
           exact: true,

@@ -12,7 +12,7 @@ import { Archive } from './jobs/archive.js';
 import { JobFaults, type Targets } from './jobs/faults.js';
 import { Fleet } from './jobs/fleet.js';
 import { outlookIn, violationsIn } from './jobs/snapshot.js';
-import { bookOf } from './process/findings.js';
+import { bookOf } from '../harness/ledger.js';
 
 const PROCESSES = 3;
 const ORGANIZATIONS = 5;
@@ -89,7 +89,6 @@ class JobsRun {
   private readonly archives: Archive[];
   private readonly faults: JobFaults;
   private readonly violations: string[] = [];
-  private snapshots = 0;
   private captionRequests = 0;
   private channels = 0;
   private looking = true;
@@ -104,7 +103,6 @@ class JobsRun {
 
   async run(): Promise<PartReport> {
     const { short, say } = this.chaosRun;
-    const startedAtMs = performance.now();
     const looks = Promise.all([this.lookAtJobs(), this.lookAtDatabase()]);
     const kills = short ? KILLS_SHORT : KILLS;
     let reported = 0;
@@ -114,7 +112,6 @@ class JobsRun {
       await this.faults.inject();
       if (this.targets.fleet.kills >= reported + 10) say(`${(reported = this.targets.fleet.kills)} processes killed`);
     }
-    const faultsMs = performance.now() - startedAtMs;
     say('the faults have ended');
     const unfinished = await this.finish();
     this.looking = false;
@@ -122,7 +119,7 @@ class JobsRun {
     for (const archive of this.archives) await archive.look();
     await this.lookOnce();
     for (const archive of this.archives) if (archive.state === 'completed') await archive.compareResults();
-    return this.report(unfinished, { faultsMs, ms: performance.now() - startedAtMs });
+    return this.report(unfinished);
   }
 
   /** Creates jobs for organizations that have few, a third of them for a channel that another job has. */
@@ -163,7 +160,6 @@ class JobsRun {
     this.captionRequests += fakeYoutube.requests.count({ kind: 'timedtext' });
     fakeYoutube.requests.clear();
     this.violations.push(...(await violationsIn(database, databaseUrl)));
-    this.snapshots += 1;
   }
 
   /**
@@ -196,10 +192,7 @@ class JobsRun {
     return open();
   }
 
-  private async report(
-    unfinished: readonly Archive[],
-    { faultsMs, ms }: { faultsMs: number; ms: number },
-  ): Promise<PartReport> {
+  private async report(unfinished: readonly Archive[]): Promise<PartReport> {
     const { fleet, database, databaseUrl } = this.targets;
     const { ineffective } = this.faults;
     const { text, books } = await this.books();
@@ -215,13 +208,6 @@ class JobsRun {
     const videos = this.archives.reduce((sum, { handle }) => sum + Number(/-(\d+)x/.exec(handle)?.[1]), 0);
     const charged = books.reduce((sum, { used }) => sum + used, 0);
     return {
-      text:
-        `${PROCESSES} processes, ${ORGANIZATIONS} organizations and ${this.archives.length} jobs of ` +
-        `${Math.min(...this.sizes())} to ${Math.max(...this.sizes())} videos, under faults for ${(faultsMs / 1000).toFixed(0)} s; ` +
-        `the last job completed after ${(ms / 1000).toFixed(0)} s. ${videos} videos, ${charged} of them charged, ` +
-        `${this.captionRequests} caption requests. Each job was read ` +
-        `${this.archives.reduce((sum, { looks }) => sum + looks, 0)} times over HTTP in all, and ${this.snapshots} snapshots of the ` +
-        'database were compared. Time, and with it leases, pauses, retries and months, was moved on by the clock of the database.',
       columns: ['fault', 'times', 'of these with an effect'],
       rows: this.faults.rows,
       checks: [
@@ -256,10 +242,6 @@ class JobsRun {
         ...settled,
       ],
     };
-  }
-
-  private sizes(): number[] {
-    return this.archives.map(({ handle }) => Number(/-(\d+)x/.exec(handle)?.[1]));
   }
 
   private async books(): Promise<{ text: string[]; books: { used: number }[] }> {

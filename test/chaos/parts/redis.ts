@@ -8,9 +8,8 @@ import { type ServiceResponse, type Customer, Service } from '../harness/service
 import { settledState } from '../harness/settled.js';
 import { brokenIdentities, codeOf, readTranscripts } from '../harness/transcripts.js';
 import { measureInTime, type Measurements } from '../../until.js';
-import { describeRepeats, until } from '../harness/until.js';
-import { atMost, equal, nothing, type Part, type PartReport, type Check } from '../chaos-run.js';
-import { evict, type LossEnd, loseInMidCall } from './redis/eviction.js';
+import { until } from '../harness/until.js';
+import { atMost, equal, nothing, type Part, type PartReport } from '../chaos-run.js';
 import { redisFaults, type RedisFault } from './redis/faults.js';
 
 const VIDEOS = 3;
@@ -86,8 +85,7 @@ class FaultKind {
       measured.push(await measureInTime(() => this.fault(fault), isInTime));
       say(fault.name);
     }
-    const evictions: Check[] = await this.evictions(short ? 2 : 10);
-    return this.report(faults.length, measured, evictions);
+    return this.report(faults.length, measured);
   }
 
   /** Calls before, across the start of and during the fault, cold and cached, through both processes. */
@@ -120,14 +118,9 @@ class FaultKind {
     const healedAtMs = performance.now();
     await this.back();
     const backMs = performance.now() - healedAtMs;
-    const loss = await this.loss(() => fault.strike());
-    slowest.push(loss.ms);
-    wrong.push(...loss.wrong);
-    await fault.heal();
-    await this.back();
     return {
       fault: fault.name,
-      calls: inMidCall.length + during.length + later.length + 1,
+      calls: inMidCall.length + during.length + later.length,
       slowestMs: Math.max(...slowest),
       backMs,
       cachedMeanwhile: responses.reduce((sum, response) => sum + (readTranscripts(response)?.summary.cached ?? 0), 0),
@@ -155,31 +148,6 @@ class FaultKind {
     );
   }
 
-  /** A call whose cached texts are lost after it found them. */
-  private async loss(lose: (videoIds: readonly string[]) => Promise<void>): Promise<LossEnd> {
-    this.channels += 1;
-    this.calls += 2;
-    const end = await loseInMidCall(this.redis, this.fakeYoutube, this.services, this.customer, this.channels, lose);
-    this.fetched += end.fetched;
-    return end;
-  }
-
-  private async evictions(rounds: number): Promise<Check[]> {
-    const wrong: string[] = [];
-    let evicted = 0;
-    for (let round = 1; round <= rounds; round += 1) {
-      const end = await this.loss(async (videoIds) => {
-        const count = await evict(this.redis, videoIds);
-        if (count < videoIds.length) wrong.push(`only ${count} entries were present to be removed`);
-        evicted += count;
-      });
-      wrong.push(...end.wrong);
-    }
-    return [
-      nothing(`${evicted} entries lost between lookup and sending are sent, free, and the response is complete`, wrong),
-    ];
-  }
-
   private channel(): string {
     this.channels += 1;
     return `/channels/@bench-${VIDEOS}x${this.channels}/transcripts`;
@@ -204,11 +172,7 @@ class FaultKind {
     return answer;
   }
 
-  private async report(
-    count: number,
-    measured: readonly Measurements<FaultEnd>[],
-    evictions: readonly Check[],
-  ): Promise<PartReport> {
+  private async report(count: number, measured: readonly Measurements<FaultEnd>[]): Promise<PartReport> {
     const ends = measured.flatMap(({ all }) => all);
     const timed = measured.map(({ last }) => last);
     const [one, other] = this.services;
@@ -217,13 +181,6 @@ class FaultKind {
     const logs = (await Promise.all(this.services.map((service) => service.log()))).join('\n');
     const errors = logs.split('\n').filter((line) => line.includes('"level":"error"'));
     return {
-      text:
-        `Two processes on one Redis. For each fault, calls that are running when it starts, calls during it, for cached and for ` +
-        `uncached transcripts, and the end of the fault. ${this.calls} calls in total. ` +
-        describeRepeats(measured, {
-          'slowest call': ({ slowestMs }) => slowestMs,
-          'cached again after': ({ backMs }) => backMs,
-        }),
       columns: ['Redis', 'calls meanwhile', 'slowest, s', 'cached again after, s', 'entries cached meanwhile'],
       rows: timed.map(({ fault, calls, slowestMs, backMs, cachedMeanwhile }) => [
         ...[fault, calls, (slowestMs / 1000).toFixed(1), (backMs / 1000).toFixed(1), cachedMeanwhile],
@@ -250,7 +207,6 @@ class FaultKind {
           BACK_MS / 1000,
           's',
         ),
-        ...evictions,
         equal('Final `usage --verify`', verified, { exact: true, used: this.fetched, reserved: 0 }),
         nothing('No log line at level error', errors),
         ...(await settledState(one, 'one process')),

@@ -71,7 +71,6 @@ function report(
   contacts: number,
 ): PartReport {
   const ends = measured.flatMap(({ all }) => all);
-  const sum = (of: (end: CellEnd) => number): number => ends.reduce((total, end) => total + of(end), 0);
   const sums = (of: (end: WorkerResult) => number): number => remaining.reduce((total, end) => total + of(end), 0);
   const unstruck = ends.filter(({ cell, struck }) => struck === 0 && cell.some(({ rate }) => rate === 1));
   const singles = ends.flatMap(({ cell: [one, other], struck }) => (one && !other ? [{ ...one, struck }] : []));
@@ -81,11 +80,6 @@ function report(
   // Of few requests, chance may spare all.
   const spared = ALL_FAULT_KINDS.filter((kind) => isHalfTried && hits(kind, 1) >= 20 && hits(kind, 0.5) === 0);
   return {
-    text:
-      `${cells.length} times a few concurrent calls: each of ${ALL_FAULT_KINDS.length} faults on 5 %, 50 % and all of each kind of ` +
-      'request, and any two of them together. In between, the clock of the service is advanced by more than a day, so that ' +
-      `all caches expire and all pauses end. ${sum(({ calls }) => calls)} calls with ${sum(({ entries }) => entries)} entries, ` +
-      `${sums(({ requested }) => requested)} requests to the platform, ${sum(({ struck }) => struck)} of them hit.`,
     columns: ['fault', 'times', 'requests hit', 'calls refused', 'entries', 'with a transcript', 'slowest call, s'],
     rows: ALL_FAULT_KINDS.map((kind) => {
       const of = ends.filter(({ cell }) => cell.some((fault) => fault.kind === kind));
@@ -135,10 +129,6 @@ function report(
         'No reservation remains',
         sums(({ reserved }) => reserved),
         0,
-      ),
-      nothing(
-        'No socket, timer or handle remains',
-        remaining.flatMap(({ leaks }) => leaks),
       ),
       nothing(
         'No bug in the log',

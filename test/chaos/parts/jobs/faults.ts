@@ -5,7 +5,7 @@ import type { Database } from '../../harness/database.js';
 import type { RandomSource } from '../../harness/random.js';
 import type { Redis } from '../../harness/redis.js';
 import type { Customer, Service } from '../../harness/service.js';
-import { quotaClock } from '../process/findings.js';
+import { quotaClock } from '../../harness/ledger.js';
 import type { Archive } from './archive.js';
 import type { Fleet } from './fleet.js';
 import { outlookIn } from './snapshot.js';

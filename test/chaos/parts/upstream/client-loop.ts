@@ -1,7 +1,7 @@
 import { startFakeYoutube, type FakeYoutube } from '../../../fake-youtube/fake-youtube.js';
 import type { FaultKind } from '../../../fake-youtube/faults/fault-registry.js';
 import { ledgerOf } from '../../harness/ledger.js';
-import { Service, type ServiceResponse, type Customer, type Resources } from '../../harness/service.js';
+import { Service, type ServiceResponse, type Customer } from '../../harness/service.js';
 import { settledState } from '../../harness/settled.js';
 import { readTranscripts } from '../../harness/transcripts.js';
 import { until } from '../../harness/until.js';
@@ -16,7 +16,6 @@ const CALLS = ['/channels/@harbourlight/transcripts?limit=20', '/channels/@bench
 /** A few requests are enough for responses of megabytes: with more of them a call tests the speed of the machine. */
 const HUGE_KINDS: ReadonlySet<FaultKind> = new Set(['huge', 'hostile-captions']);
 const CALLS_HUGE = ['/channels/@harbourlight/transcripts?limit=4'];
-const IDLE_MS = 60_000;
 
 export interface CellEnd {
   cell: Cell;
@@ -38,7 +37,6 @@ export interface WorkerResult {
   used: number;
   reserved: number;
   exact: boolean;
-  leaks: string[];
   bugs: string[];
   settled: Check[];
   /** Requests to the fake YouTube. */
@@ -58,7 +56,6 @@ export class Worker {
     private readonly service: Service,
     private readonly fakeYoutube: FakeYoutube,
     private readonly customer: Customer,
-    private readonly before: Resources,
     private readonly name: string,
   ) {}
 
@@ -76,7 +73,7 @@ export class Worker {
     });
     const customer = await service.customer();
     const name = `worker ${seed - chaosRun.seed + 1}`;
-    const worker = new Worker(chaosRun, service, fakeYoutube, customer, await service.resources(), name);
+    const worker = new Worker(chaosRun, service, fakeYoutube, customer, name);
     await worker.learn();
     return worker;
   }
@@ -98,7 +95,6 @@ export class Worker {
 
   async finish(): Promise<WorkerResult> {
     await this.heal();
-    const leaks = await this.leaks();
     let ledger = await ledgerOf(this.service, this.customer.id);
     await until('Nothing is reserved', async () => {
       ledger = await ledgerOf(this.service, this.customer.id);
@@ -106,10 +102,9 @@ export class Worker {
     }).catch(() => undefined);
     const log = await this.service.log();
     const bugs = log.split('\n').filter((line) => /"event":"(?:bug|youtube_internal_error)"|^[^{]/.test(line));
-    const { peakRss } = await this.service.resources();
-    const peakMegabytes = peakRss / 1e6;
+    const peakMegabytes = await this.service.peakMegabytes();
     const settled = await settledState(this.service, this.name);
-    return { ...ledger, peakMegabytes, fetched: this.fetched, leaks, bugs, settled, requested: this.requested };
+    return { ...ledger, peakMegabytes, fetched: this.fetched, bugs, settled, requested: this.requested };
   }
 
   async stop(): Promise<void> {
@@ -166,29 +161,5 @@ export class Worker {
     await this.service.skip(SKIP_MS);
     this.requested += requests.total;
     requests.clear();
-  }
-
-  /** Resources that remain in the idle service, other than the pool of database connections. */
-  private async leaks(): Promise<string[]> {
-    let found: string[] = [];
-    const url = this.service.environment['DATABASE_URL'] ?? '';
-    await until(
-      'No resource remains',
-      async () => {
-        const { held } = await this.service.resources();
-        const [row] = await this.chaosRun.database.query(
-          url,
-          "SELECT count(*)::integer AS count FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'channel-transcripts'",
-        );
-        const allowed: Record<string, number> = { ...this.before.held, TCPSocketWrap: Number(row?.['count']) };
-        found = Object.entries(held).flatMap(([name, count]) =>
-          count > (allowed[name] ?? 0) ? [`${count} ${name} instead of ${allowed[name] ?? 0}`] : [],
-        );
-        return found.length === 0;
-      },
-      IDLE_MS,
-      500,
-    ).catch(() => undefined);
-    return found;
   }
 }

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { startFakeYoutube, type FakeYoutube } from '../../../fake-youtube/fake-youtube.js';
-import { RandomSource } from '../../harness/random.js';
-import { Service, type Customer } from '../../harness/service.js';
-import { settledState } from '../../harness/settled.js';
-import { equal, nothing, type Check, type ChaosRun } from '../../chaos-run.js';
-import { bookOf, quotaClock, type Book, type Findings } from './findings.js';
+import { startFakeYoutube, type FakeYoutube } from '../../fake-youtube/fake-youtube.js';
+import { RandomSource } from '../harness/random.js';
+import { Service, type Customer } from '../harness/service.js';
+import { settledState } from '../harness/settled.js';
+import { equal, nothing, type Check, type ChaosRun, type Part } from '../chaos-run.js';
+import { bookOf, quotaClock, type Book } from '../harness/ledger.js';
 
 const ROUNDS = 50;
 const ROUNDS_SHORT = 2;
@@ -30,7 +30,7 @@ interface Round {
 }
 
 /** Repeated kill -9 during calls on one database. */
-export async function crashes(chaosRun: ChaosRun): Promise<Findings> {
+export const crashes: Part = async (chaosRun) => {
   const wanted = chaosRun.short ? ROUNDS_SHORT : ROUNDS;
   const workers = await Promise.all(
     Array.from({ length: WORKERS }, (_, worker) => new Worker(chaosRun, worker).run(Math.ceil(wanted / WORKERS))),
@@ -41,6 +41,7 @@ export async function crashes(chaosRun: ChaosRun): Promise<Findings> {
   const cut = remaining.filter(({ requestedFor }) => requestedFor > 0);
   const latest = Math.max(...rounds.map(({ killedAfterMs }) => killedAfterMs)).toFixed(0);
   return {
+    columns: ['fault', 'result'],
     rows: [
       ['kill -9', `${rounds.length} times, after 0 to ${latest} ms of ${CALLS} calls of ${VIDEOS} videos`],
       [
@@ -67,7 +68,7 @@ export async function crashes(chaosRun: ChaosRun): Promise<Findings> {
       ...workers.flatMap(({ settled }) => settled),
     ],
   };
-}
+};
 
 /** The violated guarantees of a round. */
 function faultsOf(round: Round): string[] {
