@@ -38,7 +38,7 @@ export default {
     {
       ...shared,
       displayName: 'unit',
-      testMatch: ['<rootDir>/{src,test,tools,clients}/**/*.spec.ts', '<rootDir>/test/bench/simulation/*.spec.mjs'],
+      testMatch: ['<rootDir>/{src,test,tools,clients}/**/*.spec.ts'],
     },
     {
       ...shared,

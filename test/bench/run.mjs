@@ -4,18 +4,14 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { cached } from './parts/cached.mjs';
 import { cold } from './parts/cold.mjs';
-import { growth } from './parts/growth.mjs';
-import { jobs } from './parts/jobs.mjs';
-import { mixed } from './parts/mixed.mjs';
 import { redis } from './parts/redis.mjs';
 import { small } from './parts/small.mjs';
-import { start } from './parts/start.mjs';
 import { survival } from './parts/survival.mjs';
 import { BENCH, killAll, stopAll } from './processes.mjs';
 import { drawCharts, print, printConditions } from './report/report.mjs';
 import { makeFolder, makeKey, openDatabase } from './environment.mjs';
 
-const PARTS = { cold, cached, small, mixed, jobs, growth, redis, start, survival };
+const PARTS = { cold, cached, small, redis, survival };
 const MINUTES_MAX = 20;
 const RUNS = 5;
 const HELP = `Usage: npm run bench -- [options]

@@ -1,11 +1,10 @@
 /*
  * One simulated day in this process, described by JSON as the argument: { reader: "service" | "unpaced" | "loop", egresses, gateway,
- * badShare, perHour, hours, replicas, environment, budgets }, the last three optional. With `archive` (see `runArchive`) instead of `perHour`
- * and `hours`, an archive is read to its end. Prints the figures as JSON.
+ * badShare, perHour, hours, replicas, environment, budgets }, the last three optional. Prints the
+ * figures as JSON.
  */
 import { join } from 'node:path';
 import { PROJECT } from '../processes.mjs';
-import { runArchive } from './archive.mjs';
 import { runDay } from './day.mjs';
 import { openLoop, openReplicas } from './readers.mjs';
 import { VirtualPlatform } from './virtual-platform.mjs';
@@ -29,11 +28,7 @@ const opening =
 const startedAt = process.hrtime.bigint();
 Math.random = seededRandom(1);
 time.install();
-const ends = await time.runUntil(
-  scenario.archive
-    ? runArchive(time, opening.platform, scenario.archive)
-    : runDay(time, opening.read, { perHour, hours }),
-);
+const ends = await time.runUntil(runDay(time, opening.read, { perHour, hours }));
 const seconds = Number(process.hrtime.bigint() - startedAt) / 1e9;
 process.stdout.write(JSON.stringify({ ...ends, ...platform.counts, events: opening.events, seconds }));
 process.exit(0);
