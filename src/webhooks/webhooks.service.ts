@@ -83,6 +83,8 @@ export class WebhooksService {
 
   /** Replaces the secret; for a day the old one signs too. @throws WebhookNotFoundError, WebhooksDisabledError */
   async rotate(organizationId: string, id: string): Promise<WebhookWithSecret> {
+    // An unknown webhook is reported before a key that is not set.
+    await this.find(organizationId, id);
     const secret = generateSecret();
     const stored = this.secrets.encrypt(id, secret);
     const values = [stored, ROTATION_HOURS, this.secrets.keyIds];
