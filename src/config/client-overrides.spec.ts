@@ -16,13 +16,15 @@ function faultsOf(value: string): readonly string[] {
 describe('YOUTUBE_CLIENT_OVERRIDES', () => {
   it('sets fields of clients', () => {
     const overrides = { VISIONOS: { clientVersion: '1.04', osVersion: '26.6.0', userAgent: 'x/1.04' } };
-    expect([
-      ...read(JSON.stringify({ ...overrides, WEB: { clientVersion: '2.1' }, ANDROID: { androidSdkVersion: 30 } })),
-    ]).toEqual([
-      ['VISIONOS', overrides.VISIONOS],
-      ['WEB', { clientVersion: '2.1' }],
-      ['ANDROID', { androidSdkVersion: 30 }],
-    ]);
+    expect(
+      read(JSON.stringify({ ...overrides, WEB: { clientVersion: '2.1' }, ANDROID: { androidSdkVersion: 30 } })),
+    ).toEqual(
+      new Map<string, object>([
+        ['VISIONOS', overrides.VISIONOS],
+        ['WEB', { clientVersion: '2.1' }],
+        ['ANDROID', { androidSdkVersion: 30 }],
+      ]),
+    );
   });
 
   it.each(['x', '[]', 'null', '"VISIONOS"', '{"VISIONOS":'])('rejects %s, which is no JSON object', (value) => {
@@ -38,15 +40,16 @@ describe('YOUTUBE_CLIENT_OVERRIDES', () => {
         ANDROID: { androidSdkVersion: '30', osVersion: '' },
       }),
     );
-    expect(faults.map((fault) => fault.replace('YOUTUBE_CLIENT_OVERRIDES must ', ''))).toEqual([
-      'name only the clients VISIONOS, ANDROID, IOS, ANDROID_REEL, ANDROID_VR, WEB, not "TVHTML5"',
-      'set IOS to an object of fields',
-      'set clientVersion of VISIONOS to a text of 1 to 300 printable ASCII characters',
-      'set userAgent of VISIONOS to a text of 1 to 300 printable ASCII characters',
-      expect.stringMatching(/^set only the fields clientVersion, .* of VISIONOS, not "version"$/),
-      expect.stringMatching(/not "__proto__x"$/),
-      'set androidSdkVersion of ANDROID to a positive whole number',
-      'set osVersion of ANDROID to a text of 1 to 300 printable ASCII characters',
+    expect(faults).toEqual([
+      'YOUTUBE_CLIENT_OVERRIDES.VISIONOS.clientVersion must be a text of 1 to 300 printable ASCII characters',
+      'YOUTUBE_CLIENT_OVERRIDES.VISIONOS.userAgent must be a text of 1 to 300 printable ASCII characters',
+      expect.stringMatching(
+        /^YOUTUBE_CLIENT_OVERRIDES\.VISIONOS must name only the fields clientVersion, .*, not "version", "__proto__x"$/,
+      ),
+      'YOUTUBE_CLIENT_OVERRIDES.ANDROID.osVersion must be a text of 1 to 300 printable ASCII characters',
+      'YOUTUBE_CLIENT_OVERRIDES.ANDROID.androidSdkVersion must be a positive whole number',
+      'YOUTUBE_CLIENT_OVERRIDES.IOS must be a JSON object of fields',
+      'YOUTUBE_CLIENT_OVERRIDES must name only the clients VISIONOS, ANDROID, IOS, ANDROID_REEL, ANDROID_VR, WEB, not "TVHTML5"',
     ]);
   });
 });

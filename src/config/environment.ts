@@ -1,10 +1,8 @@
-import { type ClientFields, clientOverrides } from './client-overrides.js';
+import { z } from 'zod';
+import { clientOverrides } from './client-overrides.js';
 import {
-  anyText,
   distinct,
   flag,
-  InvalidFieldsError,
-  InvalidValueError,
   listOf,
   matching,
   oneOf,
@@ -14,7 +12,6 @@ import {
   trustedProxies,
   url,
   wholeNumber,
-  type Parser,
 } from './variables.js';
 
 /** The InnerTube clients. WEB reads channels and playlists, and captions with a PO token. */
@@ -24,204 +21,278 @@ export type YoutubeClient = (typeof YOUTUBE_CLIENTS)[number];
 /** Most severe first. */
 export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 
-const MESSAGE_TRANSPORTS = ['tcp', 'nats'] as const;
-const PUBLISH_DATES = ['feed', 'exact'] as const;
+const HTTP_URL = /^https?$/;
 
-const parsers = new Map<string, Parser<unknown>>();
+const http = {
+  PORT: wholeNumber(0, 65_535).default(3_000).describe('0 selects any free port'),
+  HOST: z.string().default('0.0.0.0').describe('the address to listen on'),
+  TRUST_PROXY: trustedProxies
+    .default('off')
+    .describe(
+      'whose `X-Forwarded-*` headers are trusted: `off`, the number of proxies in front (at most 10), or their addresses ' +
+        'and ranges. The resulting address counts failed authentication',
+    ),
+  CORS_ORIGINS: listOf(origin)
+    .optional()
+    .describe(
+      'origins that may call from a browser, separated by commas, or `*`; never for `/admin` or `/metrics`. Unset: none',
+    ),
+  ADMIN_TOKEN: secretToken
+    .optional()
+    .describe(
+      'enables `/admin` for callers that send it as a Bearer token; at least 32 characters (`openssl rand -hex 32`). ' +
+        'Unset, everything under `/admin` is 404',
+    ),
+};
 
-/** Reads a property of `Environment` from the environment variable of the same name. */
-function Variable<T>(parse: Parser<T>) {
-  return <Name extends string>(_target: Record<Name, T | undefined>, name: Name): void => {
-    parsers.set(name, parse);
-  };
-}
+const storage = {
+  DATABASE_URL: url(/^postgres(?:ql)?$/, 'postgres://user:password@host:5432/name')
+    .optional()
+    .describe('`postgres://user:password@host:5432/name`; required for production. Unset: embedded PostgreSQL'),
+  DATA_DIR: z
+    .string()
+    .default('./data')
+    .describe('directory of the embedded PostgreSQL, which is for development; unused with `DATABASE_URL`'),
+  REDIS_URL: url(/^rediss?$/, 'redis://host:6379')
+    .optional()
+    .describe(
+      '`redis://` or `rediss://`: a cache and rate limits shared by all processes (Redis or Valkey). Unset: in memory',
+    ),
+  CACHE_MAX_MEGABYTES: wholeNumber(1).default(256).describe('size of the in-memory cache, also with `REDIS_URL`'),
+};
+
+const cacheLifetimes = {
+  TRANSCRIPT_TTL_SECONDS: wholeNumber(1).default(86_400).describe('how long a transcript is cached'),
+  UNAVAILABLE_TTL_SECONDS: wholeNumber(1)
+    .default(3_600)
+    .describe(
+      'how long it is cached that a video has no transcript; five minutes at most if only one client says ' +
+        '`video_unavailable`, or a video of the last day has no captions',
+    ),
+  UPLOADS_TTL_SECONDS: wholeNumber(1).default(120).describe("how long a channel's list of uploads is cached"),
+  CHANNEL_TTL_SECONDS: wholeNumber(1).default(86_400).describe("how long a channel's ID, name and handle are cached"),
+};
+
+const calls = {
+  RATE_LIMIT_PER_MINUTE: wholeNumber(0, 10_000)
+    .default(60)
+    .describe('calls per minute and key, beyond which 429; across all processes with `REDIS_URL`; 0 disables it'),
+  CALLS_PER_KEY: wholeNumber(0, 10_000)
+    .default(10)
+    .describe(
+      'calls for transcripts, uploads and job results in flight per key in a process, beyond which 429; 0 disables it',
+    ),
+  CALLS_PER_PROCESS: wholeNumber(0, 100_000)
+    .default(200)
+    .describe('the same calls in flight per process, of all keys, beyond which 503; 0 disables it'),
+  RESPONSE_BUFFER_MAX_MEGABYTES: wholeNumber(1, 1_048_576)
+    .default(256)
+    .describe(
+      'transcript texts that wait for slow readers, over all calls; one call may use a sixteenth of it. Beyond it ' +
+        'entries fail and new calls are 503',
+    ),
+  REQUEST_DEADLINE_SECONDS: wholeNumber(1, 3_600)
+    .default(45)
+    .describe('how long a call may take; videos not received by then are `upstream_timeout`'),
+  SHUTDOWN_GRACE_SECONDS: wholeNumber(0, 3_600)
+    .default(50)
+    .describe('how long running calls may take to complete after SIGTERM'),
+  SHUTDOWN_DELAY_SECONDS: wholeNumber(0, 3_600)
+    .default(2)
+    .describe(
+      'at the start of the grace period: `/health/ready` is 503 and requests are still served, so that a balancer ' +
+        'notices; at least 2 with `deploy/nginx.conf`',
+    ),
+  PLAN_FREE_MONTHLY: wholeNumber(0, 2_147_483_647).default(50).describe('transcripts a month on the Free plan'),
+  PLAN_PRO_MONTHLY: wholeNumber(0, 2_147_483_647).default(5_000).describe('transcripts a month on the Pro plan'),
+  USAGE_RETENTION_MONTHS: wholeNumber(1, 1_200)
+    .default(24)
+    .describe('whole months that `usage prune` retains beside the current one'),
+};
+
+const jobs = {
+  JOB_CONCURRENCY: wholeNumber(0, 100)
+    .default(4)
+    .describe('slices of jobs ([up to 25 videos](jobs.md)) that this process runs at a time; 0: it runs none'),
+  JOBS_PER_ORGANIZATION: wholeNumber(1, 10_000)
+    .default(20)
+    .describe('unfinished jobs of an organization, beyond which 429'),
+  JOB_RESULTS_TTL_HOURS: wholeNumber(1, 87_600)
+    .default(72)
+    .describe('hours for which the results of a finished job are stored'),
+  JOB_RESULTS_MAX_MEGABYTES: wholeNumber(1, 100_000_000)
+    .default(10_000)
+    .describe('stored results of an organization, beyond which it cannot create or resume a job: 429'),
+  JOB_SWEEP_SECONDS: wholeNumber(1, 3_600)
+    .default(5)
+    .describe('how often this process looks for jobs that are due or go on, and removes results that are expired'),
+};
+
+const youtube = {
+  UPSTREAM_CONCURRENCY: wholeNumber(1, 1_024)
+    .default(16)
+    .describe(
+      'concurrent outgoing requests of the process; also the connections per egress. A call works on 1.5 times as many ' +
+        'videos; archive jobs send at most three quarters of the requests',
+    ),
+  UPSTREAM_TIMEOUT_SECONDS: wholeNumber(1, 3_600)
+    .default(10)
+    .describe('for one outgoing request, to the last byte of its response'),
+  UPSTREAM_RETRIES: wholeNumber(0, 10).default(2).describe('retries for one video or one list, shared by its requests'),
+  UPSTREAM_PROXY_URL: listOf(proxyUrl)
+    .optional()
+    .describe(
+      'a proxy (`http://`, `https://`, `socks5://`), or several separated by commas, for all requests to YouTube, not for ' +
+        'the PO token provider. `{session}` in one, usually in its user name, makes it a rotating gateway: each attempt ' +
+        'at a video gets a fresh value, and so a fresh address. Percent-encode special characters of the password',
+    ),
+  UPSTREAM_PLAYER_PER_MINUTE: wholeNumber(0, 1_000_000)
+    .optional()
+    .describe(
+      'the most player requests a minute of each egress; a gateway counts as one egress. Unset: no ceiling; the pace is ' +
+        'learned from refusals ([youtube.md](youtube.md#pace)). 0 turns the pace off: requests are sent as fast as they ' +
+        'come, and refusals only pause the egress',
+    ),
+  UPSTREAM_TIMEDTEXT_PER_MINUTE: wholeNumber(0, 1_000_000).optional().describe('the same for caption requests'),
+  YOUTUBE_BASE_URL: url(HTTP_URL, 'http://127.0.0.1:8090')
+    .optional()
+    .describe(
+      'receives every request to YouTube instead: an egress gateway, or the fake YouTube. Requests to `PO_TOKEN_URL` are ' +
+        'still sent to that address',
+    ),
+  YOUTUBE_CLIENTS: distinct(YOUTUBE_CLIENTS)
+    .default(['VISIONOS', 'ANDROID', 'IOS', 'ANDROID_REEL', 'ANDROID_VR'])
+    .describe(
+      'the InnerTube clients to try for captions, in order. `video_unavailable` is certain only when two of them agree, so ' +
+        'list at least two; VISIONOS and ANDROID_VR count as one',
+    ),
+  YOUTUBE_CLIENT_OVERRIDES: clientOverrides(YOUTUBE_CLIENTS)
+    .optional()
+    .describe(
+      'newer versions of InnerTube clients, as JSON: `{ "VISIONOS": { "clientVersion": "1.04", "osVersion": ' +
+        '"26.6.0.23O770", "userAgent": "…" } }`; see [client versions](youtube.md#client-versions)',
+    ),
+  PO_TOKEN_URL: url(HTTP_URL, 'http://127.0.0.1:4416')
+    .optional()
+    .describe(
+      "a provider of PO tokens, bgutil's HTTP server, such as `http://127.0.0.1:4416`: WEB, which needs tokens, is then " +
+        'the last client unless `YOUTUBE_CLIENTS` lists it; see [PO tokens](youtube.md#client-fallback)',
+    ),
+  PUBLISH_DATES: oneOf(['feed', 'exact'])
+    .default('feed')
+    .describe(
+      '`feed` dates the newest 15 uploads with one request; `exact` sends one more request for each video that is not ' +
+        'cached and whose date the list does not have',
+    ),
+};
+
+const webhooks = {
+  WEBHOOK_SECRET_KEY: listOf(secretToken)
+    .optional()
+    .describe(
+      'encrypts the secrets of webhooks in the database; 32 or more characters (`openssl rand -hex 32`), the same in every ' +
+        'process. Several separated by commas: the first one encrypts, all of them decrypt ' +
+        '([secrets](webhooks.md#secrets)). Unset: no webhook can be created',
+    ),
+  WEBHOOK_ALLOW_PRIVATE: flag
+    .default(false)
+    .describe(
+      '`true` lets webhooks reach every address, also private ones and by `http://`; for networks in which every customer ' +
+        'may reach every host',
+    ),
+};
+
+const observability = {
+  LOG_LEVEL: oneOf(LOG_LEVELS)
+    .default('info')
+    .describe('`fatal`, `error`, `warn`, `info`, `debug`, `trace` or `silent`'),
+  METRICS_TOKEN: secretToken
+    .optional()
+    .describe(
+      'required at `/metrics` as a Bearer token; at least 32 characters (`openssl rand -hex 32`). Unset, `/metrics` is open ' +
+        'to everyone who reaches the port',
+    ),
+  OTEL_EXPORTER_OTLP_ENDPOINT: url(HTTP_URL, 'http://127.0.0.1:4318')
+    .optional()
+    .describe(
+      'an OpenTelemetry collector for OTLP over HTTP, such as `http://127.0.0.1:4318`; see ' +
+        '[traces](monitoring.md#traces). Unset: no traces',
+    ),
+};
+
+const messages = {
+  MESSAGE_TRANSPORT: oneOf(['tcp', 'nats'])
+    .optional()
+    .describe('`tcp` or `nats`: also serves calls as messages. Unset: HTTP only'),
+  MESSAGE_HOST: z.string().default('127.0.0.1').describe('for `tcp`: the address to listen on'),
+  MESSAGE_PORT: wholeNumber(0, 65_535).default(3_001).describe('for `tcp`: 0 selects any free port'),
+  NATS_URL: listOf(url(/^(?:nats|tls)$/, 'nats://user:password@host:4222'))
+    .optional()
+    .describe(
+      'required for `nats`: `nats://user:password@host:4222`, `nats://token@host` or `tls://…`, several separated by commas',
+    ),
+  NATS_QUEUE: matching(/^[A-Za-z0-9_-]{1,64}$/, 'up to 64 letters, digits, - and _')
+    .default('channel-transcripts')
+    .describe('for `nats`: the queue group, whose instances share the messages'),
+};
+
+/** The variables by the headings of docs/configuration.md, whose tables are generated from them. */
+export const SECTIONS = {
+  HTTP: http,
+  Storage: storage,
+  'Cache lifetimes': cacheLifetimes,
+  'Calls, limits and plans': calls,
+  'Archive jobs': jobs,
+  'Requests to YouTube': youtube,
+  Webhooks: webhooks,
+  Observability: observability,
+  Messages: messages,
+};
+
+const variables = z.object({
+  ...http,
+  ...storage,
+  ...cacheLifetimes,
+  ...calls,
+  ...jobs,
+  ...youtube,
+  ...webhooks,
+  ...observability,
+  ...messages,
+});
+
+const schema = variables
+  .refine(({ MESSAGE_TRANSPORT, NATS_URL }) => MESSAGE_TRANSPORT !== 'nats' || NATS_URL, {
+    path: ['NATS_URL'],
+    error: 'must be set when MESSAGE_TRANSPORT is nats',
+    when: valid('MESSAGE_TRANSPORT', 'NATS_URL'),
+  })
+  .refine(({ YOUTUBE_CLIENTS: clients, PO_TOKEN_URL }) => !clients.includes('WEB') || PO_TOKEN_URL, {
+    path: ['YOUTUBE_CLIENTS'],
+    error: 'must not list WEB unless PO_TOKEN_URL is set: WEB returns captions only with PO tokens',
+    when: valid('YOUTUBE_CLIENTS', 'PO_TOKEN_URL'),
+  });
 
 /**
- * The configuration. Every property is an environment variable of the same name; its initial value is the default. An
- * empty variable counts as unset.
+ * By default zod skips the rules between variables when any variable is invalid; these need only the named ones. A rule of a
+ * variable with `abort: true` would skip them all the same.
  */
-export class Environment {
-  @Variable(wholeNumber(0, 65_535))
-  PORT: number = 3000;
-
-  @Variable(anyText)
-  HOST: string = '0.0.0.0';
-
-  /** Unset: an embedded PostgreSQL with its data in `DATA_DIR`. */
-  @Variable(url('postgres:', 'postgresql:'))
-  DATABASE_URL: string | undefined = undefined;
-
-  @Variable(anyText)
-  DATA_DIR: string = './data';
-
-  /** Unset: the cache is in memory. */
-  @Variable(url('redis:', 'rediss:'))
-  REDIS_URL: string | undefined = undefined;
-
-  @Variable(wholeNumber(1))
-  TRANSCRIPT_TTL_SECONDS: number = 86_400;
-
-  @Variable(wholeNumber(1))
-  UNAVAILABLE_TTL_SECONDS: number = 3_600;
-
-  @Variable(wholeNumber(1))
-  UPLOADS_TTL_SECONDS: number = 120;
-
-  @Variable(wholeNumber(1))
-  CHANNEL_TTL_SECONDS: number = 86_400;
-
-  @Variable(wholeNumber(1))
-  CACHE_MAX_MEGABYTES: number = 256;
-
-  /** Transcripts buffered for slow readers, over all calls of the process. */
-  @Variable(wholeNumber(1, 1_048_576))
-  RESPONSE_BUFFER_MAX_MEGABYTES: number = 256;
-
-  @Variable(wholeNumber(1, 3_600))
-  REQUEST_DEADLINE_SECONDS: number = 45;
-
-  @Variable(wholeNumber(0, 3_600))
-  SHUTDOWN_GRACE_SECONDS: number = 50;
-
-  /** How long the service accepts requests after readiness fails; part of the grace period. */
-  @Variable(wholeNumber(0, 3_600))
-  SHUTDOWN_DELAY_SECONDS: number = 2;
-
-  /** Concurrent calls of one key for transcripts, uploads and job results; 0 turns the limit off. */
-  @Variable(wholeNumber(0, 10_000))
-  CALLS_PER_KEY: number = 10;
-
-  /** The same calls of this process, of all keys; 0 turns the limit off. */
-  @Variable(wholeNumber(0, 100_000))
-  CALLS_PER_PROCESS: number = 200;
-
-  /** 0 turns the limit off. */
-  @Variable(wholeNumber(0, 10_000))
-  RATE_LIMIT_PER_MINUTE: number = 60;
-
-  @Variable(wholeNumber(1, 1_024))
-  UPSTREAM_CONCURRENCY: number = 16;
-
-  @Variable(wholeNumber(1, 3_600))
-  UPSTREAM_TIMEOUT_SECONDS: number = 10;
-
-  @Variable(wholeNumber(0, 10))
-  UPSTREAM_RETRIES: number = 2;
-
-  /** Proxies for outgoing requests; one with `{session}` is a rotating gateway. */
-  @Variable(listOf(proxyUrl))
-  UPSTREAM_PROXY_URL: string[] | undefined = undefined;
-
-  /** The most player requests of each egress; unset, the pace is learned without a ceiling; 0 turns pacing off. */
-  @Variable(wholeNumber(0, 1_000_000))
-  UPSTREAM_PLAYER_PER_MINUTE: number | undefined = undefined;
-
-  /** The most caption requests of each egress, as above. */
-  @Variable(wholeNumber(0, 1_000_000))
-  UPSTREAM_TIMEDTEXT_PER_MINUTE: number | undefined = undefined;
-
-  /** Receives every outgoing request in place of the platform: an egress gateway, or the fake YouTube. */
-  @Variable(url('http:', 'https:'))
-  YOUTUBE_BASE_URL: string | undefined = undefined;
-
-  /** In the order in which they are tried; WEB needs `PO_TOKEN_URL`. */
-  @Variable(distinct(YOUTUBE_CLIENTS))
-  YOUTUBE_CLIENTS: YoutubeClient[] = ['VISIONOS', 'ANDROID', 'IOS', 'ANDROID_REEL', 'ANDROID_VR'];
-
-  /** Replaces the versions of InnerTube clients, which age, without a release. */
-  @Variable(clientOverrides(YOUTUBE_CLIENTS))
-  YOUTUBE_CLIENT_OVERRIDES: ReadonlyMap<YoutubeClient, ClientFields> | undefined = undefined;
-
-  /** A provider of PO tokens with the interface of bgutil's HTTP server. Unset: WEB is not tried for captions. */
-  @Variable(url('http:', 'https:'))
-  PO_TOKEN_URL: string | undefined = undefined;
-
-  @Variable(oneOf(PUBLISH_DATES))
-  PUBLISH_DATES: (typeof PUBLISH_DATES)[number] = 'feed';
-
-  @Variable(wholeNumber(0, 2_147_483_647))
-  PLAN_FREE_MONTHLY: number = 50;
-
-  @Variable(wholeNumber(0, 2_147_483_647))
-  PLAN_PRO_MONTHLY: number = 5_000;
-
-  /** Complete months, besides the current one, whose settled calls are stored. */
-  @Variable(wholeNumber(1, 1_200))
-  USAGE_RETENTION_MONTHS: number = 24;
-
-  /** Slices of archive jobs that this process runs at a time; 0: this process runs none. */
-  @Variable(wholeNumber(0, 100))
-  JOB_CONCURRENCY: number = 4;
-
-  /** Unfinished archive jobs of one organization. */
-  @Variable(wholeNumber(1, 10_000))
-  JOBS_PER_ORGANIZATION: number = 20;
-
-  /** How long the results of a finished archive job are stored. */
-  @Variable(wholeNumber(1, 87_600))
-  JOB_RESULTS_TTL_HOURS: number = 72;
-
-  /** Stored results of archive jobs of one organization, beyond which it cannot create or resume a job. */
-  @Variable(wholeNumber(1, 100_000_000))
-  JOB_RESULTS_MAX_MEGABYTES: number = 10_000;
-
-  /** How often this process looks for archive jobs that are due. */
-  @Variable(wholeNumber(1, 3_600))
-  JOB_SWEEP_SECONDS: number = 5;
-
-  /** Keys for webhook secrets: the first encrypts, all decrypt. Unset: no webhook can be created. */
-  @Variable(listOf(secretToken))
-  WEBHOOK_SECRET_KEY: string[] | undefined = undefined;
-
-  /** Lets webhooks reach every address, also by `http:`; for networks of one's own. */
-  @Variable(flag)
-  WEBHOOK_ALLOW_PRIVATE: boolean = false;
-
-  /** Unset: `/admin` is disabled. */
-  @Variable(secretToken)
-  ADMIN_TOKEN: string | undefined = undefined;
-
-  /** Unset: `/metrics` needs no token. */
-  @Variable(secretToken)
-  METRICS_TOKEN: string | undefined = undefined;
-
-  @Variable(oneOf(LOG_LEVELS))
-  LOG_LEVEL: (typeof LOG_LEVELS)[number] = 'info';
-
-  /** The proxies whose `X-Forwarded-*` headers are trusted: `off`, a number of proxies, or addresses and ranges. */
-  @Variable(trustedProxies)
-  TRUST_PROXY: string = 'off';
-
-  /** Accepts calls as messages too. Unset: HTTP only. */
-  @Variable(oneOf(MESSAGE_TRANSPORTS))
-  MESSAGE_TRANSPORT: (typeof MESSAGE_TRANSPORTS)[number] | undefined = undefined;
-
-  @Variable(anyText)
-  MESSAGE_HOST: string = '127.0.0.1';
-
-  @Variable(wholeNumber(0, 65_535))
-  MESSAGE_PORT: number = 3001;
-
-  /** NATS servers; the first may contain a user and password, or a token. */
-  @Variable(listOf(url('nats:', 'tls:')))
-  NATS_URL: string[] | undefined = undefined;
-
-  /** The queue group; NATS delivers each message to one of its members. */
-  @Variable(matching(/^[A-Za-z0-9_-]{1,64}$/, 'up to 64 letters, digits, - and _'))
-  NATS_QUEUE: string = 'channel-transcripts';
-
-  /** The collector of traces. Unset: tracing is disabled. */
-  @Variable(url('http:', 'https:'))
-  OTEL_EXPORTER_OTLP_ENDPOINT: string | undefined = undefined;
-
-  /** Origins that may call from a browser. Unset: none. */
-  @Variable(listOf(origin))
-  CORS_ORIGINS: string[] | undefined = undefined;
+function valid(...names: readonly string[]) {
+  return ({ issues }: z.core.ParsePayload): boolean => !issues.some(({ path }) => names.includes(String(path?.[0])));
 }
+
+const Defaults = class {
+  constructor() {
+    Object.assign(this, variables.parse({}));
+  }
+} as new () => z.output<typeof variables>;
+
+/** The configuration. Every property is the environment variable of the same name; a new instance has the defaults. */
+export class Environment extends Defaults {}
 
 /** One or more variables are invalid. */
 export class EnvironmentError extends Error {
-  /** @param faults one line per invalid variable, without the value when it can contain a password */
+  /** @param faults one line per fault, without the value when it can contain a password */
   constructor(readonly faults: readonly string[]) {
     super(faults.join('\n'));
     this.name = 'EnvironmentError';
@@ -229,45 +300,24 @@ export class EnvironmentError extends Error {
 }
 
 /**
- * Reads and validates the configuration.
+ * Reads and validates the configuration. An empty variable counts as unset.
  *
  * @throws EnvironmentError naming every invalid variable
  */
-export function readEnvironment(variables: Readonly<Record<string, string | undefined>> = process.env): Environment {
-  const environment = new Environment();
-  const faults: string[] = [];
-  for (const [name, parse] of parsers) {
-    const text = variables[name];
-    if (text === undefined || text === '') continue;
-    try {
-      Object.assign(environment, { [name]: parse(text) });
-    } catch (error) {
-      if (error instanceof InvalidFieldsError) {
-        faults.push(...error.faults.map((fault) => `${name} ${fault}`));
-        continue;
-      }
-      if (!(error instanceof InvalidValueError)) throw error;
-      faults.push(`${name} ${error.message}${shown(name, text)}`);
-    }
-  }
-  if (environment.MESSAGE_TRANSPORT === 'nats' && !variables['NATS_URL']) {
-    faults.push('NATS_URL must be set when MESSAGE_TRANSPORT is nats');
-  }
-  if (environment.YOUTUBE_CLIENTS.includes('WEB') && !variables['PO_TOKEN_URL']) {
-    faults.push(
-      'YOUTUBE_CLIENTS must not list WEB unless PO_TOKEN_URL is set: WEB returns captions only with PO tokens',
-    );
-  }
-  if (faults.length > 0) throw new EnvironmentError(faults);
-  return environment;
+export function readEnvironment(environment: Readonly<Record<string, string | undefined>> = process.env): Environment {
+  const set = Object.fromEntries(Object.entries(environment).filter(([, text]) => text !== ''));
+  const { data, error } = schema.safeParse(set);
+  if (error) throw new EnvironmentError([...new Set(error.issues.map(describeFault))]);
+  return Object.assign(new Environment(), data);
+}
+
+/** The place is the variable, and the field in one that is JSON, such as `YOUTUBE_CLIENT_OVERRIDES.IOS.osName`. */
+function describeFault({ path, message }: z.core.$ZodIssue): string {
+  const place = path.filter((part) => typeof part === 'string').join('.');
+  return `${place} ${message}`;
 }
 
 /** Whether the process runs in production, by the convention of Node's ecosystem (`NODE_ENV`). */
 export function isProduction(): boolean {
   return process.env['NODE_ENV'] === 'production';
-}
-
-/** The value as an error message shows it; keys are never shown, nor are URLs, which can contain a password. */
-function shown(name: string, value: string): string {
-  return /URL|TOKEN|SECRET|API_KEY/.test(name) ? '' : `, not ${JSON.stringify(value.slice(0, 80))}`;
 }
