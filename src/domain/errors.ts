@@ -51,6 +51,17 @@ export abstract class DomainError extends Error {
   }
 }
 
+/** Base of a class of errors that all have one code and one message. */
+function fixedError<Code extends ErrorCode>(code: Code, message: string) {
+  return class extends DomainError {
+    readonly code = code;
+
+    constructor(cause?: unknown) {
+      super(message, cause);
+    }
+  };
+}
+
 export interface InvalidField {
   field: string;
   message: string;
@@ -77,13 +88,10 @@ export class UnauthorizedError extends DomainError {
   }
 }
 
-export class InvalidApiKeyError extends DomainError {
-  readonly code = 'invalid_api_key';
-
-  constructor() {
-    super('This API key is malformed, unknown, revoked or expired.');
-  }
-}
+export class InvalidApiKeyError extends fixedError(
+  'invalid_api_key',
+  'This API key is malformed, unknown, revoked or expired.',
+) {}
 
 export class FeatureNotInPlanError extends DomainError {
   readonly code = 'feature_not_in_plan';
@@ -103,29 +111,17 @@ export class FeatureNotInPlanError extends DomainError {
   }
 }
 
-export class ChannelNotFoundError extends DomainError {
-  readonly code = 'channel_not_found';
-
-  constructor(cause?: unknown) {
-    super(
-      'Channel not found. Use a handle (@name), a channel ID (UC and 22 characters) or a channel URL on youtube.com.',
-      cause,
-    );
-  }
-}
+export class ChannelNotFoundError extends fixedError(
+  'channel_not_found',
+  'Channel not found. Use a handle (@name), a channel ID (UC and 22 characters) or a channel URL on youtube.com.',
+) {}
 
 /** The text of a caller is not a reference to a video. A video that the platform does not play is a `VideoFailure`. */
-export class VideoNotFoundError extends DomainError {
-  readonly code = 'video_not_found';
-
-  constructor(cause?: unknown) {
-    super(
-      'Video not found. Use a video ID (11 characters) or a video URL on youtube.com (/watch?v=, /shorts/, /live/, ' +
-        '/embed/) or youtu.be.',
-      cause,
-    );
-  }
-}
+export class VideoNotFoundError extends fixedError(
+  'video_not_found',
+  'Video not found. Use a video ID (11 characters) or a video URL on youtube.com (/watch?v=, /shorts/, /live/, ' +
+    '/embed/) or youtu.be.',
+) {}
 
 /** Seconds to wait when the service holds back its requests and does not know for how long. */
 const BUSY_RETRY_AFTER_SECONDS = 30;
@@ -159,13 +155,10 @@ export class PlaylistNotFoundError extends DomainError {
   }
 }
 
-export class JobNotFoundError extends DomainError {
-  readonly code = 'job_not_found';
-
-  constructor() {
-    super('Job not found. List the jobs of your organization with GET /jobs.');
-  }
-}
+export class JobNotFoundError extends fixedError(
+  'job_not_found',
+  'Job not found. List the jobs of your organization with GET /jobs.',
+) {}
 
 /** The state of the job does not allow the operation. */
 export class JobFinishedError extends DomainError {
@@ -177,13 +170,10 @@ export class JobFinishedError extends DomainError {
 }
 
 /** The idempotency key was used for another request. */
-export class IdempotencyConflictError extends DomainError {
-  readonly code = 'idempotency_conflict';
-
-  constructor() {
-    super('This Idempotency-Key was used with a different request. Use a new key for a new job.');
-  }
-}
+export class IdempotencyConflictError extends fixedError(
+  'idempotency_conflict',
+  'This Idempotency-Key was used with a different request. Use a new key for a new job.',
+) {}
 
 export class ResultsExpiredError extends DomainError {
   readonly code = 'results_expired';
@@ -194,15 +184,15 @@ export class ResultsExpiredError extends DomainError {
   }
 }
 
-/** Seconds to wait before another job is worth a try: jobs take minutes. */
-const TOO_MANY_JOBS_RETRY_AFTER_SECONDS = 60;
-
-/** The organization has the maximum number of unfinished jobs. */
-export class TooManyJobsError extends DomainError {
+abstract class JobLimitError extends DomainError {
   readonly code = 'too_many_jobs';
   override readonly retryable = true;
-  override readonly retryAfterSeconds = TOO_MANY_JOBS_RETRY_AFTER_SECONDS;
+  /** Jobs take minutes. */
+  override readonly retryAfterSeconds = 60;
+}
 
+/** The organization has the maximum number of unfinished jobs. */
+export class TooManyJobsError extends JobLimitError {
   constructor(jobsMax: number) {
     super(
       `Your organization has reached the limit of ${jobsMax} unfinished ${jobsMax === 1 ? 'job' : 'jobs'}. ` +
@@ -212,11 +202,7 @@ export class TooManyJobsError extends DomainError {
 }
 
 /** The organization stores as many jobs, or as many results, as it may. */
-export class StoredResultsLimitError extends DomainError {
-  readonly code = 'too_many_jobs';
-  override readonly retryable = true;
-  override readonly retryAfterSeconds = TOO_MANY_JOBS_RETRY_AFTER_SECONDS;
-
+export class StoredResultsLimitError extends JobLimitError {
   /** @param stored what the organization stores the maximum of */
   constructor(stored: { jobs: number } | { megabytes: number }) {
     const maximum = 'jobs' in stored ? `${stored.jobs} jobs` : `${stored.megabytes} MB of job results`;
@@ -227,13 +213,10 @@ export class StoredResultsLimitError extends DomainError {
   }
 }
 
-export class WebhookNotFoundError extends DomainError {
-  readonly code = 'not_found';
-
-  constructor() {
-    super('Webhook not found. List the webhooks of your organization with GET /webhooks.');
-  }
-}
+export class WebhookNotFoundError extends fixedError(
+  'not_found',
+  'Webhook not found. List the webhooks of your organization with GET /webhooks.',
+) {}
 
 /** The state of an organization's quota; counts are transcripts of one calendar month (UTC). */
 export interface QuotaState {
@@ -297,9 +280,7 @@ function advice(
 }
 
 /** Codes of errors that fail a call as a whole; the failure of one video is a `VideoFailure` instead. */
-export type UpstreamErrorCode = 'upstream_failure' | 'upstream_blocked' | 'upstream_timeout';
-
-const UPSTREAM_MESSAGES: Record<UpstreamErrorCode, string> = {
+const UPSTREAM_MESSAGES = {
   upstream_failure: 'YouTube sent a response that could not be read. Retry later.',
   upstream_blocked: 'YouTube currently blocks requests from this service. Retry later.',
   upstream_timeout: 'YouTube did not respond before the deadline. Retry the request.',
@@ -310,7 +291,7 @@ export class UpstreamError extends DomainError {
   override readonly retryable = true;
 
   constructor(
-    readonly code: UpstreamErrorCode,
+    readonly code: keyof typeof UPSTREAM_MESSAGES,
     cause?: unknown,
     override readonly retryAfterSeconds: number | undefined = undefined,
   ) {
@@ -319,7 +300,7 @@ export class UpstreamError extends DomainError {
 }
 
 /** The caller exceeded its own limit; limits of the platform are upstream errors. */
-export class RateLimitedError extends DomainError {
+abstract class RateLimitedError extends DomainError {
   readonly code = 'rate_limited';
   override readonly retryable = true;
 

@@ -40,10 +40,7 @@ export const VIDEO_FAILURES = {
   video_unavailable: { retryable: false, message: 'This video was removed or is unavailable.' },
   video_private: { retryable: false, message: 'This video is private.' },
   video_members_only: { retryable: false, message: 'This video is available to channel members only.' },
-  video_age_restricted: {
-    retryable: false,
-    message: 'This video is age-restricted and requires a sign-in.',
-  },
+  video_age_restricted: { retryable: false, message: 'This video is age-restricted and requires a sign-in.' },
   video_not_live_yet: { retryable: true, message: 'This video is scheduled and has not started yet.' },
   video_live: { retryable: true, message: 'This video is live. Captions are available after it has ended.' },
   upstream_blocked: { retryable: true, message: 'YouTube blocked the request of this service. Retry later.' },
@@ -55,10 +52,7 @@ export const VIDEO_FAILURES = {
     retryable: true,
     message: 'The transcript did not arrive before the deadline of the call. Retry the request.',
   },
-  upstream_failure: {
-    retryable: true,
-    message: 'YouTube sent a response that could not be read. Retry later.',
-  },
+  upstream_failure: { retryable: true, message: 'YouTube sent a response that could not be read. Retry later.' },
 } as const satisfies Record<string, { retryable: boolean; message: string }>;
 
 export type VideoFailureCode = keyof typeof VIDEO_FAILURES;
