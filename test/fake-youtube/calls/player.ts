@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { type FakeResponse, invalidArgument, jsonResponse } from '../fake-response.js';
 import { videoById } from '../catalogue/catalogue.js';
 import type { Channel, Client, Track, Video } from '../catalogue/model.js';
@@ -5,10 +6,10 @@ import type { Incoming } from '../incoming-request.js';
 import type { ServerState } from '../server-state.js';
 import { at, type JsonObject } from '../json.js';
 import { captionUrl } from './caption-url.js';
-import { microformat } from './microformat.js';
+import { channelPath } from './channel-page.js';
 import { botCheck, type Playability, playabilityOf, reload } from './playability.js';
+import { EVENT_START } from './playlist-page.js';
 import { responseContext } from './response-context.js';
-import { streamingData } from './streaming-data.js';
 
 const TRANSLATIONS = {
   ar: 'Arabic',
@@ -160,5 +161,90 @@ function videoDetails(channel: Channel, video: Video): JsonObject {
     isUnpluggedCorpus: false,
     isLiveContent: video.pastLive === true || video.state === 'live' || video.state === 'upcoming',
     isTvfilmVideo: false,
+  };
+}
+
+/** Returned to the WEB client only: the exact dates, and whether the video is a Short. */
+function microformat(channel: Channel, video: Video): JsonObject {
+  const published = isoWithOffset(video.publishedAt);
+  return {
+    playerMicroformatRenderer: {
+      embed: { iframeUrl: `https://www.youtube.com/embed/${video.id}`, width: 1280, height: 720 },
+      title: { simpleText: video.title },
+      description: { simpleText: channel.description },
+      lengthSeconds: String(video.durationSeconds),
+      ownerProfileUrl: `http://www.youtube.com${channelPath(channel)}`,
+      externalChannelId: channel.id,
+      isFamilySafe: video.state !== 'age-gated',
+      availableCountries: ['DE', 'FR', 'GB', 'US'],
+      isUnlisted: false,
+      hasYpcMetadata: false,
+      viewCount: String(video.viewCount),
+      category: 'Howto & Style',
+      publishDate: published,
+      ownerChannelName: channel.name,
+      ...liveDetails(video),
+      uploadDate: published,
+      isShortsEligible: video.short === true,
+      externalVideoId: video.id,
+      canonicalUrl: `https://www.youtube.com/watch?v=${video.id}`,
+    },
+  };
+}
+
+function liveDetails(video: Video): JsonObject {
+  const start = isoWithOffset(video.publishedAt);
+  if (video.state === 'live') return { liveBroadcastDetails: { isLiveNow: true, startTimestamp: start } };
+  if (video.state === 'upcoming') {
+    return { liveBroadcastDetails: { isLiveNow: false, startTimestamp: isoWithOffset(EVENT_START) } };
+  }
+  if (!video.pastLive) return {};
+  const end = isoWithOffset(new Date(video.publishedAt.getTime() + video.durationSeconds * 1_000));
+  return { liveBroadcastDetails: { isLiveNow: false, startTimestamp: start, endTimestamp: end } };
+}
+
+/** In the platform's time zone, California: `2026-10-31T12:00:00-08:00`. */
+function isoWithOffset(date: Date): string {
+  return new Date(date.getTime() - 8 * 3_600_000).toISOString().replace('.000Z', '-08:00');
+}
+
+/** A full WEB player response has about 420 KB, those of the apps less; most of it is streaming data. */
+const FORMATS: Record<Client, number> = {
+  WEB: 300,
+  VISIONOS: 90,
+  ANDROID: 90,
+  IOS: 90,
+  ANDROID_REEL: 90,
+  ANDROID_VR: 90,
+};
+
+/** The part of a player response that the service excludes with `$fields`. */
+function streamingData(videoId: string, client: Client): JsonObject {
+  const signature = createHash('sha512').update(videoId).digest('hex');
+  return {
+    expiresInSeconds: '21540',
+    adaptiveFormats: Array.from({ length: FORMATS[client] }, (_, index) => format(videoId, index, signature)),
+  };
+}
+
+function format(videoId: string, index: number, signature: string): JsonObject {
+  return {
+    itag: 133 + index,
+    url: `https://fake-youtube.googlevideo.com/videoplayback?id=${videoId}&itag=${133 + index}&ip=0.0.0.0&sig=${signature}&lsig=${signature}`,
+    mimeType: 'video/mp4; codecs="avc1.4d401f"',
+    bitrate: 120_000 + index * 7_000,
+    width: 640,
+    height: 360,
+    initRange: { start: '0', end: '741' },
+    indexRange: { start: '742', end: '2197' },
+    lastModified: '1780000000000000',
+    contentLength: String(9_000_000 + index * 40_000),
+    quality: 'medium',
+    fps: 25,
+    qualityLabel: '360p',
+    projectionType: 'RECTANGULAR',
+    averageBitrate: 110_000 + index * 6_000,
+    approxDurationMs: '721040',
+    signatureCipher: `s=${signature}${signature}&sp=sig&url=https%3A%2F%2Ffake-youtube.googlevideo.com%2Fvideoplayback%3Fitag%3D${index}`,
   };
 }

@@ -1,190 +1,189 @@
-import type { Environment, YoutubeClient } from '../../../config/environment.js';
+import { NestFactory } from '@nestjs/core';
+import { type Metric, Registry } from 'prom-client';
+import { ConfigModule } from '../../../config/config.module.js';
+import { Environment } from '../../../config/environment.js';
 import type { ChannelReference } from '../../../domain/channel-reference.js';
-import type { Channel, Upload } from '../../../domain/transcript.js';
-import type { ExchangeListener } from '../egress/exchange-listener.js';
+import { DomainError } from '../../../domain/errors.js';
+import type { Channel, Upload, VideoOutcome } from '../../../domain/transcript.js';
+import { type ReadingContext, VideoPlatform } from '../../video-platform.js';
+import { ExchangeListener } from '../egress/exchange-listener.js';
 import { HttpPoTokenProvider } from '../po-token/http-po-token-provider.js';
-import { adviceOf } from './advice.js';
-import { type CheckedAdapter, timed, type Timed, withAdapter } from './checked-adapter.js';
-import type { Check, CheckedArea, CheckedVideo, DoctorReport } from './doctor-report.js';
+import { YoutubeModule } from '../youtube.module.js';
+import { adviceOf, type Check } from './advice.js';
 
-const NOTICES = 'ct_upstream_notices_total';
 const REQUESTS = 'ct_upstream_requests_total';
+const NOTICES = 'ct_upstream_notices_total';
+/** What the metrics say about the pages that were read, by the kind that they are counted as. */
+const PAGE_CHECKS = [
+  { area: 'page shape', metric: NOTICES, kind: 'shape', expected: /^(?!unreadable)/ },
+  { area: 'field mask', metric: NOTICES, kind: 'fields', expected: /^honoured$/ },
+  { area: 'visitor id', metric: REQUESTS, kind: 'visitor', expected: /^ok$/ },
+  { area: 'feed', metric: REQUESTS, kind: 'feed', expected: /^ok$/ },
+];
 
-export interface DoctorOptions {
-  environment: Environment;
-  reference: ChannelReference;
-  /** How many of the newest uploads are read. */
-  videosMax: number;
-  /** Receives the traffic; null for none. */
-  listener: ExchangeListener | null;
+/** What the doctor found. It contains no address, key or token. */
+export interface DoctorReport {
+  /** Whether the service would serve with this configuration. */
+  serves: boolean;
+  channel: Channel | null;
+  checks: Check[];
+  /** The outcome is `ok` or the code of the failure; lines are counted by language. */
+  videos: { videoId: string; title: string | null; outcome: string; lines: Record<string, number> }[];
+  /** What to set or do, most important first. */
+  advice: string[];
+}
+
+/** The adapter with a configuration of its own, so that one client or egress can be checked alone. */
+interface CheckedAdapter {
+  platform: VideoPlatform;
+  context: ReadingContext;
+  /** The counts of a metric for one kind, such as `VISIONOS ok × 2`. */
+  counts: (metric: string, kind: string) => Promise<{ subject: string; outcome: string; detail: string }[]>;
 }
 
 /** Checks each part of the adapter against the platform, with the given configuration and without the service. */
 export class Doctor {
-  private readonly checks: Check[] = [];
-  private videos: CheckedVideo[] = [];
-  private uploads: readonly Upload[] = [];
-  private channel: Channel | null = null;
-  /** Videos that were requested and for which the platform returned a text or a fact. */
-  private answeredCount = 0;
+  private readonly report: DoctorReport = { serves: false, channel: null, checks: [], videos: [], advice: [] };
 
-  constructor(private readonly options: DoctorOptions) {}
+  /** @param listener receives the traffic; null for none */
+  constructor(
+    private readonly environment: Environment,
+    private readonly listener: ExchangeListener | null,
+  ) {}
 
-  async examine(): Promise<DoctorReport> {
-    const { environment } = this.options;
-    // The first reading is the one that a replay of the recorded traffic repeats.
-    await this.readAsTheServiceDoes();
-    const videoId = this.testVideo();
-    if (videoId !== null) {
-      for (const client of environment.YOUTUBE_CLIENTS) await this.checkClient(client, videoId);
-      if (environment.PO_TOKEN_URL !== undefined) await this.checkPoTokens(environment.PO_TOKEN_URL, videoId);
-    }
-    const proxies = environment.UPSTREAM_PROXY_URL ?? [];
-    if (proxies.length > 1)
-      for (const [index, url] of proxies.entries()) await this.checkEgress(`proxy-${index + 1}`, url, videoId);
-    const { checks, videos, channel } = this;
-    const serves = this.answeredCount > 0;
-    return { serves, channel, checks, videos, advice: adviceOf(checks, environment) };
-  }
-
-  /** The channel, its uploads and its videos. */
-  private async readAsTheServiceDoes(): Promise<void> {
-    await this.with({}, async (adapter) => {
-      await this.readList(adapter);
-      await this.checkPages(adapter);
-      await this.readVideos(adapter);
-    });
-  }
-
-  private async readList({ platform, context }: CheckedAdapter): Promise<void> {
-    const { reference, videosMax } = this.options;
-    const channel = await timed(async () =>
-      platform.readChannel(await platform.resolveChannel(reference, context()), context()),
-    );
-    this.add('channel', '', channel, ({ name, handle, id }) => `${name} (${handle ?? 'no handle'}, ${id})`);
-    if (!('value' in channel)) return;
-    this.channel = channel.value;
-    const list = await timed(() => platform.listUploads(channel.value.id, videosMax, context()));
-    this.add('uploads', '', list, ({ uploads, complete }) => `${uploads.length} listed${complete ? '' : ', and more'}`);
-    if ('value' in list) this.uploads = list.value.uploads.slice(0, videosMax);
-  }
-
-  private async checkPages({ counts }: CheckedAdapter): Promise<void> {
-    const check = async (area: CheckedArea, metric: string, kind: string, works: (outcome: string) => boolean) => {
-      const found = await counts(metric, { kind }, metric === NOTICES ? 'subject' : 'client', 'outcome');
-      for (const [key, count] of found) {
-        const [subject = '', outcome = ''] = key.split(' ');
-        this.checks.push({ area, subject, works: works(outcome), milliseconds: null, detail: `${outcome} × ${count}` });
+  /** Reads the newest uploads of a channel as the service does, then with each client and through each proxy alone. */
+  async examine(reference: ChannelReference, videosMax: number): Promise<DoctorReport> {
+    const { environment, report } = this;
+    await this.with({}, (adapter) => this.readAsTheServiceDoes(adapter, reference, videosMax));
+    const readable = report.videos.find(({ outcome }) => outcome === 'ok');
+    const videoId = (readable ?? report.videos.find(({ outcome }) => outcome.startsWith('upstream_')))?.videoId;
+    if (videoId !== undefined) {
+      for (const client of environment.YOUTUBE_CLIENTS) {
+        // With a provider of PO tokens WEB would read what another client cannot.
+        const tokens = client === 'WEB' ? {} : { PO_TOKEN_URL: undefined };
+        const alone = { YOUTUBE_CLIENTS: [client], UPSTREAM_RETRIES: 0, PUBLISH_DATES: 'feed' as const, ...tokens };
+        await this.with(alone, (adapter) => this.checkVideo('client', client, videoId, adapter));
       }
-    };
-    await check('page shape', NOTICES, 'shape', (shape) => shape !== 'unreadable');
-    await check('field mask', NOTICES, 'fields', (outcome) => outcome === 'honoured');
-    await check('visitor id', REQUESTS, 'visitor', (outcome) => outcome === 'ok');
-    await check('feed', REQUESTS, 'feed', (outcome) => outcome === 'ok');
+      await this.checkPoTokens(videoId);
+      const proxies = environment.UPSTREAM_PROXY_URL ?? [];
+      for (const [index, url] of proxies.length > 1 ? proxies.entries() : [])
+        await this.with({ UPSTREAM_PROXY_URL: [url] }, (adapter) =>
+          this.checkVideo('egress', `proxy-${index + 1}`, videoId, adapter),
+        );
+    }
+    report.advice = adviceOf(report.checks, environment);
+    return report;
   }
 
-  private async readVideos({ platform, context, counts }: CheckedAdapter): Promise<void> {
-    const requestedCount = this.uploads.filter(({ failure }) => failure === null).length;
-    if (this.uploads.length === 0) return;
-    const call = context();
-    const startedAtMs = performance.now();
-    const read = async (upload: Upload): Promise<CheckedVideo> => {
-      const { videoId, kind, title, failure } = upload;
-      // The service does not request a video whose failure the list states.
-      if (failure !== null) return { videoId, kind, title, outcome: failure, lines: {} };
-      const result = await timed(() => platform.readVideo(videoId, [], call, upload.publishedAt));
-      const outcome = 'value' in result ? result.value : null;
-      const code = outcome === null ? 'upstream_timeout' : outcome.ok ? 'ok' : outcome.failure.code;
-      if (!code.startsWith('upstream_')) this.answeredCount += 1;
-      const texts = outcome?.ok === true ? [...outcome.transcript] : [];
-      const lines = Object.fromEntries(texts.map(([languageCode, segments]) => [languageCode, segments.length]));
-      return { videoId, kind, title, outcome: code, lines };
-    };
-    this.videos = await Promise.all(this.uploads.map(read));
-    const players = await counts(REQUESTS, { kind: 'player' }, 'client', 'outcome');
-    const captions = await counts(REQUESTS, { kind: 'captions' }, 'client', 'outcome');
-    if (requestedCount === 0) return;
-    const detail = `${this.answeredCount} of ${requestedCount} answered`;
-    this.checks.push({
-      area: 'videos',
-      subject: '',
-      works: this.answeredCount > 0,
-      milliseconds: Math.round(performance.now() - startedAtMs),
-      detail: `${detail}; player ${shown(players)}; captions ${shown(captions)}`,
-    });
+  private async readAsTheServiceDoes(adapter: CheckedAdapter, reference: ChannelReference, videosMax: number) {
+    const { platform, context, counts } = adapter;
+    const channel = await this.read(
+      'channel',
+      async () => platform.readChannel(await platform.resolveChannel(reference, context), context),
+      ({ name, handle, id }) => `${name} (${handle ?? 'no handle'}, ${id})`,
+    );
+    if (channel === null) return;
+    this.report.channel = channel;
+    const list = await this.read(
+      'uploads',
+      () => platform.listUploads(channel.id, videosMax, context),
+      ({ uploads, complete }) => `${uploads.length} listed${complete ? '' : ', and more'}`,
+    );
+    for (const { area, metric, kind, expected } of PAGE_CHECKS)
+      for (const { subject, outcome, detail } of await counts(metric, kind))
+        this.add(area, subject, expected.test(outcome), detail);
+    const uploads = list?.uploads.slice(0, videosMax) ?? [];
+    this.report.videos = await Promise.all(uploads.map((upload) => this.readUpload(upload, adapter)));
+    const requested = this.report.videos.filter((_, index) => uploads[index]?.failure === null);
+    const answered = requested.filter(({ outcome }) => !outcome.startsWith('upstream_'));
+    this.report.serves = answered.length > 0;
+    const requests = [...(await counts(REQUESTS, 'player')), ...(await counts(REQUESTS, 'captions'))];
+    const details = [`${answered.length} of ${requested.length} answered`, ...requests.map(({ detail }) => detail)];
+    if (requested.length > 0) this.add('videos', '', this.report.serves, details.join(', '));
   }
 
-  /** A video that has captions, as far as is known. */
-  private testVideo(): string | null {
-    const readable = this.videos.find(({ outcome }) => outcome === 'ok');
-    return (readable ?? this.uploads.find(({ failure }) => failure === null))?.videoId ?? null;
+  private async readUpload(upload: Upload, { platform, context }: CheckedAdapter) {
+    const { videoId, title, failure, publishedAt } = upload;
+    // The service does not request a video whose failure the list states.
+    if (failure !== null) return { videoId, title, outcome: failure, lines: {} };
+    const outcome = await endOf(platform.readVideo(videoId, [], context, publishedAt));
+    const texts = outcome.value?.ok === true ? [...outcome.value.transcript] : [];
+    const lines = Object.fromEntries(texts.map(([languageCode, segments]) => [languageCode, segments.length]));
+    return { videoId, title, outcome: codeOf(outcome), lines };
   }
 
-  private async checkClient(client: YoutubeClient, videoId: string): Promise<void> {
-    const alone: Partial<Environment> = {
-      YOUTUBE_CLIENTS: [client],
-      UPSTREAM_RETRIES: 0,
-      PUBLISH_DATES: 'feed',
-      // With a provider of PO tokens WEB would read what this client cannot.
-      PO_TOKEN_URL: client === 'WEB' ? this.options.environment.PO_TOKEN_URL : undefined,
-    };
-    await this.with(alone, async ({ platform, context, counts }) => {
-      const result = await timed(() => platform.readVideo(videoId, [], context()));
-      const outcome = 'value' in result ? result.value : null;
-      const playability = await counts(NOTICES, { kind: 'playability' }, 'outcome');
-      const players = await counts(REQUESTS, { kind: 'player' }, 'outcome');
-      const code = outcome === null ? 'upstream_timeout' : outcome.ok ? 'ok' : outcome.failure.code;
-      this.checks.push({
-        area: 'client',
-        subject: client,
-        works: code === 'ok',
-        milliseconds: result.milliseconds,
-        detail: `${code}; player ${shown(playability.size > 0 ? playability : players)}`,
-      });
-    });
+  private async checkVideo(area: 'client' | 'egress', subject: string, videoId: string, adapter: CheckedAdapter) {
+    const code = codeOf(await endOf(adapter.platform.readVideo(videoId, [], adapter.context)));
+    const seen = [...(await adapter.counts(NOTICES, 'playability')), ...(await adapter.counts(REQUESTS, 'player'))].map(
+      ({ detail }) => detail,
+    );
+    const works = area === 'client' ? code === 'ok' : !code.startsWith('upstream_');
+    this.add(area, subject, works, [code, ...seen].join(', '));
   }
 
-  private async checkPoTokens(url: string, videoId: string): Promise<void> {
-    const provider = new HttpPoTokenProvider({ url: new URL(url), requestsMax: 1, onChange: () => undefined });
-    const seconds = this.options.environment.UPSTREAM_TIMEOUT_SECONDS;
-    const result = await timed(() => provider.tokenFor(videoId, AbortSignal.timeout(seconds * 1000)));
+  private async checkPoTokens(videoId: string): Promise<void> {
+    const { PO_TOKEN_URL, UPSTREAM_TIMEOUT_SECONDS } = this.environment;
+    if (PO_TOKEN_URL === undefined) return;
+    const provider = new HttpPoTokenProvider({ url: new URL(PO_TOKEN_URL), requestsMax: 1, onChange: () => undefined });
+    const { value } = await endOf(provider.tokenFor(videoId, AbortSignal.timeout(UPSTREAM_TIMEOUT_SECONDS * 1000)));
     await provider.onApplicationShutdown();
-    const works = 'value' in result && result.value !== null;
-    const detail = works ? 'a token was issued' : 'no token was issued';
-    this.checks.push({ area: 'po token', subject: '', works, milliseconds: result.milliseconds, detail });
+    const works = typeof value === 'string';
+    this.add('po token', '', works, works ? 'a token was issued' : 'no token was issued');
   }
 
-  private async checkEgress(subject: string, proxyUrl: string, videoId: string | null): Promise<void> {
-    const { reference } = this.options;
-    await this.with({ UPSTREAM_PROXY_URL: [proxyUrl] }, async ({ platform, context }) => {
-      const result = await timed(async () => {
-        if (videoId === null) {
-          await platform.readChannel(
-            this.channel?.id ?? (await platform.resolveChannel(reference, context())),
-            context(),
-          );
-          return 'ok';
-        }
-        const outcome = await platform.readVideo(videoId, [], context());
-        return outcome.ok ? 'ok' : outcome.failure.code;
-      });
-      const code = 'value' in result ? result.value : result.code;
-      const works = !code.startsWith('upstream_');
-      this.checks.push({ area: 'egress', subject, works, milliseconds: result.milliseconds, detail: code });
-    });
+  private async read<T>(area: string, reading: () => Promise<T>, describe: (value: T) => string): Promise<T | null> {
+    const { value, failure } = await endOf(reading());
+    this.add(area, '', value !== null, value === null ? failure : describe(value));
+    return value;
   }
 
-  private with<T>(changes: Partial<Environment>, work: (adapter: CheckedAdapter) => Promise<T>): Promise<T> {
-    return withAdapter(this.options.environment, changes, this.options.listener, work);
+  private add(area: string, subject: string, works: boolean, detail: string): void {
+    this.report.checks.push({ area, subject, works, detail });
   }
 
-  private add<T>(area: CheckedArea, subject: string, result: Timed<T>, detailOf: (value: T) => string): void {
-    const works = 'value' in result;
-    const detail = works ? detailOf(result.value) : result.failure;
-    this.checks.push({ area, subject, works, milliseconds: result.milliseconds, detail });
+  private async with(changes: Partial<Environment>, work: (adapter: CheckedAdapter) => Promise<void>): Promise<void> {
+    const changed = Object.assign(new Environment(), this.environment, changes);
+    const providers = this.listener ? [{ provide: ExchangeListener, useValue: this.listener }] : [];
+    const adapter = { module: YoutubeModule, imports: [ConfigModule.forRoot(changed)], providers };
+    const app = await NestFactory.createApplicationContext(adapter, { logger: false });
+    const deadlineMs = changed.REQUEST_DEADLINE_SECONDS * 1000;
+    const registry = app.get<Registry>(Registry);
+    const context = {
+      signal: AbortSignal.timeout(deadlineMs),
+      deadlineAtMs: performance.now() + deadlineMs,
+      fairnessKey: {},
+    };
+    const counts = (metric: string, kind: string) => countsOf(registry.getSingleMetric(metric), kind);
+    await work({ platform: app.get(VideoPlatform), context, counts }).finally(() => app.close());
   }
 }
 
-function shown(counts: ReadonlyMap<string, number>): string {
-  return [...counts].map(([key, count]) => `${key} × ${count}`).join(', ') || 'none';
+async function countsOf(metric: Metric | undefined, kind: string) {
+  const { values } = (await metric?.get()) ?? { values: [] };
+  return values
+    .filter(({ labels, value }) => labels['kind'] === kind && value > 0)
+    .map(({ labels, value }) => {
+      const subject = String(labels['client'] ?? labels['subject']);
+      const outcome = String(labels['outcome']);
+      return { subject, outcome, detail: `${kind} ${subject} ${outcome} × ${value}` };
+    });
+}
+
+/** How a reading ended: its value, or its failure in one line without a stack. */
+async function endOf<T>(reading: Promise<T>): Promise<{ value: T | null; failure: string }> {
+  try {
+    return { value: await reading, failure: '' };
+  } catch (error) {
+    if (error instanceof DomainError) {
+      const cause = error.cause instanceof Error ? `: ${error.cause.message}` : '';
+      return { value: null, failure: `${error.code}${cause}` };
+    }
+    if (!(error instanceof Error && error.name === 'TimeoutError')) throw error;
+    return { value: null, failure: 'upstream_timeout: no response within REQUEST_DEADLINE_SECONDS' };
+  }
+}
+
+function codeOf({ value, failure }: { value: VideoOutcome | null; failure: string }): string {
+  if (value === null) return failure.split(':', 1)[0] ?? failure;
+  return value.ok ? 'ok' : value.failure.code;
 }

@@ -6,17 +6,10 @@ const REMOVED = 'removed';
 const REMOVED_PROPERTIES = new Set([
   ...['streamingData', 'playbackTracking', 'adPlacements', 'adSlots', 'playerAds', 'adBreakHeartbeatParams'],
   ...['attestation', 'heartbeatParams', 'playerConfig', 'frameworkUpdates', 'serviceTrackingParams', 'trackingParams'],
-  ...[
-    'clickTrackingParams',
-    'trackingParam',
-    'loggingDirectives',
-    'responseId',
-    'rolloutToken',
-    'remoteHost',
-    'remoteIp',
-  ],
-  ...['serviceIntegrityDimensions', 'context', 'cpn', 'eventId', 'topbar'],
+  ...['clickTrackingParams', 'trackingParam', 'loggingDirectives', 'responseId', 'rolloutToken', 'remoteHost'],
+  ...['remoteIp', 'serviceIntegrityDimensions', 'context', 'cpn', 'eventId', 'topbar'],
 ]);
+const CONTINUATION_PROPERTIES = new Set(['continuation', 'token']);
 const VISITOR_PROPERTIES = new Set(['visitorData', 'visitor_data']);
 /** What a caption URL needs to be recognized; `exp` states whether a token is required. */
 const CAPTION_PARAMETERS = ['v', 'lang', 'kind', 'name', 'fmt', 'exp', 'tlang', 'caps'];
@@ -26,6 +19,9 @@ const IPV6 =
   /(?<![\da-f:])(?:(?:[\da-f]{1,4}:){7}[\da-f]{1,4}|(?:[\da-f]{1,4}:){1,6}(?::[\da-f]{1,4}){1,6})(?![\da-f:])/gi;
 /** Longer runs are tokens or signatures: an ID has 11 to 34 characters. */
 const LONG_TOKEN = /[\w%=+/-]{64,}/g;
+const HTML_PAGE = /^\s*<(?:!doctype html|html)/i;
+/** The inputs and data attributes of a page can contain tokens. */
+const HTML_VALUE = /\b(value|data-s|nonce|content)=(?:"[^"]*"|'[^']*')/g;
 const CAPTION_URL = /https:\/\/[a-z.]{0,9}youtube\.com\/api\/timedtext\?[^\s"'<>\\]*/g;
 
 /** Removes addresses, tokens, keys, cookies and visitor data from recorded traffic. */
@@ -40,13 +36,11 @@ export class TrafficRedactor {
     if (typeof value === 'string') return this.text(value);
     if (Array.isArray(value)) return value.map((item: unknown) => this.json(item));
     if (!isObject(value)) return value;
-    const isCommand = isObject(value['continuationCommand']);
     return Object.fromEntries(
       Object.entries(value).flatMap(([name, item]): [string, unknown][] => {
         if (REMOVED_PROPERTIES.has(name)) return [];
         if (VISITOR_PROPERTIES.has(name)) return [[name, REMOVED]];
-        if (name === 'continuation' && typeof item === 'string') return [[name, this.continuation(item)]];
-        if (isCommand && name === 'continuationCommand') return [[name, this.command(item)]];
+        if (CONTINUATION_PROPERTIES.has(name) && typeof item === 'string') return [[name, this.continuation(item)]];
         return [[name, this.json(item)]];
       }),
     );
@@ -54,26 +48,13 @@ export class TrafficRedactor {
 
   /** A text without them. */
   text(text: string): string {
-    let redacted = text;
+    let redacted = HTML_PAGE.test(text) ? text.replace(HTML_VALUE, `$1="${REMOVED}"`) : text;
     for (const secret of this.secrets) redacted = redacted.replaceAll(secret, REMOVED);
     return redacted
       .replace(CAPTION_URL, captionUrl)
       .replace(IPV4, '0.0.0.0')
       .replace(IPV6, '::')
       .replace(LONG_TOKEN, REMOVED);
-  }
-
-  /** An HTML page; the values of its inputs and its data attributes can contain tokens. */
-  html(page: string): string {
-    return this.text(page.replace(/\b(value|data-s|nonce|content)=(?:"[^"]*"|'[^']*')/g, `$1="${REMOVED}"`));
-  }
-
-  private command(command: unknown): unknown {
-    if (!isObject(command)) return this.json(command);
-    const { token, ...rest } = command;
-    const redacted = this.json(rest);
-    if (typeof token !== 'string') return redacted;
-    return { ...(isObject(redacted) ? redacted : {}), token: this.continuation(token) };
   }
 
   private continuation(token: string): string {

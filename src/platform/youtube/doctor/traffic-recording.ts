@@ -1,10 +1,10 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { parseUrl } from '../../../domain/parse-url.js';
 import type { Environment } from '../../../config/environment.js';
+import { parseUrl } from '../../../domain/parse-url.js';
 import { type Exchange, ExchangeListener } from '../egress/exchange-listener.js';
-import { asString, at, isObject } from '../response-parsing.js';
-import type { DoctorReport } from './doctor-report.js';
+import { asString, at } from '../response-parsing.js';
+import type { DoctorReport } from './doctor.js';
 import { recordedQuery, TrafficRedactor } from './redact-traffic.js';
 
 /** A secret of fewer characters would also remove ordinary words. */
@@ -39,40 +39,32 @@ export class TrafficRecording extends ExchangeListener {
     await writeFile(join(directory, 'report/report.json'), `${JSON.stringify(redactor.json(report), null, 2)}\n`);
   }
 
+  /** Names and passwords of proxies, hosts, and the visitor data, cookies and tokens of the exchanges. */
   private secrets(): Set<string> {
-    const { UPSTREAM_PROXY_URL = [], PO_TOKEN_URL, YOUTUBE_BASE_URL } = this.environment;
-    const urls = [...UPSTREAM_PROXY_URL, PO_TOKEN_URL, YOUTUBE_BASE_URL].flatMap(
-      (text) => (text === undefined ? undefined : parseUrl(text)) ?? [],
-    );
+    const { UPSTREAM_PROXY_URL = [], PO_TOKEN_URL = '', YOUTUBE_BASE_URL = '' } = this.environment;
+    const urls = [...UPSTREAM_PROXY_URL, PO_TOKEN_URL, YOUTUBE_BASE_URL].flatMap((text) => parseUrl(text) ?? []);
     const found = [
-      ...urls.flatMap(({ username, password, hostname }) => [username, decoded(password), password, hostname]),
+      ...urls.flatMap(({ username, password, hostname }) => [username, password, hostname]),
       ...this.exchanges.flatMap(secretsOf),
     ];
-    return new Set(found.filter((text): text is string => text !== undefined && text.length >= SECRET_LENGTH_MIN));
+    return new Set([...found, ...found.map(decoded)].filter((text) => text.length >= SECRET_LENGTH_MIN));
   }
 }
 
-/** The visitor data, cookies and tokens of an exchange: they may be repeated in other places. */
-function secretsOf({ outgoing, response }: Exchange): (string | undefined)[] {
-  const visitorData = outgoing.headers['x-goog-visitor-id'];
-  const cookies = [response.headers['set-cookie'] ?? []].flat().map((cookie) => /=([^;]*)/.exec(cookie)?.[1]);
-  const body = parse(outgoing.body ?? '');
+function secretsOf({ outgoing, response }: Exchange): string[] {
+  const cookies = [response.headers['set-cookie'] ?? []].flat().map((cookie) => /=([^;]*)/.exec(cookie)?.[1] ?? '');
+  const inBodies = `${outgoing.body ?? ''}${response.body}`.matchAll(/"(?:visitorData|poToken)"\s*:\s*"([^"]+)"/g);
   return [
-    visitorData,
-    visitorData === undefined ? undefined : decoded(visitorData),
+    outgoing.headers['x-goog-visitor-id'] ?? '',
+    outgoing.url.searchParams.get('pot') ?? '',
     ...cookies,
-    outgoing.url.searchParams.get('pot') ?? undefined,
-    asString(at(body, 'serviceIntegrityDimensions', 'poToken')) ?? undefined,
-    asString(at(parse(response.body), 'responseContext', 'visitorData')) ?? undefined,
+    ...[...inBodies].map(([, value = '']) => value),
   ];
 }
 
 function recordedExchange({ client, outgoing, response }: Exchange, redactor: TrafficRedactor): object {
   const body = outgoing.body === undefined ? null : parse(outgoing.body);
   const sentAs = at(body, 'context', 'client');
-  const contentType = [response.headers['content-type'] ?? ''].flat()[0] ?? '';
-  const parsed = parse(response.body);
-  const isHtml = /^\s*<(?:!doctype html|html)/i.test(response.body.slice(0, 256));
   return {
     request: {
       method: outgoing.body === undefined ? 'GET' : 'POST',
@@ -83,13 +75,8 @@ function recordedExchange({ client, outgoing, response }: Exchange, redactor: Tr
     },
     response: {
       status: response.status,
-      contentType,
-      body:
-        isObject(parsed) || Array.isArray(parsed)
-          ? redactor.json(parsed)
-          : isHtml
-            ? redactor.html(response.body)
-            : redactor.text(response.body),
+      contentType: [response.headers['content-type'] ?? ''].flat()[0] ?? '',
+      body: redactor.json(parse(response.body)),
     },
   };
 }
@@ -102,10 +89,11 @@ function decoded(text: string): string {
   }
 }
 
+/** A JSON value; any other text as it is. */
 function parse(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    return undefined;
+    return text;
   }
 }
