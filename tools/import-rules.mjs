@@ -1,5 +1,5 @@
-/** How statements run: with a deadline, limited per organization, shared, retried after conflicts; and their errors. */
-const STATEMENTS = 'database/(query-with-deadline|organization-limiter|shared-reads|database-errors)\\.ts$';
+/** How statements run: with a deadline, retried after conflicts; and their errors. */
+const STATEMENTS = 'database/(query-with-deadline|database-errors)\\.ts$';
 const PORT = 'platform/[^/]+\\.ts$';
 const TRACING = 'observability/tracing';
 /** Every feature registers its own metrics. */

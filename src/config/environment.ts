@@ -88,7 +88,7 @@ const calls = {
   RESPONSE_BUFFER_MAX_MEGABYTES: wholeNumber(1, 1_048_576)
     .default(256)
     .describe(
-      'transcript texts that wait for slow readers, over all calls; one call may use a sixteenth of it. Beyond it ' +
+      'transcript texts that calls hold until they are sent, over all calls; one call may use a sixteenth of it. Beyond it ' +
         'entries fail and new calls are 503',
     ),
   REQUEST_DEADLINE_SECONDS: wholeNumber(1, 3_600)

@@ -32,7 +32,7 @@ function video(entry: Entry, retries = 0, source: SliceVideo['source'] = 'platfo
 
 const FETCHED = succeededEntry(unlistedVideo('abcdefghijk'), NO_DETAILS, TEXT, false);
 const CACHED = succeededEntry(unlistedVideo('abcdefghijk'), NO_DETAILS, TEXT, true);
-/** The breaker is open. */
+/** The egress is paused. */
 const BLOCK = failed('upstream_blocked', null, 20);
 
 /** How a slice with these videos ends. */
