@@ -11,12 +11,10 @@ const BODIES_SHARE = 8;
 const BODY_SHARE = 16;
 /** Bodies that are copied at a time, each held by its reader until the end. */
 const RECORDINGS_MAX = 2;
-/** Approximate size of one write: a few large writes cost half as much per byte as many of one megabyte. */
-const SLICE_BYTES = 4 * 1024 * 1024;
 
 /** The body of a response, as it is written. */
 export interface RepeatedBody {
-  readonly slices: readonly Buffer[];
+  readonly bytes: Buffer;
   /** What its entries count as. */
   readonly outcomes: readonly EntryOutcome[];
 }
@@ -35,13 +33,13 @@ export interface BodyRecording {
  */
 @Injectable()
 export class RepeatedBodies {
-  private readonly bodies: LRUCache<string, { list: object; body: RepeatedBody }>;
+  private readonly bodies: LRUCache<string, RepeatedBody & { list: object }>;
   private recordings = 0;
 
   constructor(private readonly memory: ResponseMemory) {
     this.bodies = new LRUCache({
       maxSize: Math.max(1, Math.floor(memory.bytesMax / BODIES_SHARE)),
-      sizeCalculation: ({ body }) => body.slices.reduce((bytes, slice) => bytes + slice.length, 1),
+      sizeCalculation: ({ bytes }) => bytes.length + 1,
     });
   }
 
@@ -50,7 +48,7 @@ export class RepeatedBodies {
     // A slow reader holds a whole body, and may do so only while memory is left.
     if (!list.cachedAs || this.memory.isHalfFull) return undefined;
     const known = this.bodies.get(keyOf(list, form));
-    return known?.list === list.cachedAs ? known.body : undefined;
+    return known?.list === list.cachedAs ? known : undefined;
   }
 
   /** Starts to record a body; undefined when an entry is not cached, or the body would not be found again. */
@@ -76,10 +74,7 @@ export class RepeatedBodies {
       end: (isComplete) => {
         this.recordings--;
         if (!isComplete || bytes > this.memory.bytesMax / BODY_SHARE) return;
-        this.bodies.set(keyOf(list, form), {
-          list: cachedAs,
-          body: { slices: slicesOf(Buffer.concat(parts)), outcomes },
-        });
+        this.bodies.set(keyOf(list, form), { list: cachedAs, bytes: Buffer.concat(parts), outcomes });
       },
     };
   }
@@ -88,10 +83,4 @@ export class RepeatedBodies {
 /** A call is about the first videos of a list, so that their number identifies them. */
 function keyOf({ resource, uploads }: VideoList, form: string): string {
   return `${resource} ${uploads.length} ${form}`;
-}
-
-function slicesOf(bytes: Buffer): Buffer[] {
-  const slices: Buffer[] = [];
-  for (let at = 0; at < bytes.length; at += SLICE_BYTES) slices.push(bytes.subarray(at, at + SLICE_BYTES));
-  return slices;
 }

@@ -65,7 +65,7 @@ export class TranscriptsResponse {
 
   /** Sends a body again, and counts its entries. */
   private async repeat(
-    { slices, outcomes }: RepeatedBody,
+    { bytes, outcomes }: RepeatedBody,
     { call }: CallPlan,
     request: Request,
     response: Response,
@@ -82,9 +82,9 @@ export class TranscriptsResponse {
     };
     for (const outcome of outcomes) this.metrics.countEntries(outcome, 1);
     const held = new HeldTexts(this.memory);
-    for (const slice of slices) held.add(slice);
+    held.add(bytes);
     try {
-      await writeBody(response, slices, encodingFor(request));
+      await writeBody(response, bytes, encodingFor(request));
     } finally {
       held.close();
     }
