@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { createTestDatabase } from '../database/test-database.js';
 import { QuotaDatabase } from '../quota/quota-database.js';
 import { type CliResult, CliSession, runCli } from './run-cli.js';
 
@@ -31,6 +32,19 @@ async function newOrganization(name: string): Promise<string> {
 }
 
 describe('the admin commands', () => {
+  it('apply the migrations of a new database, once', async () => {
+    const empty = await createTestDatabase();
+    try {
+      for (let times = 0; times < 2; times += 1) {
+        const { code, output } = await session.run(['migrate'], { DATABASE_URL: empty.url });
+        expect([code, output.trim()]).toEqual([0, 'The database is up to date.']);
+      }
+      expect(await empty.query('SELECT count(*)::int AS count FROM organizations')).toEqual([{ count: 0 }]);
+    } finally {
+      await empty.drop();
+    }
+  });
+
   it('create an organization with a valid key and its own quota', async () => {
     const organization = await json('org', 'create', '--name', 'Acme', '--plan', 'pro', '--monthly-limit', '37');
     expect(organization).toMatchObject({ name: 'Acme', plan: 'pro', monthlyLimit: 37 });

@@ -49,6 +49,11 @@ function program(runLocally: RunLocally): Command {
     const { withAdminServices } = await import('./admin-services.js');
     print(await withAdminServices(work));
   };
+  root
+    .command('migrate')
+    .description('apply pending migrations of the database, which every start of the service does as well')
+    // Opening the services has applied them.
+    .action(() => run(() => Promise.resolve({ json: { migrated: true }, text: 'The database is up to date.' })));
   addOrganizationCommands(root, run);
   addKeyCommands(root, run);
   addUsageCommands(root, run);
