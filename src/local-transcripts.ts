@@ -48,20 +48,25 @@ class LocalTranscriptsModule {
  */
 export const withLocalTranscripts: RunLocally = async (work, { runsJobs } = { runsJobs: false }) => {
   const environment = readEnvironment();
-  environment.JOB_CONCURRENCY = runsJobs ? Math.max(1, environment.JOB_CONCURRENCY) : 0;
+  const concurrency = Math.max(1, environment.JOB_CONCURRENCY);
+  // The jobs of other organizations are work of the service.
+  environment.JOB_CONCURRENCY = 0;
   const context = await NestFactory.createApplicationContext(LocalTranscriptsModule.with(environment), {
     logger: new CommandLogger(environment.LOG_LEVEL),
     abortOnError: false,
   });
   if (!runsJobs) context.enableShutdownHooks();
   try {
+    const payer = await payerOf(context.get(DataSource));
+    const worker = context.get(JobWorker);
+    if (runsJobs) worker.start(concurrency, payer.organizationId);
     await work({
-      payer: await payerOf(context.get(DataSource)),
+      payer,
       uploads: context.get(ChannelUploads),
       playlists: context.get(PlaylistSource),
       transcripts: context.get(TranscriptsService),
       jobs: context.get(JobsService),
-      worker: context.get(JobWorker),
+      worker,
     });
   } finally {
     await context.close();

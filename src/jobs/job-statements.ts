@@ -109,10 +109,11 @@ export interface ClaimedRow extends ChangedRow {
   now: Date;
 }
 
+// $3: null for the jobs of all organizations.
 export const CLAIM = `
   SELECT result.old_state, ${CHANGED}, organization.plan, organization.deleted_at IS NOT NULL AS organization_deleted,
          quota_now() AS now
-    FROM job_claim($1, $2) result JOIN organizations organization ON organization.id = (result.job).organization_id`;
+    FROM job_claim($1, $2, $3) result JOIN organizations organization ON organization.id = (result.job).organization_id`;
 
 export interface PendingVideoRow {
   position: number;

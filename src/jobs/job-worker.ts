@@ -29,9 +29,18 @@ export class JobWorker implements OnApplicationBootstrap, BeforeApplicationShutd
   ) {}
 
   onApplicationBootstrap(): void {
-    const { JOB_CONCURRENCY } = this.environment;
-    if (JOB_CONCURRENCY === 0) return;
-    for (let index = 0; index < JOB_CONCURRENCY; index++) this.loops.push(this.work());
+    this.start(this.environment.JOB_CONCURRENCY, null);
+  }
+
+  /**
+   * Starts to run slices until the process stops.
+   *
+   * @param concurrency the number of slices at a time; 0 starts nothing
+   * @param organizationId whose jobs are run; null for those of all organizations
+   */
+  start(concurrency: number, organizationId: string | null): void {
+    if (concurrency === 0) return;
+    for (let index = 0; index < concurrency; index++) this.loops.push(this.work(organizationId));
     this.loops.push(this.sweepRegularly());
   }
 
@@ -48,10 +57,10 @@ export class JobWorker implements OnApplicationBootstrap, BeforeApplicationShutd
   }
 
   /** Runs one slice after the other until the process stops. Never rejects. */
-  private async work(): Promise<void> {
+  private async work(organizationId: string | null): Promise<void> {
     const { signal } = this.stopping;
     while (!signal.aborted) {
-      const slice = await this.attempt('job_claim_failed', () => this.jobs.claim());
+      const slice = await this.attempt('job_claim_failed', () => this.jobs.claim(organizationId));
       if (!slice) {
         if (!signal.aborted) await this.wakeUps.wait();
         continue;

@@ -155,11 +155,11 @@ export class JobRepository {
     return queryWithDeadline<sql.FiguresRow[]>(this.database, sql.FIGURES, []);
   }
 
-  /** Claims the slice that is next; undefined when none is due. */
-  async claim(): Promise<ClaimedSlice | undefined> {
+  /** Claims the slice that is next; undefined when none is due. @param organizationId null for the jobs of all organizations */
+  async claim(organizationId: string | null): Promise<ClaimedSlice | undefined> {
     const leaseSeconds = this.environment.REQUEST_DEADLINE_SECONDS + CLAIM_MARGIN_SECONDS;
     const claim = randomUUID();
-    const [row] = await this.query<sql.ClaimedRow>(sql.CLAIM, [claim, leaseSeconds]);
+    const [row] = await this.query<sql.ClaimedRow>(sql.CLAIM, [claim, leaseSeconds, organizationId]);
     if (!row) return undefined;
     return {
       ...toChangedJob(row),

@@ -93,6 +93,19 @@ describe('the command archive', () => {
     expect(errorOutput).toMatch(/^\d+ of 32 videos/);
   });
 
+  it('runs no job of another organization of the same database', async () => {
+    const { organizationId, keyId } = await database.newCustomer();
+    await database.dataSource.query(
+      `INSERT INTO jobs (id, organization_id, key_id, request_hash, reference, languages, on_quota, created_at, next_run_at)
+         VALUES ('job_of_a_customer', $1, $2, '', '@tidewater', '{}', 'pause', quota_now(), quota_now())`,
+      [organizationId, keyId],
+    );
+    expect((await archive('@tidewater', newDirectory())).code).toBe(0);
+    expect(
+      await database.dataSource.query('SELECT id, last_turn FROM jobs WHERE organization_id = $1', [organizationId]),
+    ).toEqual([{ id: 'job_of_a_customer', last_turn: null }]);
+  });
+
   it('reads the list to its end, and a further run takes only the newer uploads', async () => {
     const out = newDirectory();
     const options = ['--format', 'markdown', '--languages', 'en'];

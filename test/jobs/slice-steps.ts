@@ -29,7 +29,7 @@ export class SliceSteps {
   }
 
   async claim(): Promise<ClaimedSlice | undefined> {
-    return this.service.app.get(JobRepository).claim();
+    return this.service.app.get(JobRepository).claim(null);
   }
 
   /** Claims a slice that is due. */

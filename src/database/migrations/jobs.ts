@@ -242,7 +242,7 @@ END $$;
 
 -- Claims the next slice. Organizations take turns: it is one of the organization whose last slice is the longest ago. A
 -- claim that has expired is that of a process that was killed, which counts as a setback.
-CREATE FUNCTION job_claim(p_claim uuid, p_lease_seconds double precision)
+CREATE FUNCTION job_claim(p_claim uuid, p_lease_seconds double precision, p_organization text)
 RETURNS TABLE (old_state text, job jobs) LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
   v_now timestamptz := quota_now();
@@ -250,6 +250,7 @@ DECLARE
 BEGIN
   SELECT * INTO v_due FROM jobs due
     WHERE due.next_run_at <= v_now AND (due.claim IS NULL OR due.claimed_until <= v_now)
+      AND (p_organization IS NULL OR due.organization_id = p_organization)
     ORDER BY (SELECT max(turn.last_turn) FROM jobs turn WHERE turn.organization_id = due.organization_id) NULLS FIRST,
              due.last_turn NULLS FIRST, due.created_at, due.id
     LIMIT 1 FOR UPDATE OF due SKIP LOCKED;
