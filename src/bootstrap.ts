@@ -136,7 +136,7 @@ function allowOrigins(app: NestExpressApplication, origins: readonly string[]): 
 }
 
 /** The timing of a shutdown. */
-export interface ShutdownTimes {
+interface ShutdownTimes {
   /** From the start of the shutdown until running calls are aborted; includes the delay. */
   graceSeconds: number;
   /** How long requests are still served while readiness fails. */

@@ -34,7 +34,7 @@ function connect(redis: typeof Redis, url: string) {
   });
 }
 
-export type RedisClient = ReturnType<typeof connect>;
+type RedisClient = ReturnType<typeof connect>;
 
 /** The same client, returning strings as Buffers. */
 function withBufferReplies(redis: typeof Redis, client: RedisClient) {

@@ -1,7 +1,7 @@
 import { REFERENCE_LENGTH_MAX } from './channel-reference.js';
 
 /** The URL of a page on the platform. Segments and parameters are percent-decoded. */
-export interface PageUrl {
+interface PageUrl {
   /** On `youtu.be` the path is a video ID. */
   short: boolean;
   /** The path, without an empty segment at its end. */

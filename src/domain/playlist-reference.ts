@@ -4,7 +4,7 @@ import { parsePageUrl } from './page-url.js';
  * A playlist as a caller names it. Of these kinds only `playlist` can be read: a `mix` is generated for each viewer, and a
  * `personal` list belongs to the account that is signed in.
  */
-export interface PlaylistReference {
+interface PlaylistReference {
   kind: 'playlist' | 'mix' | 'personal';
   id: string;
 }

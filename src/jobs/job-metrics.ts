@@ -8,7 +8,7 @@ import { JobRepository } from './job.repository.js';
  * `committed` slices are stored. One that `lost` its claim, or that `expired` with its reservation, is not stored and not
  * charged; neither is one that ended with an `error`.
  */
-export const SLICE_RESULTS = ['committed', 'lost', 'expired', 'error'] as const;
+const SLICE_RESULTS = ['committed', 'lost', 'expired', 'error'] as const;
 export type SliceResult = (typeof SLICE_RESULTS)[number];
 
 /** The gauges read every job. So that frequent scrapes cost little, they are read again after this time. */

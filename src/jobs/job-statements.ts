@@ -37,7 +37,7 @@ export interface ChangedRow extends JobRow {
 }
 
 /** The column of `due_in_seconds`. */
-export const dueIn = (job: string): string => `
+const dueIn = (job: string): string => `
   CASE WHEN ${job}.claimed_until > quota_now() THEN 0 WHEN ${job}.next_run_at IS NOT NULL
        THEN greatest(0, extract(epoch FROM ${job}.next_run_at - quota_now()))::double precision END AS due_in_seconds`;
 

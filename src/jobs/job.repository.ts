@@ -28,9 +28,9 @@ export interface FoundJob {
   active: boolean;
 }
 
-export type CreateOutcome = 'created' | 'known' | 'conflict' | 'too_many' | 'too_many_stored' | 'too_much_stored';
-export type CancelOutcome = 'changed' | 'unchanged' | 'finished';
-export type ResumeOutcome = CancelOutcome | 'expired' | 'too_many' | 'too_much_stored';
+type CreateOutcome = 'created' | 'known' | 'conflict' | 'too_many' | 'too_many_stored' | 'too_much_stored';
+type CancelOutcome = 'changed' | 'unchanged' | 'finished';
+type ResumeOutcome = CancelOutcome | 'expired' | 'too_many' | 'too_much_stored';
 
 /** Finished and unfinished jobs of an organization whose results are stored; each costs time in every list. */
 export const STORED_JOBS_MAX = 1_000;

@@ -9,7 +9,7 @@ import { blocked } from './slice-outcome.js';
 import type { ClaimedSlice, SliceEnd } from './slice.js';
 
 /** A page of the list, to be stored. `next` is null at the end of the list. */
-export interface ListedPage {
+interface ListedPage {
   channel: Channel;
   uploads: Upload[];
   next: string | null;

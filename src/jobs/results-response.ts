@@ -37,7 +37,7 @@ const FORMATS = {
 } as const satisfies Record<string, Format>;
 
 /** Which results of a job to send. */
-export interface WantedResults {
+interface WantedResults {
   organizationId: string;
   jobId: string;
   /** By default all as NDJSON, and a page as JSON. */

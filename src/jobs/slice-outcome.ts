@@ -5,7 +5,7 @@ import type { OnQuota } from './job.js';
 import type { SliceEnd } from './slice.js';
 
 /** Few enough for a slice to end within the deadline of a call, and for organizations to take turns often. */
-export const SLICE_VIDEOS = 25;
+const SLICE_VIDEOS = 25;
 /** After so many setbacks one video may be the cause: the next slice reads one only. */
 const ISOLATED_AFTER = 3;
 
@@ -90,7 +90,7 @@ export function dispositionOf(
 }
 
 /** A slice whose videos are read. */
-export interface SliceReadings {
+interface SliceReadings {
   videos: readonly (SliceVideo & { disposition: Disposition })[];
   /** Consecutive slices before that the platform did not serve. */
   setbacks: number;

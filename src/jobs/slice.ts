@@ -48,7 +48,7 @@ export interface SliceEnd {
 }
 
 /** Transcripts that a slice fetched for a reservation. */
-export interface Settlement {
+interface Settlement {
   id: string;
   fetched: number;
 }

@@ -215,7 +215,7 @@ function requestedUpload({ upload, retries }: PendingVideo): Upload {
 }
 
 /** Collects the reservations of a slice, which are settled together with its results. */
-export class SliceReservations {
+class SliceReservations {
   private readonly collected: { reservation: OpenReservation; fetched: number }[] = [];
   private released = false;
 

@@ -3,7 +3,7 @@ import { Counter, Registry } from 'prom-client';
 import type { ErrorCode } from '../domain/errors.js';
 
 /** The tools of the MCP endpoint. */
-export const TOOL_NAMES = [
+const TOOL_NAMES = [
   'list_channel_uploads',
   'get_channel_transcripts',
   'get_video_transcript',

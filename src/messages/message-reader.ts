@@ -10,7 +10,7 @@ const ID_CHARACTERS_MAX = 128;
 const PATTERN_CHARACTERS_MAX = 128;
 
 /** The envelope of a message in Nest's transports. */
-export interface MessagePacket {
+interface MessagePacket {
   /** Undefined for a message that requests no response. */
   id: string | undefined;
   pattern: string;

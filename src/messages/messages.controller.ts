@@ -92,7 +92,7 @@ export class MessagesController {
 }
 
 /** An event exceeds the payload limit of the broker; the fetched transcripts stay cached. */
-export class EventTooLargeError extends DomainError {
+class EventTooLargeError extends DomainError {
   readonly code = 'internal_error';
 
   constructor(bytes: number, bytesMax: number) {

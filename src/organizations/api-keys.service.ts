@@ -34,7 +34,7 @@ export interface RevokedKey {
 /** A new key and the key that it replaces. */
 export type RotatedKey = IssuedKey & { replaced: ApiKey };
 
-export interface NewKey {
+interface NewKey {
   organizationId: string;
   name?: string | undefined;
   /** The key does not expire when undefined. */

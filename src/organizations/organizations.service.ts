@@ -12,7 +12,7 @@ import {
 import { Organization } from './organization.entity.js';
 import { toPage, type Page, type PageRequest } from './page.js';
 
-export interface NewOrganization {
+interface NewOrganization {
   name: string;
   plan: string;
   /** Transcripts per month; null for the limit of the plan. */
@@ -20,7 +20,7 @@ export interface NewOrganization {
 }
 
 /** An update of an organization. Undefined values do not change. */
-export interface OrganizationChange {
+interface OrganizationChange {
   plan?: string | undefined;
   /** Transcripts per month; null for the limit of the plan. */
   monthlyLimit?: number | null | undefined;

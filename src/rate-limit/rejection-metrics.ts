@@ -7,7 +7,7 @@ const AUTHENTICATION_FAILURES = ['no_key', 'invalid_key'] as const;
 /** Limits that refuse requests: by key, by process, and by address after failed authentications. */
 const LIMITS = ['key_per_minute', 'key_in_flight', 'process_in_flight', 'failing_address'] as const;
 
-export type RejectionReason = (typeof AUTHENTICATION_FAILURES)[number] | (typeof LIMITS)[number];
+type RejectionReason = (typeof AUTHENTICATION_FAILURES)[number] | (typeof LIMITS)[number];
 
 /** Metrics of the requests that authentication and the limits refuse. */
 @Injectable()

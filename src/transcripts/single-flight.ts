@@ -1,6 +1,6 @@
 import type { ReadingContext } from '../platform/video-platform.js';
 
-export interface SingleFlightResult<T> {
+interface SingleFlightResult<T> {
   value: T;
   /** True for one waiter, which pays for the work: the oldest that was still waiting when it succeeded. */
   owner: boolean;

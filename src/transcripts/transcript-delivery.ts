@@ -34,7 +34,7 @@ const BUFFER_FULL: VideoFailure = {
 };
 
 /** `listed` sends entries in the order of the list; `as-finished` sends each as soon as it is available. */
-export type EntryOrder = 'listed' | 'as-finished';
+type EntryOrder = 'listed' | 'as-finished';
 
 /** Starts the deliveries of plans. */
 @Injectable()

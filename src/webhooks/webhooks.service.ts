@@ -34,7 +34,7 @@ import {
   type WebhookWithSecret,
 } from './webhook.js';
 
-export interface NewWebhook {
+interface NewWebhook {
   url: string;
   /** Every event by default. */
   events?: readonly WebhookEvent[] | undefined;

@@ -15,7 +15,7 @@ export interface Ending {
 }
 
 /** A user of the operating system, for tests that root runs. */
-export interface SystemUser {
+interface SystemUser {
   readonly uid?: number;
   readonly gid?: number;
 }

@@ -20,7 +20,7 @@ export function textResponse(status: number, contentType: string, text: () => st
 }
 
 /** The error body of Google's APIs. */
-export function errorResponse(code: number, status: string, reason: string, message: string): FakeResponse {
+function errorResponse(code: number, status: string, reason: string, message: string): FakeResponse {
   const json = () => ({ error: { code, message, errors: [{ message, domain: 'global', reason }], status } });
   return { status: code, contentType: JSON_TYPE, body: { json } };
 }

@@ -11,7 +11,7 @@ const LINE = /^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})? (\S+)$/;
 const LABEL = /([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\]|\\.)*)"(?:,|$)/g;
 
 /** Reads the text format of Prometheus; throws at a line that is not of it. */
-export function readExposition(text: string): Sample[] {
+function readExposition(text: string): Sample[] {
   const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
   return lines.map((line) => {
     const [, name = '', labels = '', value = ''] = LINE.exec(line) ?? [];

@@ -1,5 +1,5 @@
 /** A metric in an expression. */
-export interface WantedMetric {
+interface WantedMetric {
   metric: string;
   matchers: { label: string; matches: (value: string) => boolean }[];
   /** Every label that the expression groups or joins by. */

@@ -15,7 +15,7 @@ const DEADLINE_SECONDS = 5;
 const LEASE_OVER_SECONDS = DEADLINE_SECONDS + 15 + 1;
 
 /** The state after one kill -9. */
-export interface CrashRound {
+interface CrashRound {
   /** How long after the calls were sent. */
   killedAfterMs: number;
   /** Transcripts in complete responses before the kill. */

@@ -1,7 +1,7 @@
 import type { FaultKind } from '../fake-youtube/faults/fault-registry.js';
 
 /** The error codes for failures of the platform. */
-export type ReportedAs = 'upstream_blocked' | 'upstream_timeout' | 'upstream_failure';
+type ReportedAs = 'upstream_blocked' | 'upstream_timeout' | 'upstream_failure';
 
 /** The error code of each persistent fault. */
 export const REPORTED_AS: Readonly<Record<FaultKind, ReportedAs>> = {

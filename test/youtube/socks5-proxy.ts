@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
 /** A SOCKS5 proxy (RFC 1928) with user name and password (RFC 1929), for CONNECT to host names and IPv4 addresses. */
-export interface Socks5Proxy {
+interface Socks5Proxy {
   /** For `UPSTREAM_PROXY_URL`. */
   url: string;
   /** The hosts that were connected to. */

@@ -4,7 +4,7 @@ import type { EntryFormat } from '../../transcripts/response/transcripts-respons
 import type { ArchiveServices } from './archive/archive-channel.js';
 import type { PrintOptions, PrintServices } from './print-transcripts.js';
 
-export type LocalServices = PrintServices & ArchiveServices;
+type LocalServices = PrintServices & ArchiveServices;
 
 /**
  * Opens the services, runs the work and closes the services.

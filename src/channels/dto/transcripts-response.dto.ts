@@ -113,7 +113,7 @@ export class ChannelDto implements Channel {
 }
 
 @ApiSchema({ name: 'CaptionTrack' })
-export class CaptionTrackDto implements CaptionTrack {
+class CaptionTrackDto implements CaptionTrack {
   @ApiProperty({
     description: 'The language of the track, as the BCP 47 code that YouTube uses.',
     example: TRACK.languageCode,
@@ -206,7 +206,7 @@ export class VideoMetadataDto implements VideoMetadata {
 }
 
 @ApiSchema({ name: 'Segment' })
-export class SegmentDto implements Segment {
+class SegmentDto implements Segment {
   @ApiProperty({ description: 'Plain text, never empty.', example: SEGMENT.text })
   text: string;
 
@@ -223,7 +223,7 @@ export class SegmentDto implements Segment {
 }
 
 @ApiSchema({ name: 'VideoError' })
-export class EntryErrorDto {
+class EntryErrorDto {
   @ApiProperty({
     enum: VIDEO_FAILURE_CODES,
     description: `Why the entry has no transcript. ${VIDEO_FAILURE_CODES.map(
@@ -285,7 +285,7 @@ export class EntryDto {
 }
 
 @ApiSchema({ name: 'Summary' })
-export class SummaryDto implements Summary {
+class SummaryDto implements Summary {
   @ApiProperty({
     type: 'integer',
     minimum: 0,
@@ -340,7 +340,7 @@ export class TranscriptsDto {
 }
 
 @ApiSchema({ name: 'Playlist' })
-export class PlaylistDto implements Playlist {
+class PlaylistDto implements Playlist {
   @ApiProperty({ description: 'The YouTube playlist ID.', example: PLAYLIST.id })
   id: string;
 

@@ -12,7 +12,7 @@ const EXAMPLE = TRANSCRIPTS_EXAMPLE.results.map(({ videoId, metadata }) => ({
 }));
 
 @ApiSchema({ name: 'ListedUpload' })
-export class ListedUploadDto {
+class ListedUploadDto {
   @ApiProperty({ description: 'The YouTube video ID.', example: 'hl-dinghy__' })
   videoId: string;
 

@@ -45,7 +45,7 @@ export const CANCELED_JOB_EXAMPLE = {
 } satisfies JobDto;
 
 @ApiSchema({ name: 'JobRequest' })
-export class JobRequestDto implements JobRequest {
+class JobRequestDto implements JobRequest {
   @ApiProperty({
     description: 'The channel as the request named it.',
     example: RUNNING_JOB_EXAMPLE.request.channel,

@@ -7,7 +7,7 @@ import type { ToolServices } from './tool-services.js';
 import { CallCanceled, type ToolCall } from './tool.js';
 
 /** The transcripts that a tool reads. */
-export interface FetchedTranscripts {
+interface FetchedTranscripts {
   plan: CallPlan;
   /** Counts of the entries so far. */
   summary: Summary;

@@ -3,7 +3,7 @@ import { Logger } from '@nestjs/common';
 const logger = new Logger('YoutubePlatform');
 
 /** The adapter's log events. */
-export type YoutubeEvent =
+type YoutubeEvent =
   | 'youtube_unknown_playability'
   | 'youtube_unreadable'
   | 'youtube_block_opened'

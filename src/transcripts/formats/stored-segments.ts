@@ -8,7 +8,7 @@ const transcriptSchema: z.ZodType<Record<string, Segment[]>> = z.record(
 );
 
 /** The segments of one language. */
-export interface StoredPart {
+interface StoredPart {
   language: string;
   segments: readonly Segment[];
 }

@@ -39,7 +39,7 @@ export interface ChannelWithUploads {
 }
 
 /** Which of a channel's uploads a call is about. */
-export interface UploadsSelection {
+interface UploadsSelection {
   /** The number of uploads at most, the newest ones. */
   limit: number;
   /** The ID of a video: only the uploads that are newer; all when it is not among the newest `limit`. */

@@ -18,7 +18,7 @@ const dateTime = (description: string) => ({ type: String, format: 'date-time', 
 const dateTimeOrNull = (description: string) => ({ ...dateTime(description), nullable: true }) as const;
 
 @ApiSchema({ name: 'Webhook' })
-export class WebhookDto implements Webhook {
+class WebhookDto implements Webhook {
   @ApiProperty({ description: 'The ID of the webhook.' })
   id: string;
 

@@ -46,14 +46,14 @@ export async function startDatabase(folder: string, name: string, settings: read
 }
 
 /** A cluster whose superuser may connect to a port. */
-export async function prepareServer(dataDir: string): Promise<PostgresCluster> {
+async function prepareServer(dataDir: string): Promise<PostgresCluster> {
   const cluster = await prepareCluster(dataDir);
   await writeFile(join(cluster.directory, 'pg_hba.conf'), LOGIN_RULES);
   return cluster;
 }
 
 /** A PostgreSQL on a cluster that is already prepared. */
-export class OwnDatabase implements Database {
+class OwnDatabase implements Database {
   readonly adminUrl: string;
   private settings: readonly string[] = [];
   private pipe: FileHandle | undefined;

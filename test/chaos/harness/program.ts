@@ -15,7 +15,7 @@ export interface ProgramEnd {
   signal: NodeJS.Signals | null;
 }
 
-export interface ProgramOptions {
+interface ProgramOptions {
   environment?: Record<string, string>;
   /** The file that receives both outputs. */
   logFile: string;

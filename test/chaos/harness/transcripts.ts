@@ -7,7 +7,7 @@ export interface ReadEntry {
   cached: boolean;
 }
 
-export interface ReadSummary {
+interface ReadSummary {
   total: number;
   succeeded: number;
   failed: number;

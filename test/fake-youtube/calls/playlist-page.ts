@@ -66,7 +66,7 @@ export function browseContinuation(token: string): JsonObject {
   };
 }
 
-export function recommendationsItem(page: ListPage): JsonObject {
+function recommendationsItem(page: ListPage): JsonObject {
   return {
     continuationItemRenderer: {
       trigger: 'CONTINUATION_TRIGGER_ON_ITEM_SHOWN',

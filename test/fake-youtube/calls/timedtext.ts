@@ -29,6 +29,6 @@ export function timedtext(incoming: Incoming, { tokens, clock }: ServerState): F
 }
 
 /** The response to a request without the PO token that it needs. */
-export function emptyText(): FakeResponse {
+function emptyText(): FakeResponse {
   return textResponse(200, 'text/html; charset=UTF-8', () => '');
 }

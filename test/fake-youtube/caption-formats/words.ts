@@ -1,5 +1,5 @@
 /** A word of recognised speech, with the space before it, and its offset within the line. */
-export interface Word {
+interface Word {
   text: string;
   offsetMs: number;
 }

@@ -7,7 +7,7 @@ import { generated, manual, needingToken, timed } from './track.js';
 const DAY = 24;
 
 /** How many captions the longest video has. */
-export const LONGEST_CUES = 10_000;
+const LONGEST_CUES = 10_000;
 
 /** The 14th to the 25th of the newest uploads. */
 export const HARBOUR_LIGHT_SUMMER: readonly Video[] = [

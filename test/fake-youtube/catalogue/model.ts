@@ -22,7 +22,7 @@ export function textOf(cue: Cue): string {
 }
 
 /** The clients whose caption URLs return an empty body without a PO token. */
-export interface TokenNeed {
+interface TokenNeed {
   clients: readonly Client[];
   /** Whether the URL indicates it (`exp=xpe`); otherwise the empty body is the only sign. */
   announced: boolean;
@@ -42,7 +42,7 @@ export interface Track {
   cues: () => readonly Cue[];
 }
 
-export const VIDEO_STATES = [
+const VIDEO_STATES = [
   'ok',
   'live',
   'upcoming',
@@ -74,7 +74,7 @@ export interface Video {
   tracks: readonly Track[];
 }
 
-export type ChannelState = 'ok' | 'terminated' | 'age-gated';
+type ChannelState = 'ok' | 'terminated' | 'age-gated';
 
 export interface Channel {
   /** `UC` and 22 characters. */

@@ -16,7 +16,7 @@ const LANGUAGES = {
   'zh-Hant': 'Chinese (Traditional)',
 } as const;
 
-export type LanguageCode = keyof typeof LANGUAGES;
+type LanguageCode = keyof typeof LANGUAGES;
 
 const RIGHT_TO_LEFT: readonly string[] = ['ar', 'iw'];
 

@@ -27,7 +27,7 @@ export const FAULT_KINDS = [
 ] as const;
 
 /** Refusals of callers and of client versions that look like other answers; README.md describes each. */
-export const REFUSAL_KINDS = [
+const REFUSAL_KINDS = [
   'retired',
   'retired-reason',
   'retired-subreason',

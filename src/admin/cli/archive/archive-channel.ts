@@ -27,7 +27,7 @@ export interface ArchiveServices {
   payer: Payer;
 }
 
-export interface ArchiveRequest {
+interface ArchiveRequest {
   /** The channel as the caller names it. */
   reference: string;
   /** The path of the directory. */

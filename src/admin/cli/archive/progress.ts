@@ -9,7 +9,7 @@ const COLUMNS_DEFAULT = 80;
 const CLEAR_LINE = '\r\u001b[K';
 
 /** The state of an archive that is being fetched. */
-export interface ArchiveProgress {
+interface ArchiveProgress {
   /** Videos that have a file or an error. */
   done: number;
   total: number;

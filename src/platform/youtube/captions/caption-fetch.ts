@@ -10,7 +10,7 @@ import { addressKind } from '../egress/platform-url.js';
 import type { PlayerTrack } from '../video/player-tracks.js';
 import { UnreadableError } from '../response-parsing.js';
 
-export type CaptionText =
+type CaptionText =
   /** `[]` is a track without text. */
   | { kind: 'text'; segments: Segment[] }
   /** 200 without content in each format: the platform requires a PO token, although the URL does not state it. */
@@ -27,7 +27,7 @@ const FORMATS: readonly { fmt: string | null; read: (body: string) => Segment[] 
 ];
 
 /** Maximum size of a caption body, in bytes after decompression. That of a ten-hour video has about 2 MB. */
-export const CAPTION_BYTES_MAX = 4 * 1024 * 1024;
+const CAPTION_BYTES_MAX = 4 * 1024 * 1024;
 
 /**
  * Fetches the text of a track through the egress that received its URL, which is signed with the egress's address.

@@ -23,7 +23,7 @@ import { readPlaylistOwner } from './playlist-owner.js';
 import { PlaylistReader } from './playlist-reader.js';
 
 /** A reference that has to be resolved to an ID. */
-export type NamedReference = Exclude<ChannelReference, { kind: 'id' }>;
+type NamedReference = Exclude<ChannelReference, { kind: 'id' }>;
 
 /** Recorded for an unknown handle. 400 rejects the request itself, such as a version of WEB that is no longer served. */
 const UNKNOWN_URL = [404];

@@ -4,7 +4,7 @@ import { YOUTUBE_ORIGIN } from '../egress/platform-url.js';
 import { listItems } from './uploads-page.js';
 
 /** The owner of a playlist; both are null when the page does not name it. */
-export interface PlaylistOwner {
+interface PlaylistOwner {
   name: string | null;
   handle: string | null;
 }

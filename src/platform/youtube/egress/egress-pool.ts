@@ -16,13 +16,13 @@ const EGRESSES_PER_TASK_MAX = 3;
 const SESSIONS_PER_TASK_MAX = 8;
 
 /** An egress to use for one attempt. */
-export interface TakenEgress {
+interface TakenEgress {
   readonly egress: Egress;
   /** Closes the session of a gateway. */
   release(): void;
 }
 
-export interface EgressPoolOptions extends ConnectionOptions {
+interface EgressPoolOptions extends ConnectionOptions {
   /** Empty: one direct egress. */
   proxyUrls: readonly string[];
   /** The most requests a minute of each egress: undefined, the rate is learned without a ceiling; 0, it is not limited. */

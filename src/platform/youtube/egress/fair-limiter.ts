@@ -4,10 +4,10 @@ import type { ReadingContext, Requester } from '../../video-platform.js';
 const BACKGROUND_SHARE = 0.75;
 
 /** The call that a task belongs to. `background` can change while the task waits or runs, so it is read each time. */
-export type TaskContext = Pick<ReadingContext, 'fairnessKey' | 'signal' | 'background' | 'onForeground'>;
+type TaskContext = Pick<ReadingContext, 'fairnessKey' | 'signal' | 'background' | 'onForeground'>;
 
 /** How many tasks may run. It can change; `FairLimiter.startNext` is to be called when it grows. */
-export interface Capacity {
+interface Capacity {
   /** How many tasks may run at a time. */
   places(): number;
   /** Milliseconds until another task may start although a place is free. */

@@ -15,7 +15,7 @@ const CAPTCHA_HOSTS: ReadonlySet<string> = new Set([
 ]);
 const CONSENT_HOST = /^consent\.(?:[a-z]+\.)?(?:youtube|google)\.[a-z.]{2,6}$/;
 
-export type AddressKind = 'allowed' | 'captcha' | 'consent' | 'foreign';
+type AddressKind = 'allowed' | 'captcha' | 'consent' | 'foreign';
 
 /** Classifies a URL from the platform. Only `allowed` may be fetched. */
 export function addressKind(url: URL): AddressKind {

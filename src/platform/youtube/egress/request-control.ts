@@ -30,16 +30,16 @@ export type AddressVerdict =
   | { kind: 'refused'; retryAfterSeconds: number | null };
 
 /** What is known of the attempt at a channel or video that a request belongs to; the same object for all its requests. */
-export interface ControlledAttempt {
+interface ControlledAttempt {
   /** The channel or video. */
   readonly subject: string;
   readonly context: ReadingContext;
 }
 
 /** Why a request was not sent. */
-export type NotSent = Extract<FailedResponse, { kind: 'busy' | 'blocked' }>;
+type NotSent = Extract<FailedResponse, { kind: 'busy' | 'blocked' }>;
 
-export interface RequestControlOptions {
+interface RequestControlOptions {
   /** `UPSTREAM_CONCURRENCY`. */
   concurrencyMax: number;
   /** The most requests a minute; undefined for no ceiling, 0 to send at any rate. */

@@ -19,7 +19,7 @@ export class RetryBudget {
 }
 
 /** Randomness and time, which tests replace. */
-export interface RetryEnvironment {
+interface RetryEnvironment {
   /** From 0 to 1. */
   random(): number;
   /** Milliseconds as in `performance.now()`. */

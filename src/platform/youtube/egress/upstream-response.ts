@@ -1,7 +1,7 @@
 import { at, isObject } from '../response-parsing.js';
 
 /** Why the platform refuses the caller rather than the requested resource. */
-export type BlockReason =
+type BlockReason =
   | 'too-many-requests'
   | 'captcha'
   | 'consent'
@@ -150,7 +150,7 @@ function header(headers: Headers, name: string): string {
 }
 
 /** The kind of an HTML page received instead of JSON, XML or a caption text. */
-export type HtmlKind = 'captcha' | 'consent' | 'automated-queries' | 'other';
+type HtmlKind = 'captcha' | 'consent' | 'automated-queries' | 'other';
 
 /** The refusal pages had fewer than 10,000 characters when seen; markers beyond this length are not searched. */
 const SEARCHED_LENGTH_MAX = 262_144;

@@ -19,7 +19,7 @@ const CACHED_MAX = 10_000;
 const AGE_MAX_MS = 12 * 3_600_000;
 const EXPIRY_MARGIN_MS = 60_000;
 
-export interface HttpPoTokenProviderOptions {
+interface HttpPoTokenProviderOptions {
   url: URL;
   /** How many tokens are requested at a time. */
   requestsMax: number;

@@ -31,7 +31,7 @@ export type Evidence =
   /** Unavailable according to this client. */
   | 'unavailable';
 
-export type NextStep =
+type NextStep =
   | { go: 'tracks' }
   /** Final: a fact about the video that every client reports. */
   | { go: 'stop'; code: VideoFailureCode }
@@ -104,7 +104,7 @@ export interface UnavailableReport {
 }
 
 /** What the clients reported about a video that none of them has played. */
-export interface UnavailableReports {
+interface UnavailableReports {
   readonly unavailableOn: readonly UnavailableReport[];
   readonly evidence: readonly Evidence[];
   /** Whether a client listed the requested tracks. */

@@ -28,7 +28,7 @@ interface EgressOrder {
   answered: boolean;
 }
 
-export interface ClientOrderEvents {
+interface ClientOrderEvents {
   /** Another client is tried first from now on; null: the configured one again. */
   onFirst(egress: string, replaced: YoutubeClient, first: YoutubeClient | null): void;
   /** The platform does not serve a client's version; or it does again. */

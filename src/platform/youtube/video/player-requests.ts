@@ -53,7 +53,7 @@ const ENDPOINTS: Readonly<Record<YoutubeClient, PlayerEndpoint>> = {
 };
 
 /** A request for a video's player response. */
-export interface PlayerRequest {
+interface PlayerRequest {
   client: YoutubeClient;
   videoId: string;
   scope: RequestScope;

@@ -1,6 +1,6 @@
 import type { PlayerTrack, TrackDefaults } from './player-tracks.js';
 
-export type TrackSelection =
+type TrackSelection =
   /** In the order of the requested languages, never empty; each language code and each track at most once. */
   | { chosen: PlayerTrack[] }
   /** `available`: the video's distinct language codes, in the platform's order. */

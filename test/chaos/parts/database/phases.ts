@@ -13,7 +13,7 @@ export interface Phase {
 }
 
 /** A call stopped at a point of its processing. */
-export interface Stand {
+interface Stand {
   /** Resolves when the call has reached the point. */
   arrived(): Promise<void>;
   /** Resumes it. */

@@ -34,7 +34,7 @@ interface Requested {
 }
 
 export type Rule = 'status' | 'schema' | 'request id' | 'secret' | 'guard' | 'smuggled';
-export type Findings = Record<Rule, string[]>;
+type Findings = Record<Rule, string[]>;
 
 /** Checks responses against the document and against the guarantees for every response. */
 export class ResponseCheck {

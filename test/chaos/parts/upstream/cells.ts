@@ -23,7 +23,7 @@ const RATES: readonly number[] = [0.05, 0.5, 1];
 const PAIR_RATE = 0.5;
 
 /** One fault on one kind of request. */
-export interface CellFault {
+interface CellFault {
   kind: FaultKind;
   request: string;
   rate: number;
