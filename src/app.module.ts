@@ -6,11 +6,10 @@ import { ConfigModule } from './config/config.module.js';
 import type { Environment } from './config/environment.js';
 import { DatabaseModule } from './database/database.module.js';
 import { MIGRATIONS } from './database/migrations/all-migrations.js';
-import { HealthModule } from './observability/health/health.module.js';
 import { HttpModule } from './http/http.module.js';
 import { JobsModule } from './jobs/jobs.module.js';
 import { McpModule } from './mcp/mcp.module.js';
-import { MetricsModule } from './observability/metrics/metrics.module.js';
+import { MonitoringModule } from './monitoring/monitoring.module.js';
 import { ApiKey } from './organizations/api-key.entity.js';
 import { Organization } from './organizations/organization.entity.js';
 import { VideosModule } from './videos/videos.module.js';
@@ -40,8 +39,7 @@ export class AppModule {
         WebhooksModule,
         McpModule,
         AdminModule,
-        HealthModule,
-        MetricsModule,
+        MonitoringModule,
         ...others,
       ],
     };

@@ -12,7 +12,7 @@ import { trustProxySetting, warnOfMissingProxies } from './http/client-address.j
 import { handleClientErrors } from './http/connections/client-errors.js';
 import { Connections } from './http/connections/connections.js';
 import { EXPOSED_HEADERS } from './http/limit-headers.js';
-import { redactorFor } from './http/redaction.js';
+import { redactorFor } from './observability/logging/redaction.js';
 import {
   ignoreConditionalHeaders,
   rejectInvalidHost,
@@ -27,8 +27,8 @@ import { setSecurityHeaders } from './http/security-headers.js';
 import { ShutdownState } from './http/shutdown-state.js';
 import { traceRequests } from './http/trace-requests.js';
 import { NestLogger } from './observability/logging/logger.js';
-import { RequestLog } from './observability/logging/request-log.js';
-import { RequestMetrics } from './observability/metrics/request-metrics.js';
+import { RequestLog } from './http/request-log.js';
+import { RequestMetrics } from './http/request-metrics.js';
 import { serveDocument } from './openapi.js';
 import { TranscriptsService } from './transcripts/transcripts.service.js';
 

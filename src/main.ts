@@ -3,7 +3,7 @@ import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { Logger } from 'pino';
 import { EnvironmentError, readEnvironment, type Environment } from './config/environment.js';
 import { createApp, shutDown } from './bootstrap.js';
-import { redactorFor, type Redactor, escapeInvisible } from './http/redaction.js';
+import { redactorFor, type Redactor, escapeInvisible } from './observability/logging/redaction.js';
 import { createLogger, standardOutput } from './observability/logging/logger.js';
 import { OrganizationsService } from './organizations/organizations.service.js';
 

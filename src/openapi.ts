@@ -2,7 +2,7 @@ import type { INestApplication } from '@nestjs/common';
 import { DocumentBuilder, SwaggerModule, type OpenAPIObject } from '@nestjs/swagger';
 import { ADMIN_TOKEN_SCHEME } from './admin/http/admin-route.js';
 import { API_KEY_SCHEME } from './auth/guarded.decorator.js';
-import { METRICS_TOKEN_SCHEME } from './observability/metrics/metrics.controller.js';
+import { METRICS_TOKEN_SCHEME } from './monitoring/metrics.controller.js';
 
 /** The version of the API. Additions increment the minor version. */
 const API_VERSION = '1.3.0';

@@ -1,97 +1,68 @@
 /** How statements run: with a deadline, retried after conflicts; and their errors. */
 const STATEMENTS = 'database/(query-with-deadline|database-errors)\\.ts$';
 const PORT = 'platform/[^/]+\\.ts$';
-const TRACING = 'observability/tracing';
 /** Every feature registers its own metrics. */
-const REGISTRY = 'observability/metrics/metrics-registry\\.ts$';
+const REGISTRY = 'observability/metrics-registry\\.ts$';
+const TRACING = 'observability/tracing';
 
-/** The folders that each folder may import; files directly in src/ may import any. */
-const ALLOWED = {
-  domain: [],
-  config: ['domain'],
-  cache: ['config', REGISTRY],
-  database: ['config', 'domain', TRACING],
-  // Errors redact API keys; the context of a call carries its caller.
-  http: ['config', 'domain', 'database', TRACING, 'organizations/(api-key|caller)\\.ts$'],
-  // Everything that a call can be refused by waits for the database in one way.
-  organizations: ['domain', STATEMENTS],
-  quota: ['organizations', TRACING, REGISTRY, 'config', 'domain', STATEMENTS],
-  // The limits count over all replicas through the cache's Redis connection. auth imports this folder, never the reverse.
-  'rate-limit': ['cache', 'http', REGISTRY, 'domain', 'config'],
-  auth: ['rate-limit', 'organizations', 'cache', 'http', 'domain', 'config'],
-  transcripts: ['cache', PORT, 'quota', 'http', TRACING, REGISTRY, 'domain', 'config'],
-  channels: ['transcripts', 'auth', 'rate-limit', 'http', 'domain', 'config'],
-  // The entries, the query and the examples are those of the channel operation.
-  videos: ['channels/dto', 'transcripts', 'auth', 'rate-limit', 'http', 'domain', 'config'],
-  playlists: ['channels/dto', 'transcripts', 'auth', 'rate-limit', 'http', 'domain', 'config'],
-  mcp: ['transcripts', 'jobs', 'quota', 'auth', 'rate-limit', 'http', TRACING, REGISTRY, 'domain', 'config'],
-  // Messages share the parameters, the NDJSON events and the guards of the HTTP route.
-  messages: [
-    'channels/dto',
-    'videos/dto',
-    'rate-limit',
-    'transcripts',
-    'auth',
-    'http',
-    'observability/logging',
-    TRACING,
-    'domain',
-    'config',
-  ],
-  // A slice is a call without HTTP: it waits for the database and is settled as calls are. The entries, and the rules of languages
-  // and video IDs, are those of the channel operation.
-  jobs: [
-    'channels/dto',
-    'transcripts',
-    PORT,
-    'quota',
-    'auth',
-    'rate-limit',
-    'organizations/(api-key|organization-errors|page)\\.ts$',
-    'http',
-    STATEMENTS,
-    TRACING,
-    REGISTRY,
-    'domain',
-    'config',
-  ],
-  // Lists have the pages of organizations.
-  webhooks: ['organizations', 'auth', 'rate-limit', 'http', STATEMENTS, REGISTRY, 'domain', 'config'],
-  usage: ['quota', 'auth', 'rate-limit', 'http', 'domain'],
-  observability: [
-    'transcripts',
-    'auth',
-    'rate-limit',
-    'cache',
-    'database',
-    'organizations',
-    'http',
-    'domain',
-    'config',
-  ],
-  // The usage under /admin is a customer's usage and more. Commands print transcripts and run jobs.
-  admin: [
-    'transcripts',
-    'channels/dto',
-    'auth',
-    'rate-limit',
-    'organizations',
-    'quota',
-    'usage/dto',
-    'jobs',
-    'http',
-    'domain',
-    'config',
-    'database',
-  ],
-};
+/**
+ * The folders of src from the lowest floor to the highest, each with what it may import: only lower floors. Files directly in src/,
+ * the wiring, are the highest floor and may import any.
+ */
+const FLOORS = [
+  { domain: [] },
+  { config: ['domain'] },
+  { observability: ['config', 'domain'] },
+  { cache: ['config', REGISTRY], database: ['config'] },
+  { http: ['database', 'observability', 'config', 'domain'] },
+  {
+    organizations: [STATEMENTS, 'domain'],
+    'rate-limit': ['cache', 'http', REGISTRY, 'config', 'domain'],
+  },
+  {
+    quota: ['organizations', STATEMENTS, TRACING, REGISTRY, 'config', 'domain'],
+    auth: ['organizations', 'rate-limit', 'http', 'cache', 'domain'],
+  },
+  { transcripts: [PORT, 'quota', 'http', TRACING, REGISTRY, 'config', 'domain'] },
+  {
+    channels: ['transcripts', 'auth', 'rate-limit', 'http', 'domain'],
+    videos: ['transcripts', 'auth', 'http', 'domain'],
+    playlists: ['transcripts', 'auth', 'http', 'domain'],
+    usage: ['quota', 'auth', 'http', 'domain'],
+    monitoring: ['http', 'cache', 'database', REGISTRY, 'config', 'domain'],
+  },
+  {
+    // A slice is a call without HTTP: it waits for the database and is settled as calls are.
+    jobs: [
+      ...['transcripts', PORT, 'quota', 'auth', 'rate-limit', 'organizations/(api-key|organization-errors)\\.ts$'],
+      ...['http', STATEMENTS, TRACING, REGISTRY, 'config', 'domain'],
+    ],
+    webhooks: ['auth', 'organizations', 'http', STATEMENTS, REGISTRY, 'config', 'domain'],
+    // The same parameters, events and guards as over HTTP.
+    messages: [
+      ...['channels/dto', 'videos/dto', 'transcripts', 'auth', 'rate-limit', 'http', 'observability/logging', TRACING],
+      ...['config', 'domain'],
+    ],
+  },
+  {
+    mcp: ['jobs', 'transcripts', 'quota', 'auth', 'rate-limit', 'http', 'observability', 'config', 'domain'],
+    // The usage under /admin is a customer's usage and more. Commands print transcripts and run jobs.
+    admin: [
+      ...['jobs', 'usage/dto', 'transcripts', 'quota', 'auth', 'organizations', 'http', 'database'],
+      ...['observability/logging', 'config', 'domain'],
+    ],
+  },
+];
 
-for (const [folder, allowed] of Object.entries(ALLOWED)) {
-  const mutual = allowed.find((target) => ALLOWED[target]?.includes(folder));
-  if (mutual) throw new Error(`src/${folder} and src/${mutual} must not import each other.`);
-}
+FLOORS.forEach((floor, index) => {
+  const lower = ['platform', ...FLOORS.slice(0, index).flatMap(Object.keys)];
+  for (const [folder, allowed] of Object.entries(floor))
+    for (const target of allowed)
+      if (!lower.includes(target.split('/')[0]))
+        throw new Error(`src/${folder} and src/${target}: imports go to lower floors only.`);
+});
 
-const folderRules = Object.entries(ALLOWED).map(([folder, allowed]) => ({
+const folderRules = FLOORS.flatMap(Object.entries).map(([folder, allowed]) => ({
   name: `${folder}-imports`,
   severity: 'error',
   comment: `src/${folder} may import ${allowed.join(', ') || 'no sibling'} only.`,
@@ -116,8 +87,7 @@ export default {
     {
       name: 'youtube-imports',
       severity: 'error',
-      comment:
-        'The adapter depends on the port, the domain, the configuration, the metrics registry and the shared documents only.',
+      comment: 'The adapter depends on the port, the domain, the configuration and the metrics registry only.',
       from: { path: '^src/platform/youtube/', pathNot: '\\.spec\\.ts$' },
       to: {
         path: '^src/',

@@ -3,7 +3,7 @@ import { Global, Module, type DynamicModule } from '@nestjs/common';
 import { Keyv, type KeyvStoreAdapter } from 'keyv';
 import { Registry } from 'prom-client';
 import { Environment } from '../config/environment.js';
-import { MetricsRegistryModule } from '../observability/metrics/metrics-registry.js';
+import { MetricsRegistryModule } from '../observability/metrics-registry.js';
 import { MemoryStore } from './memory-store.js';
 import { RedisConnection } from './redis-connection.js';
 import { countWriteFailures, RedisStore } from './redis-store.js';

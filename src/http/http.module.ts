@@ -1,9 +1,11 @@
 import { Global, Module } from '@nestjs/common';
 import { APP_FILTER, APP_PIPE } from '@nestjs/core';
 import { Environment } from '../config/environment.js';
+import { MetricsRegistryModule } from '../observability/metrics-registry.js';
 import { Connections } from './connections/connections.js';
 import { DomainErrorFilter, UnexpectedErrorFilter } from './error.filters.js';
-import { redactorFor } from './redaction.js';
+import { redactorFor } from '../observability/logging/redaction.js';
+import { RequestMetrics } from './request-metrics.js';
 import { Routes } from './routes.js';
 import { ShutdownState } from './shutdown-state.js';
 import { StrictValidationPipe } from './validation.js';
@@ -11,8 +13,10 @@ import { StrictValidationPipe } from './validation.js';
 /** The pipe and filters of every HTTP route. Nest tries the filter that was registered last first. */
 @Global()
 @Module({
+  imports: [MetricsRegistryModule],
   providers: [
     Connections,
+    RequestMetrics,
     Routes,
     ShutdownState,
     {
@@ -23,6 +27,6 @@ import { StrictValidationPipe } from './validation.js';
     { provide: APP_FILTER, useClass: UnexpectedErrorFilter },
     { provide: APP_FILTER, useClass: DomainErrorFilter },
   ],
-  exports: [Connections, Routes, ShutdownState],
+  exports: [Connections, RequestMetrics, Routes, ShutdownState],
 })
 export class HttpModule {}

@@ -4,7 +4,7 @@ import { anyText } from '../../test/any-text.js';
 import type { Request, Response } from 'express';
 import { assignRequestContext, requestContext } from './request-context.js';
 import { Routes } from './routes.js';
-import { createRedactor } from './redaction.js';
+import { createRedactor } from '../observability/logging/redaction.js';
 
 const TOKEN = 'an-admin-token-of-the-tests-0d3e';
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { ExecutionContext } from '@nestjs/common';
 import type { NextFunction, Request, Response } from 'express';
-import type { Caller } from '../organizations/caller.js';
+import type { Caller } from '../domain/caller.js';
 import { bearerToken } from './bearer-token.js';
-import { createRedactor, type Redactor } from './redaction.js';
+import { createRedactor, type Redactor } from '../observability/logging/redaction.js';
 import { onResponseEnd } from './response-end.js';
 import type { Route, Routes } from './routes.js';
 

@@ -3,7 +3,7 @@ import type { NextFunction, Request, Response } from 'express';
 import { activeTraceId, failSpan, inServerSpan } from '../observability/tracing/tracer.js';
 import { legiblePath } from './request-paths.js';
 import { requestContext } from './request-context.js';
-import type { Redactor } from './redaction.js';
+import type { Redactor } from '../observability/logging/redaction.js';
 import { onResponseEnd } from './response-end.js';
 
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'CONNECT']);

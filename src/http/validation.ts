@@ -3,7 +3,7 @@ import { Transform } from 'class-transformer';
 import { Min, ValidateBy, ValidateIf } from 'class-validator';
 import { InvalidRequestError, type InvalidField } from '../domain/errors.js';
 import { isNestedDeeper, NESTING_LEVELS_MAX } from './json-body.js';
-import { createRedactor, type Redactor } from './redaction.js';
+import { createRedactor, type Redactor } from '../observability/logging/redaction.js';
 
 const NAME_SHOWN_MAX = 80;
 /** The rule that class-validator reports a property under that the class does not declare. */

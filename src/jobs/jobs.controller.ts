@@ -15,7 +15,7 @@ import {
 import { ApiExtraModels, ApiNoContentResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { RequiresApiKey, RequiresFeature } from '../auth/guarded.decorator.js';
-import { READ_ERRORS } from '../channels/dto/api-transcripts.js';
+import { READ_ERRORS } from '../transcripts/dto/api-transcripts.js';
 import { FeatureNotInPlanError, StoredResultsLimitError } from '../domain/errors.js';
 import { ApiErrors, BODY_ERRORS, invalidField, unknownParameter } from '../http/error-docs.js';
 import { JsonBody } from '../http/json-body.js';

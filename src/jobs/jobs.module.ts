@@ -1,7 +1,7 @@
 import { Module } from '@nestjs/common';
 import { AuthModule } from '../auth/auth.module.js';
 import { ShutdownState } from '../http/shutdown-state.js';
-import { MetricsRegistryModule } from '../observability/metrics/metrics-registry.js';
+import { MetricsRegistryModule } from '../observability/metrics-registry.js';
 import { QuotaModule } from '../quota/quota.module.js';
 import { TranscriptsModule } from '../transcripts/transcripts.module.js';
 import { JobMetrics } from './job-metrics.js';

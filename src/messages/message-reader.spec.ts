@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { InvalidRequestError } from '../domain/errors.js';
-import { TranscriptsQueryDto } from '../channels/dto/transcripts-query.dto.js';
+import { TranscriptsQueryDto } from '../transcripts/dto/transcripts-query.dto.js';
 import {
   NotAMessageError,
   PacketDeserializer,

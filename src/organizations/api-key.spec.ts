@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { displayPrefix, generateKey, hashKey, isWellFormedKey, redactApiKeys } from './api-key.js';
+import { displayPrefix, redactApiKeys } from '../domain/api-key-text.js';
+import { generateKey, hashKey, isWellFormedKey } from './api-key.js';
 
 const CHARACTERS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const KEY_LENGTH = 53;

@@ -1,21 +1,18 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
+import { KEY_PREFIX } from '../domain/api-key-text.js';
 
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
-const PREFIX = 'ctk_';
 const RANDOM_BYTES = 32;
 /** The length of 256 bits in base 62. */
 const RANDOM_LENGTH = 43;
 /** The length of 32 bits in base 62. */
 const CHECKSUM_LENGTH = 6;
-const DISPLAYED_LENGTH = 10;
-const SHAPE = new RegExp(`^(${PREFIX}[0-9A-Za-z]{${RANDOM_LENGTH}})([0-9A-Za-z]{${CHECKSUM_LENGTH}})$`);
-/** Case-insensitive, because the checksum allows the original case of a key to be recovered. */
-const KEYS_IN_TEXT = new RegExp(`${PREFIX}[0-9A-Za-z]{${DISPLAYED_LENGTH - PREFIX.length + 1},}`, 'gi');
+const SHAPE = new RegExp(`^(${KEY_PREFIX}[0-9A-Za-z]{${RANDOM_LENGTH}})([0-9A-Za-z]{${CHECKSUM_LENGTH}})$`);
 
 /** Generates an API key: `ctk_`, 256 random bits, and a checksum that detects a mistyped key without a query. */
 export function generateKey(): string {
-  const body = PREFIX + base62(BigInt(`0x${randomBytes(RANDOM_BYTES).toString('hex')}`), RANDOM_LENGTH);
+  const body = KEY_PREFIX + base62(BigInt(`0x${randomBytes(RANDOM_BYTES).toString('hex')}`), RANDOM_LENGTH);
   return body + checksum(body);
 }
 
@@ -28,16 +25,6 @@ export function isWellFormedKey(text: string): boolean {
 /** The SHA-256 under which a key is stored. 256 random bits need no slow hash. */
 export function hashKey(key: string): Buffer {
   return createHash('sha256').update(key).digest();
-}
-
-/** The first characters of a key, which identify it without revealing it. */
-export function displayPrefix(key: string): string {
-  return key.slice(0, DISPLAYED_LENGTH);
-}
-
-/** Cuts everything in a text that looks like a key to its display prefix, for errors and logs. */
-export function redactApiKeys(text: string): string {
-  return text.replace(KEYS_IN_TEXT, (key) => `${displayPrefix(key)}…`);
 }
 
 function checksum(body: string): string {

@@ -6,8 +6,9 @@ import { queryWithDeadline, retryConflicts } from '../database/query-with-deadli
 import { entryLimit } from '../domain/entry-limit.js';
 import type { Plan } from '../domain/plan.js';
 import { ApiKey } from './api-key.entity.js';
-import { displayPrefix, generateKey, hashKey, isWellFormedKey } from './api-key.js';
-import type { Caller } from './caller.js';
+import { displayPrefix } from '../domain/api-key-text.js';
+import { generateKey, hashKey, isWellFormedKey } from './api-key.js';
+import type { Caller } from '../domain/caller.js';
 import { checkGraceHours, checkLifetimeDays, parseName } from './input-rules.js';
 import { LastUsedRecorder } from './last-used-recorder.js';
 import {

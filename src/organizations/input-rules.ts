@@ -1,5 +1,5 @@
 import { PLANS, type Plan } from '../domain/plan.js';
-import { redactApiKeys } from './api-key.js';
+import { redactApiKeys } from '../domain/api-key-text.js';
 import {
   GRACE_HOURS_MAX,
   InvalidLifetimeError,

@@ -1,6 +1,6 @@
 import { DomainError, InvalidRequestError } from '../domain/errors.js';
 import { PLANS } from '../domain/plan.js';
-import { redactApiKeys } from './api-key.js';
+import { redactApiKeys } from '../domain/api-key-text.js';
 
 export const NAME_LENGTH_MAX = 100;
 /** The largest value of the database column. */

@@ -2,13 +2,13 @@ import { Controller, Get, Param, Query, Req, Res } from '@nestjs/common';
 import { ApiExcludeEndpoint, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { RequiresFeature } from '../auth/guarded.decorator.js';
-import { ApiTranscripts, LIST_ERRORS } from '../channels/dto/api-transcripts.js';
-import { PlaylistQueryDto } from '../channels/dto/transcripts-query.dto.js';
+import { ApiTranscripts, LIST_ERRORS } from '../transcripts/dto/api-transcripts.js';
+import { PlaylistQueryDto } from '../transcripts/dto/transcripts-query.dto.js';
 import {
   PLAYLIST_EXAMPLE,
   PLAYLIST_NDJSON_EXAMPLE,
   PlaylistTranscriptsDto,
-} from '../channels/dto/transcripts-response.dto.js';
+} from '../transcripts/dto/transcripts-response.dto.js';
 import { FeatureNotInPlanError } from '../domain/errors.js';
 import { ApiErrors } from '../http/error-docs.js';
 import { TranscriptsResponse } from '../transcripts/response/transcripts-response.js';

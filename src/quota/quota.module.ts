@@ -1,5 +1,5 @@
 import { Module } from '@nestjs/common';
-import { MetricsRegistryModule } from '../observability/metrics/metrics-registry.js';
+import { MetricsRegistryModule } from '../observability/metrics-registry.js';
 import { QuotaMetrics } from './quota-metrics.js';
 import { QuotaService } from './quota.service.js';
 import { UsageRetention } from './usage-retention.js';

@@ -1,4 +1,5 @@
 import { Injectable, type CanActivate, type ExecutionContext } from '@nestjs/common';
+import { Gauge, Registry } from 'prom-client';
 import { Environment } from '../config/environment.js';
 import { ConcurrencyLimitReachedError, ServiceAtCapacityError } from '../domain/errors.js';
 import { requestContextOf } from '../http/request-context.js';
@@ -19,7 +20,19 @@ export class CallsInFlight {
   constructor(
     private readonly environment: Environment,
     private readonly metrics: RejectionMetrics,
-  ) {}
+    registry: Registry,
+  ) {
+    const registers = [registry];
+    const running: Gauge = new Gauge({
+      name: 'ct_calls_in_flight',
+      help: 'Running calls for transcripts, uploads and job results.',
+      registers,
+      collect: (): void => running.set(this.count),
+    });
+    new Gauge({ name: 'ct_calls_in_flight_max', help: 'CALLS_PER_PROCESS; 0 is no limit.', registers }).set(
+      environment.CALLS_PER_PROCESS,
+    );
+  }
 
   /** Calls that are running in this process. */
   get count(): number {

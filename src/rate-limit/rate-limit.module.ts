@@ -1,5 +1,5 @@
 import { Module } from '@nestjs/common';
-import { MetricsRegistryModule } from '../observability/metrics/metrics-registry.js';
+import { MetricsRegistryModule } from '../observability/metrics-registry.js';
 import { CallsInFlight, CallsInFlightGuard } from './calls-in-flight.js';
 import { KeyRateLimit, RateLimitGuard } from './rate-limit.guard.js';
 import { RejectionMetrics } from './rejection-metrics.js';

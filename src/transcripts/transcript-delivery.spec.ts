@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { Registry } from 'prom-client';
 import { Logger } from '@nestjs/common';
 import fc from 'fast-check';
 import { Environment } from '../config/environment.js';
@@ -26,7 +27,7 @@ const fetcher: ConstructorParameters<typeof Delivery>[1] = {
   },
 };
 
-const memory = new ResponseMemory(new Environment());
+const memory = new ResponseMemory(new Environment(), new Registry());
 
 function deliver(videoIds: readonly string[], background = false): { delivery: Delivery; call: Call } {
   const call = new Call(60, { background });

@@ -1,5 +1,5 @@
 import { Module } from '@nestjs/common';
-import { MetricsRegistryModule } from '../observability/metrics/metrics-registry.js';
+import { MetricsRegistryModule } from '../observability/metrics-registry.js';
 import { QuotaModule } from '../quota/quota.module.js';
 import { TranscriptCache } from './cache/transcript-cache.js';
 import { VideoFetcher } from './fetching.js';

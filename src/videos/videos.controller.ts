@@ -22,14 +22,14 @@ import {
 } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { RequiresFeature } from '../auth/guarded.decorator.js';
-import { ApiTranscripts, ENTRY_HEADERS, READ_ERRORS } from '../channels/dto/api-transcripts.js';
+import { ApiTranscripts, ENTRY_HEADERS, READ_ERRORS } from '../transcripts/dto/api-transcripts.js';
 import {
   ENTRY_EXAMPLE,
   EntryDto,
   VIDEOS_EXAMPLE,
   VIDEOS_NDJSON_EXAMPLE,
   VideoTranscriptsDto,
-} from '../channels/dto/transcripts-response.dto.js';
+} from '../transcripts/dto/transcripts-response.dto.js';
 import { FeatureNotInPlanError, VideoFailedError, VideoNotFoundError } from '../domain/errors.js';
 import { VIDEO_FAILURE_CODES, type VideoFailureCode } from '../domain/transcript.js';
 import { parseVideoReference } from '../domain/video-reference.js';

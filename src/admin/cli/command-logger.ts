@@ -1,7 +1,7 @@
 import type { LoggerService } from '@nestjs/common';
 import { LOG_LEVELS, type Environment } from '../../config/environment.js';
-import { escapeInvisible } from '../../http/redaction.js';
-import { redactApiKeys } from '../../organizations/api-key.js';
+import { escapeInvisible } from '../../observability/logging/redaction.js';
+import { redactApiKeys } from '../../domain/api-key-text.js';
 
 type LogLevel = Environment['LOG_LEVEL'];
 

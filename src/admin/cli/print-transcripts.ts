@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { LANGUAGES_INVALID, parseLanguages } from '../../channels/dto/transcripts-query.dto.js';
+import { LANGUAGES_INVALID, parseLanguages } from '../../transcripts/dto/transcripts-query.dto.js';
 import { parsePlaylistReference } from '../../domain/playlist-reference.js';
 import { parseVideoReference } from '../../domain/video-reference.js';
 import type { Payer } from '../../transcripts/quota-reservations.js';

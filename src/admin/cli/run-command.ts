@@ -1,7 +1,7 @@
 import { Command, CommanderError } from 'commander';
 import { EnvironmentError } from '../../config/environment.js';
-import { escapeInvisible } from '../../http/redaction.js';
-import { redactApiKeys } from '../../organizations/api-key.js';
+import { escapeInvisible } from '../../observability/logging/redaction.js';
+import { redactApiKeys } from '../../domain/api-key-text.js';
 import { addArchiveCommand } from './archive/archive-command.js';
 import { addJobCommands } from './job-commands.js';
 import { addKeyCommands } from './key-commands.js';

@@ -1,7 +1,7 @@
 import { ApiProperty, ApiSchema } from '@nestjs/swagger';
 import type { ChannelWithUploads } from '../../transcripts/sources/channel-uploads.js';
 import { listedMetadata } from '../../transcripts/transcript-events.js';
-import { ChannelDto, TRANSCRIPTS_EXAMPLE, VideoMetadataDto } from './transcripts-response.dto.js';
+import { ChannelDto, TRANSCRIPTS_EXAMPLE, VideoMetadataDto } from '../../transcripts/dto/transcripts-response.dto.js';
 
 /** The name of the count of the operation, which has a rate limit of its own. */
 export const UPLOADS_RATE_LIMIT = 'uploads';

@@ -1,6 +1,6 @@
 import { applyDecorators, HttpStatus } from '@nestjs/common';
 import { ApiExtraModels, ApiHeader, ApiOkResponse, ApiParam, getSchemaPath } from '@nestjs/swagger';
-import { READ_ERRORS } from '../../channels/dto/api-transcripts.js';
+import { READ_ERRORS } from '../../transcripts/dto/api-transcripts.js';
 import { API_HEADERS, ApiResult } from '../../http/response-docs.js';
 import { NDJSON } from '../../transcripts/response/transcripts-response.js';
 import { JobResultsDto, RESULTS_EXAMPLE, RESULTS_NDJSON_EXAMPLE } from './job-results.dto.js';

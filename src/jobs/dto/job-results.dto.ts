@@ -1,5 +1,5 @@
 import { ApiProperty, ApiSchema } from '@nestjs/swagger';
-import { EntryDto, TRANSCRIPTS_EXAMPLE } from '../../channels/dto/transcripts-response.dto.js';
+import { EntryDto, TRANSCRIPTS_EXAMPLE } from '../../transcripts/dto/transcripts-response.dto.js';
 import { JobDto, RUNNING_JOB_EXAMPLE } from './job.dto.js';
 
 /** The example of the OpenAPI document: the first two entries of a running job. */

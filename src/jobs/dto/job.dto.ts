@@ -1,5 +1,5 @@
 import { ApiProperty, ApiSchema } from '@nestjs/swagger';
-import { ChannelDto, TRANSCRIPTS_EXAMPLE } from '../../channels/dto/transcripts-response.dto.js';
+import { ChannelDto, TRANSCRIPTS_EXAMPLE } from '../../transcripts/dto/transcripts-response.dto.js';
 import {
   JOB_REASONS,
   JOB_STATES,

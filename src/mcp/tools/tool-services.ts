@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Environment } from '../../config/environment.js';
-import { redactorFor, type Redactor } from '../../http/redaction.js';
+import { redactorFor, type Redactor } from '../../observability/logging/redaction.js';
 import { JobsService } from '../../jobs/jobs.service.js';
 import { QuotaService } from '../../quota/quota.service.js';
 import { CallsInFlight } from '../../rate-limit/calls-in-flight.js';

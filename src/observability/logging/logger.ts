@@ -1,6 +1,6 @@
 import type { LoggerService } from '@nestjs/common';
 import { destination, pino, stdTimeFunctions, type DestinationStream, type Level, type Logger } from 'pino';
-import { createRedactor, type Redactor, escapeInvisible } from '../../http/redaction.js';
+import { createRedactor, type Redactor, escapeInvisible } from './redaction.js';
 import { activeTraceId } from '../tracing/tracer.js';
 
 /** Structured logs: one JSON object per line. Secrets that a caller sent in the wrong place are redacted. */

@@ -1,7 +1,7 @@
 import { Module } from '@nestjs/common';
 import { Registry } from 'prom-client';
 import { Environment, type YoutubeClient } from '../../config/environment.js';
-import { MetricsRegistryModule } from '../../observability/metrics/metrics-registry.js';
+import { MetricsRegistryModule } from '../../observability/metrics-registry.js';
 import { VideoPlatform } from '../video-platform.js';
 import { Channels } from './channel/channels.js';
 import { PlaylistReader } from './channel/playlist-reader.js';

@@ -1,11 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
+import { Registry } from 'prom-client';
 import { Environment } from '../../config/environment.js';
 import { ServiceUnavailableError } from '../../domain/errors.js';
 import { HeldTexts, ResponseMemory } from './response-memory.js';
 
 const MEGABYTE = 1024 * 1024;
 const memoryOf = (megabytes: number): ResponseMemory =>
-  new ResponseMemory(Object.assign(new Environment(), { RESPONSE_BUFFER_MAX_MEGABYTES: megabytes }));
+  new ResponseMemory(Object.assign(new Environment(), { RESPONSE_BUFFER_MAX_MEGABYTES: megabytes }), new Registry());
 
 describe('the response memory', () => {
   it('counts a text once for all calls that share it, until the last of them releases it', () => {

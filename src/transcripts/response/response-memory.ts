@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { Gauge, Registry } from 'prom-client';
 import { Environment } from '../../config/environment.js';
 import { ServiceUnavailableError } from '../../domain/errors.js';
 
@@ -15,8 +16,20 @@ export class ResponseMemory {
   private readonly references = new Map<Buffer, number>();
   private bytes = 0;
 
-  constructor(environment: Environment) {
+  constructor(environment: Environment, registry: Registry) {
     this.bytesMax = environment.RESPONSE_BUFFER_MAX_MEGABYTES * 1024 * 1024;
+    const registers = [registry];
+    const held: Gauge = new Gauge({
+      name: 'ct_response_buffer_bytes',
+      help: 'Texts buffered for slow readers.',
+      registers,
+      collect: (): void => held.set(this.bytes),
+    });
+    new Gauge({
+      name: 'ct_response_buffer_max_bytes',
+      help: 'RESPONSE_BUFFER_MAX_MEGABYTES in bytes.',
+      registers,
+    }).set(this.bytesMax);
   }
 
   get heldBytes(): number {

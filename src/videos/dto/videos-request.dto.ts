@@ -1,7 +1,7 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { Transform } from 'class-transformer';
 import { ArrayMaxSize, ArrayMinSize, IsArray, IsIn, IsString } from 'class-validator';
-import { LANGUAGE_LIST_INVALID, Languages, parseLanguageList } from '../../channels/dto/transcripts-query.dto.js';
+import { LANGUAGE_LIST_INVALID, Languages, parseLanguageList } from '../../transcripts/dto/transcripts-query.dto.js';
 import { InvalidRequestError } from '../../domain/errors.js';
 import { LANGUAGES_MAX } from '../../domain/language-codes.js';
 import { VIDEOS_PER_CALL_MAX } from '../../domain/plan.js';

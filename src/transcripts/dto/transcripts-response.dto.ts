@@ -10,7 +10,7 @@ import {
   type VideoFailureCode,
   type VideoKind,
 } from '../../domain/transcript.js';
-import type { Summary, VideoMetadata } from '../../transcripts/transcript-events.js';
+import type { Summary, VideoMetadata } from '../transcript-events.js';
 
 // The response is written as text (response/response-writer.ts), because cached transcripts are already JSON. `implements`
 // ties each class to the type that is written, and the e2e tests validate responses against the document.

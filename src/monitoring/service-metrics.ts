@@ -2,21 +2,12 @@ import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { Injectable } from '@nestjs/common';
 import { Gauge, Registry } from 'prom-client';
-import { Environment } from '../../config/environment.js';
-import { CallsInFlight } from '../../rate-limit/calls-in-flight.js';
-import { ResponseMemory } from '../../transcripts/response/response-memory.js';
-import { HealthService } from '../health/health.service.js';
+import { HealthService } from './health.service.js';
 
-/** Gauges of the process: its version, its dependencies, and how much of its limits is in use. */
+/** Gauges of the process: its version, and its dependencies. */
 @Injectable()
 export class ServiceMetrics {
-  constructor(
-    private readonly registry: Registry,
-    health: HealthService,
-    calls: CallsInFlight,
-    memory: ResponseMemory,
-    { CALLS_PER_PROCESS }: Environment,
-  ) {
+  constructor(registry: Registry, health: HealthService) {
     const registers = [registry];
     const version = readVersion(import.meta.dirname);
     new Gauge({
@@ -34,21 +25,6 @@ export class ServiceMetrics {
         const dependencies = await health.checkDependencies();
         for (const [dependency, { status, critical }] of Object.entries(dependencies))
           this.set({ dependency, critical: String(critical) }, Number(status === 'up'));
-      },
-    });
-    this.gauge('ct_calls_in_flight', 'Running calls for transcripts, uploads and job results.', () => calls.count);
-    this.gauge('ct_calls_in_flight_max', 'CALLS_PER_PROCESS; 0 is no limit.', () => CALLS_PER_PROCESS);
-    this.gauge('ct_response_buffer_bytes', 'Texts buffered for slow readers.', () => memory.heldBytes);
-    this.gauge('ct_response_buffer_max_bytes', 'RESPONSE_BUFFER_MAX_MEGABYTES in bytes.', () => memory.bytesMax);
-  }
-
-  private gauge(name: string, help: string, read: () => number): void {
-    new Gauge({
-      name,
-      help,
-      registers: [this.registry],
-      collect() {
-        this.set(read());
       },
     });
   }

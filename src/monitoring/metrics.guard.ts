@@ -1,8 +1,8 @@
 import { Injectable, type CanActivate, type ExecutionContext } from '@nestjs/common';
 import type { Request } from 'express';
-import { Environment } from '../../config/environment.js';
-import { DomainError } from '../../domain/errors.js';
-import { SecretToken } from '../../http/bearer-token.js';
+import { Environment } from '../config/environment.js';
+import { DomainError } from '../domain/errors.js';
+import { SecretToken } from '../http/bearer-token.js';
 
 /** The metrics token is missing or wrong. */
 export class MetricsTokenError extends DomainError {

@@ -1,5 +1,5 @@
-import type { Environment } from '../config/environment.js';
-import { redactApiKeys } from '../organizations/api-key.js';
+import type { Environment } from '../../config/environment.js';
+import { redactApiKeys } from '../../domain/api-key-text.js';
 
 /** Removes secrets from a text that is sent to a caller or logged. */
 export type Redactor = (text: string) => string;

@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import type { NextFunction, Request, Response } from 'express';
 import { Counter, Histogram, Registry } from 'prom-client';
-import { requestContext } from '../../http/request-context.js';
-import { onResponseEnd } from '../../http/response-end.js';
+import { requestContext } from './request-context.js';
+import { onResponseEnd } from './response-end.js';
 
 /** Seconds. A cached call takes milliseconds; one that fetches a hundred videos takes up to its deadline. */
 const BUCKETS_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 45, 60];

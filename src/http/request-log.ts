@@ -1,10 +1,10 @@
 import type { NextFunction, Request, Response } from 'express';
 import type { Logger } from 'pino';
-import { legiblePath } from '../../http/request-paths.js';
-import { requestContext } from '../../http/request-context.js';
-import type { Redactor } from '../../http/redaction.js';
-import { RefusalSampler } from './refusal-sampler.js';
-import { onResponseEnd } from '../../http/response-end.js';
+import { legiblePath } from './request-paths.js';
+import { requestContext } from './request-context.js';
+import type { Redactor } from '../observability/logging/redaction.js';
+import { RefusalSampler } from '../observability/logging/refusal-sampler.js';
+import { onResponseEnd } from './response-end.js';
 
 /** Requested every few seconds by probes and scrapers. */
 const FREQUENT_PATHS = /^\/(?:health\/|metrics$)/;

@@ -1,4 +1,4 @@
-import type { Plan } from '../domain/plan.js';
+import type { Plan } from './plan.js';
 
 /** The API key of a call and its organization. */
 export interface Caller {

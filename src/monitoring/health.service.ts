@@ -1,9 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import type { HealthCheckAttempt } from '@nestjs/terminus';
-import { CacheHealth } from '../../cache/cache.health.js';
-import { DatabaseHealth } from '../../database/database.health.js';
-import { ShutdownState } from '../../http/shutdown-state.js';
-import type { DependencyDto, ReadyDto } from './dto/health.dto.js';
+import { CacheHealth } from '../cache/cache.health.js';
+import { DatabaseHealth } from '../database/database.health.js';
+import { ShutdownState } from '../http/shutdown-state.js';
+import type { DependencyDto, ReadyDto } from './health.dto.js';
 
 /** A dependency that takes longer counts as down. */
 const CHECK_TIMEOUT_MS = 1_500;

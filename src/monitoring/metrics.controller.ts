@@ -1,7 +1,7 @@
 import { Controller, Get, Header, UseGuards } from '@nestjs/common';
 import { ApiBearerAuth, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { collectDefaultMetrics, Registry } from 'prom-client';
-import { ApiErrors, type ErrorExample } from '../../http/error-docs.js';
+import { ApiErrors, type ErrorExample } from '../http/error-docs.js';
 import { MetricsGuard, MetricsTokenError } from './metrics.guard.js';
 
 /** Metrics of the process and not of an application in it: prom-client's default collectors may be started only once. */

@@ -1,9 +1,9 @@
 import { Controller, Get, Res } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiServiceUnavailableResponse, ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
-import { ApiErrors } from '../../http/error-docs.js';
+import { ApiErrors } from '../http/error-docs.js';
 import { HealthService } from './health.service.js';
-import { LiveDto, ReadyDto } from './dto/health.dto.js';
+import { LiveDto, ReadyDto } from './health.dto.js';
 
 /** Probes for load balancers and orchestrators. */
 @ApiTags('health')

@@ -1,7 +1,7 @@
 import { applyDecorators, type Type } from '@nestjs/common';
 import { ApiExtraModels, ApiOkResponse, getSchemaPath } from '@nestjs/swagger';
 import { QUOTA_HEADERS, RATE_LIMIT_HEADERS } from '../../http/limit-headers.js';
-import { MARKDOWN, NDJSON } from '../../transcripts/response/transcripts-response.js';
+import { MARKDOWN, NDJSON } from '../response/transcripts-response.js';
 
 /** The errors of every operation with an API key that reads the platform. */
 export const READ_ERRORS = [
