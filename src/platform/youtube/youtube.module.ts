@@ -6,14 +6,12 @@ import { VideoPlatform } from '../video-platform.js';
 import { Channels } from './channel/channels.js';
 import { PlaylistReader } from './channel/playlist-reader.js';
 import { EgressPool } from './egress/egress-pool.js';
-import { ExchangeListener } from './egress/exchange-listener.js';
 import { FairLimiter } from './egress/fair-limiter.js';
-import { BODY_BYTES_MAX } from './egress/http-transport.js';
+import { BODY_BYTES_MAX, ExchangeListener } from './egress/http-transport.js';
 import { RequestPipeline } from './egress/request-pipeline.js';
 import { report } from './event-log.js';
 import { InnertubeClient } from './innertube/innertube-client.js';
-import { HttpPoTokenProvider } from './po-token/http-po-token-provider.js';
-import { NoPoTokenProvider, PoTokenProvider } from './po-token/po-token-provider.js';
+import { PoTokenProvider } from './po-token/po-token-provider.js';
 import { SignatureTimestamp } from './po-token/signature-timestamp.js';
 import { WebProofs } from './po-token/web-proofs.js';
 import { UpstreamMetrics } from './upstream-metrics.js';
@@ -115,9 +113,9 @@ function createClientOrder({ YOUTUBE_CLIENTS, PO_TOKEN_URL }: Environment, regis
   });
 }
 
-function createPoTokenProvider({ PO_TOKEN_URL, UPSTREAM_CONCURRENCY }: Environment): PoTokenProvider {
-  if (PO_TOKEN_URL === undefined) return new NoPoTokenProvider();
-  return new HttpPoTokenProvider({
+function createPoTokenProvider({ PO_TOKEN_URL, UPSTREAM_CONCURRENCY }: Environment): PoTokenProvider | null {
+  if (PO_TOKEN_URL === undefined) return null;
+  return new PoTokenProvider({
     url: new URL(PO_TOKEN_URL),
     requestsMax: UPSTREAM_CONCURRENCY,
     onChange: (pauseMs) =>

@@ -6,8 +6,8 @@ import type { ChannelReference } from '../../../domain/channel-reference.js';
 import { DomainError } from '../../../domain/errors.js';
 import type { Channel, Upload, VideoOutcome } from '../../../domain/transcript.js';
 import { type ReadingContext, VideoPlatform } from '../../video-platform.js';
-import { ExchangeListener } from '../egress/exchange-listener.js';
-import { HttpPoTokenProvider } from '../po-token/http-po-token-provider.js';
+import { ExchangeListener } from '../egress/http-transport.js';
+import { PoTokenProvider } from '../po-token/po-token-provider.js';
 import { YoutubeModule } from '../youtube.module.js';
 import { adviceOf, type Check } from './advice.js';
 
@@ -124,7 +124,7 @@ export class Doctor {
   private async checkPoTokens(videoId: string): Promise<void> {
     const { PO_TOKEN_URL, UPSTREAM_TIMEOUT_SECONDS } = this.environment;
     if (PO_TOKEN_URL === undefined) return;
-    const provider = new HttpPoTokenProvider({ url: new URL(PO_TOKEN_URL), requestsMax: 1, onChange: () => undefined });
+    const provider = new PoTokenProvider({ url: new URL(PO_TOKEN_URL), requestsMax: 1, onChange: () => undefined });
     const { value } = await endOf(provider.tokenFor(videoId, AbortSignal.timeout(UPSTREAM_TIMEOUT_SECONDS * 1000)));
     await provider.onApplicationShutdown();
     const works = typeof value === 'string';

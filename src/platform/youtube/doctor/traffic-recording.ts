@@ -2,7 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Environment } from '../../../config/environment.js';
 import { parseUrl } from '../../../domain/parse-url.js';
-import { type Exchange, ExchangeListener } from '../egress/exchange-listener.js';
+import { type Exchange, ExchangeListener } from '../egress/http-transport.js';
 import { asString, at } from '../response-parsing.js';
 import type { DoctorReport } from './doctor.js';
 import { recordedQuery, TrafficRedactor } from './redact-traffic.js';

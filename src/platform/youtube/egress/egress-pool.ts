@@ -2,8 +2,7 @@ import type { Registry } from 'prom-client';
 import type { Requester } from '../../video-platform.js';
 import type { AttemptVerdict, ControlledKind, Egress, EgressUse } from './egress.js';
 import { EgressMetrics } from './egress-metrics.js';
-import { GatewaySessions, isGatewayUrl } from './gateway-sessions.js';
-import { openDispatcher, type ConnectionOptions } from './proxy-dispatcher.js';
+import { GatewaySessions, isGatewayUrl, openDispatcher, type ConnectionOptions } from './proxy-dispatcher.js';
 import { RequestControl } from './request-control.js';
 
 /** How long an egress is skipped after a refusal while others are available, unless the platform sends `Retry-After`. */

@@ -48,6 +48,20 @@ export interface RawResponse {
   body: string;
 }
 
+/** One request and its response, as they were sent and received. */
+export interface Exchange {
+  /** As in `PendingRequest`. */
+  kind: string;
+  client: string;
+  outgoing: OutgoingRequest;
+  response: RawResponse;
+}
+
+/** Receives every exchange with the platform. Only the doctor provides one. */
+export abstract class ExchangeListener {
+  abstract exchanged(exchange: Exchange): void;
+}
+
 /** The body cannot be read: too large, cut short, an unknown encoding, or not UTF-8. The message names what was expected. */
 export class UnreadableBodyError extends Error {}
 

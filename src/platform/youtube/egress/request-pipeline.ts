@@ -2,9 +2,15 @@ import type { ReadingContext } from '../../video-platform.js';
 import type { CompletedRequest } from '../upstream-metrics.js';
 import type { Egress } from './egress.js';
 import type { EgressPool } from './egress-pool.js';
-import type { ExchangeListener } from './exchange-listener.js';
 import type { FairLimiter } from './fair-limiter.js';
-import { isTimeout, transfer, UnreadableBodyError, type OutgoingRequest, type RawResponse } from './http-transport.js';
+import {
+  isTimeout,
+  transfer,
+  UnreadableBodyError,
+  type ExchangeListener,
+  type OutgoingRequest,
+  type RawResponse,
+} from './http-transport.js';
 import { addressKind, redirectTarget } from './platform-url.js';
 import { busy, DEADLINE_MARGIN_MS, timeLeftMs, type AddressVerdict, type RequestControl } from './request-control.js';
 import { withRetries, type RetryBudget } from './retry.js';

@@ -1,25 +1,144 @@
+import type { OnApplicationShutdown } from '@nestjs/common';
+import { LRUCache } from 'lru-cache';
+import { Agent } from 'undici';
+import { FairLimiter } from '../egress/fair-limiter.js';
+import { transfer } from '../egress/http-transport.js';
+import { asNumber, asString, at } from '../response-parsing.js';
+
+/** A provider solves a challenge in a browser environment, which takes seconds the first time. */
+const TIMEOUT_MS = 10_000;
+const BODY_BYTES_MAX = 64 * 1024;
+/** A provider that does not respond would cost every video the timeout: after this many failures in a row it is not asked. */
+const FAILURES_MAX = 3;
+/** Doubled by each further failure. */
+const PAUSE_FIRST_MS = 30_000;
+const PAUSE_MAX_MS = 600_000;
+const CACHED_MAX = 10_000;
+/** Tokens are used for so long at the most, and not within the last minute of their validity. */
+const AGE_MAX_MS = 12 * 3_600_000;
+const EXPIRY_MARGIN_MS = 60_000;
+
+interface PoTokenProviderOptions {
+  url: URL;
+  /** How many tokens are requested at a time. */
+  requestsMax: number;
+  /** Called when the provider is found to be down (with the pause until it is asked again) and when it is back (with null). */
+  onChange: (pauseMs: number | null) => void;
+  timeoutMs?: number;
+}
+
 /**
- * The port to a provider of PO tokens, by which the platform recognizes browsers: WEB plays videos and returns captions only
- * with one.
+ * A provider of PO tokens, by which the platform recognizes browsers: WEB plays videos and returns captions only with one. It
+ * has the interface of bgutil's HTTP server: `POST /get_pot { "content_binding": videoId }` returns
+ * `{ "poToken", "contentBinding", "expiresAt" }` (bgutil-ytdlp-pot-provider 1.x). Tokens are cached by video until they expire.
  */
-export abstract class PoTokenProvider {
+export class PoTokenProvider implements OnApplicationShutdown {
+  private readonly tokens = new LRUCache<string, string>({ max: CACHED_MAX });
+  private readonly dispatcher: Agent;
+  /** A request waits here and not for a connection, so that its timeout starts when it is sent. */
+  private readonly limiter: FairLimiter;
+  private readonly endpoint: URL;
+  private failures = 0;
+  private pausedUntilMs = 0;
+
+  constructor(private readonly options: PoTokenProviderOptions) {
+    this.endpoint = new URL(`${options.url.pathname.replace(/\/$/, '')}/get_pot`, options.url);
+    this.dispatcher = new Agent({ connections: options.requestsMax, pipelining: 1 });
+    this.limiter = new FairLimiter(options.requestsMax);
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    await this.dispatcher.destroy();
+  }
+
   /**
    * Returns a token bound to a video, or null when none is available. Rejects only when the signal is aborted, with its
    * reason.
    */
-  abstract tokenFor(videoId: string, signal: AbortSignal): Promise<string | null>;
-
-  /** Forgets the token of a video after the platform refused it. */
-  abstract reject(videoId: string): void;
-}
-
-/** Used without `PO_TOKEN_URL`. */
-export class NoPoTokenProvider extends PoTokenProvider {
-  override tokenFor(): Promise<null> {
-    return Promise.resolve(null);
+  async tokenFor(videoId: string, signal: AbortSignal): Promise<string | null> {
+    signal.throwIfAborted();
+    const cached = this.tokens.get(videoId);
+    if (cached !== undefined) return cached;
+    if (this.isPaused) return null;
+    try {
+      const token = await this.limiter.run({ fairnessKey: this, signal }, async () =>
+        // Requests that wait are not sent to a provider that was found to be down.
+        this.isPaused ? undefined : this.request(videoId, signal),
+      );
+      if (token === undefined) return null;
+      if (token === null) this.failed();
+      else this.succeeded();
+      return token;
+    } catch {
+      signal.throwIfAborted();
+      this.failed();
+      return null;
+    }
   }
 
-  override reject(): void {
-    return;
+  /** Forgets the token of a video after the platform refused it. */
+  reject(videoId: string): void {
+    this.tokens.delete(videoId);
+  }
+
+  private get isPaused(): boolean {
+    return performance.now() < this.pausedUntilMs;
+  }
+
+  private failed(): void {
+    // Requests that were sent before the pause belong to the same outage.
+    if (this.isPaused) return;
+    this.failures += 1;
+    const doublings = this.failures - FAILURES_MAX;
+    if (doublings < 0) return;
+    const pauseMs = Math.min(PAUSE_MAX_MS, PAUSE_FIRST_MS * 2 ** doublings);
+    this.pausedUntilMs = performance.now() + pauseMs;
+    if (doublings === 0) this.options.onChange(pauseMs);
+  }
+
+  private succeeded(): void {
+    if (this.failures >= FAILURES_MAX) this.options.onChange(null);
+    this.failures = 0;
+  }
+
+  private async request(videoId: string, signal: AbortSignal): Promise<string | null> {
+    const request = {
+      url: this.endpoint,
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ content_binding: videoId }),
+    };
+    const ending = AbortSignal.any([signal, AbortSignal.timeout(this.options.timeoutMs ?? TIMEOUT_MS)]);
+    const options = { baseUrl: null, bodyBytesMax: BODY_BYTES_MAX };
+    const { status, body } = await transfer(request, this.dispatcher, ending, options);
+    if (status !== 200) return null;
+    const issued = readPoToken(body, videoId, Date.now());
+    if (!issued) return null;
+    if (issued.validMs > 0) this.tokens.set(videoId, issued.token, { ttl: issued.validMs });
+    return issued.token;
+  }
+}
+
+/**
+ * Reads a provider's response; null when it has no token for the video. `validMs` is how long the token can be cached: 0 when
+ * the response does not say.
+ */
+export function readPoToken(body: string, videoId: string, nowMs: number): { token: string; validMs: number } | null {
+  const response = parseJson(body);
+  const token = asString(at(response, 'poToken'));
+  // The token is part of a URL and of a JSON body.
+  if (token === null || !/^[A-Za-z0-9_=+/%.~-]{1,4096}$/.test(token)) return null;
+  const binding = asString(at(response, 'contentBinding'));
+  if (binding !== null && binding !== videoId) return null;
+  const expiresAt = at(response, 'expiresAt');
+  const expiresAtMs = asNumber(expiresAt) ?? Date.parse(asString(expiresAt) ?? '');
+  const validMs = Math.min(AGE_MAX_MS, expiresAtMs - nowMs - EXPIRY_MARGIN_MS);
+  return { token, validMs: validMs > 0 ? Math.floor(validMs) : 0 };
+}
+
+function parseJson(body: string): unknown {
+  try {
+    return JSON.parse(body);
+  } catch {
+    return null;
   }
 }

@@ -6,7 +6,6 @@ import { FairLimiter } from '../egress/fair-limiter.js';
 import { RetryBudget } from '../egress/retry.js';
 import type { UpstreamResponse } from '../egress/upstream-response.js';
 import { InnertubeClient, type InnertubeCall } from '../innertube/innertube-client.js';
-import { NoPoTokenProvider } from '../po-token/po-token-provider.js';
 import { SignatureTimestamp } from '../po-token/signature-timestamp.js';
 import { WebProofs } from '../po-token/web-proofs.js';
 import { UpstreamMetrics } from '../upstream-metrics.js';
@@ -65,12 +64,7 @@ function reading(
   const ignored = () => undefined;
   const order = new ClientOrder(clients, registry, { onFirst: ignored, onRetired: ignored });
   const timestamp = new SignatureTimestamp(innertube);
-  const reader = new VideoReader(
-    innertube,
-    order,
-    webProofs ?? new WebProofs(new NoPoTokenProvider(), timestamp, metrics),
-    metrics,
-  );
+  const reader = new VideoReader(innertube, order, webProofs ?? new WebProofs(null, timestamp, metrics), metrics);
   const egresses = new EgressPool({ registry: new Registry(), proxyUrls: [], connectionsMax: 1, connectTimeoutMs: 1 });
   const read = async (languages: readonly string[] = []) => {
     asked.length = 0;

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { anyText } from '../../../../test/any-text.js';
-import { HttpPoTokenProvider, readPoToken } from './http-po-token-provider.js';
+import { PoTokenProvider, readPoToken } from './po-token-provider.js';
 
 const VIDEO = 'aaaaaaaaaaa';
 const NOW = Date.UTC(2026, 8, 1, 12, 0, 0);
@@ -56,10 +56,10 @@ describe('readPoToken', () => {
   });
 });
 
-describe('HttpPoTokenProvider', () => {
+describe('PoTokenProvider', () => {
   const NEVER = new AbortController().signal;
   let server: Server;
-  let provider: HttpPoTokenProvider;
+  let provider: PoTokenProvider;
   let paths: string[];
   let changes: (number | null)[];
   let respond: (response: ServerResponse) => void;
@@ -74,9 +74,9 @@ describe('HttpPoTokenProvider', () => {
     provider = openProvider(5_000);
   });
 
-  function openProvider(timeoutMs: number): HttpPoTokenProvider {
+  function openProvider(timeoutMs: number): PoTokenProvider {
     const url = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/provider/`);
-    return new HttpPoTokenProvider({
+    return new PoTokenProvider({
       url,
       requestsMax: 2,
       timeoutMs,
