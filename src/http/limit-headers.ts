@@ -4,8 +4,22 @@ import type { RequestContext } from './request-context.js';
 
 const integer = (description: string) => ({ description, schema: { type: 'integer' as const, minimum: 0 } });
 
+const text = (description: string, example: string) => ({ description, schema: { type: 'string' as const }, example });
+
+/** The limits as draft-ietf-httpapi-ratelimit-headers-10 has them: lists of Structured Fields (RFC 9651). */
+const POLICY = 'RateLimit-Policy';
+const STATE = 'RateLimit';
+
 /** Absent when the limit is turned off. */
 export const RATE_LIMIT_HEADERS = {
+  [POLICY]: text(
+    'The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.',
+    '"minute";q=60;w=60, "month";q=5000;w=2592000',
+  ),
+  [STATE]: text(
+    'What remains of each limit (`r`), and the seconds until it is whole again (`t`).',
+    '"minute";r=59;t=60, "month";r=4975;t=604800',
+  ),
   'X-RateLimit-Limit': integer('Requests per minute that the key may make.'),
   'X-RateLimit-Remaining': integer('Requests that remain in the current window of one minute.'),
   'X-RateLimit-Reset': integer('Seconds until the window ends and requests are allowed again.'),
@@ -26,6 +40,8 @@ export const EXPOSED_HEADERS = [
   ...Object.keys(QUOTA_HEADERS),
 ];
 
+const MINUTE_SECONDS = 60;
+
 /** @param count the calls in the window, and the seconds until it ends */
 export function setRateLimitHeaders(
   call: RequestContext,
@@ -35,11 +51,24 @@ export function setRateLimitHeaders(
   call.setHeader('X-RateLimit-Limit', limit);
   call.setHeader('X-RateLimit-Remaining', Math.max(0, limit - used));
   call.setHeader('X-RateLimit-Reset', resetSeconds);
+  call.setHeader(POLICY, `"minute";q=${limit};w=${MINUTE_SECONDS}`);
+  call.setHeader(STATE, `"minute";r=${Math.max(0, limit - used)};t=${resetSeconds}`);
 }
 
 export function setQuotaHeaders(response: Response, { limit, used, reserved, resetAt, asOf }: QuotaState): void {
-  response.setHeader('X-Quota-Limit', limit);
-  response.setHeader('X-Quota-Remaining', Math.max(0, limit - used - reserved));
+  const remaining = Math.max(0, limit - used - reserved);
   // By the database's clock: this machine's may be hours off.
-  response.setHeader('X-Quota-Reset', Math.max(0, Math.ceil((resetAt.getTime() - asOf.getTime()) / 1000)));
+  const resetSeconds = Math.max(0, Math.ceil((resetAt.getTime() - asOf.getTime()) / 1000));
+  response.setHeader('X-Quota-Limit', limit);
+  response.setHeader('X-Quota-Remaining', remaining);
+  response.setHeader('X-Quota-Reset', resetSeconds);
+  const monthSeconds = (resetAt.getTime() - Date.UTC(resetAt.getUTCFullYear(), resetAt.getUTCMonth() - 1)) / 1000;
+  append(response, POLICY, `"month";q=${limit};w=${monthSeconds}`);
+  append(response, STATE, `"month";r=${remaining};t=${resetSeconds}`);
+}
+
+/** Adds a member to a list; the limit by minute is absent when it is turned off. */
+function append(response: Response, name: string, member: string): void {
+  const before = response.getHeader(name);
+  response.setHeader(name, typeof before === 'string' ? `${before}, ${member}` : member);
 }

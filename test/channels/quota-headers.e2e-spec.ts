@@ -26,6 +26,25 @@ describe('the quota headers', () => {
     expect(Math.abs(resetSeconds - (monthEndMs - now.getTime()) / 1000)).toBeLessThan(5);
   });
 
+  it('are repeated, with the limit by minute, in the headers of the IETF draft', async () => {
+    const { key } = await service.organization({ monthlyLimit: 20 });
+    const granted = await service.get('/channels/@bench-4x6/transcripts', key);
+    const refused = await service.get('/channels/@fogsignalradio/transcripts?limit=30', key);
+    for (const [{ status, headers }, wanted, calls, remaining] of [
+      [granted, 200, 59, 16],
+      [refused, 402, 58, 16],
+    ] as const) {
+      expect(status).toBe(wanted);
+      const monthSeconds = /^"minute";q=60;w=60, "month";q=20;w=(\d+)$/.exec(String(headers['ratelimit-policy']))?.[1];
+      expect([28, 29, 30, 31]).toContain(Number(monthSeconds) / 86_400);
+      expect(headers['ratelimit']).toBe(
+        `"minute";r=${calls};t=${headers['x-ratelimit-reset']}, "month";r=${remaining};t=${headers['x-quota-reset']}`,
+      );
+    }
+    const usage = await service.get('/usage', key);
+    expect(usage.headers['ratelimit']).toMatch(/^"minute";r=\d+;t=\d+$/);
+  });
+
   it('are also present on a free call, which creates no row', async () => {
     const { id, key } = await service.organization({ monthlyLimit: 9 });
     await service.get('/channels/@bench-4x1/transcripts', key);
@@ -81,6 +100,8 @@ describe('the quota headers', () => {
       'X-Request-Id',
       'Location',
       'Retry-After',
+      'RateLimit-Policy',
+      'RateLimit',
       'X-RateLimit-Limit',
       'X-RateLimit-Remaining',
       'X-RateLimit-Reset',

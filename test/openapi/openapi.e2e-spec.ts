@@ -145,7 +145,7 @@ describe('the OpenAPI document', () => {
   });
 
   it('describes the rate limit and quota headers where they are sent', () => {
-    const rate = ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset'];
+    const rate = ['RateLimit-Policy', 'RateLimit', 'X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset'];
     const quota = ['X-Quota-Limit', 'X-Quota-Remaining', 'X-Quota-Reset'];
     const headers = (path: string, status: number): string[] =>
       Object.keys(document.paths[path]?.['get']?.responses[status]?.headers ?? {});
