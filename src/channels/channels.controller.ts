@@ -12,7 +12,11 @@ import { ChannelUploads } from '../transcripts/sources/channel-uploads.js';
 import { ApiTranscripts, LIST_ERRORS, READ_ERRORS } from '../transcripts/dto/api-transcripts.js';
 import { TranscriptsQueryDto, UploadsQueryDto } from '../transcripts/dto/transcripts-query.dto.js';
 import { ChannelUploadsDto, toUploadsDto, UPLOADS_RATE_LIMIT } from './dto/uploads-response.dto.js';
-import { TRANSCRIPTS_EXAMPLE, TRANSCRIPTS_NDJSON_EXAMPLE, TranscriptsDto } from '../transcripts/dto/transcripts-response.dto.js';
+import {
+  TRANSCRIPTS_EXAMPLE,
+  TRANSCRIPTS_NDJSON_EXAMPLE,
+  TranscriptsDto,
+} from '../transcripts/dto/transcripts-response.dto.js';
 
 const CHANNEL_PARAMETER = {
   name: 'id',

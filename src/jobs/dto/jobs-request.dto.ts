@@ -2,7 +2,11 @@ import { ApiProperty, ApiPropertyOptional, ApiSchema } from '@nestjs/swagger';
 import { Transform } from 'class-transformer';
 import { IsArray, IsIn, IsString, Matches, Max, Min } from 'class-validator';
 import type { Request } from 'express';
-import { LANGUAGE_LIST_INVALID, parseLanguageList, SINCE_INVALID } from '../../transcripts/dto/transcripts-query.dto.js';
+import {
+  LANGUAGE_LIST_INVALID,
+  parseLanguageList,
+  SINCE_INVALID,
+} from '../../transcripts/dto/transcripts-query.dto.js';
 import { ChannelNotFoundError, InvalidRequestError } from '../../domain/errors.js';
 import { REFERENCE_LENGTH_MAX } from '../../domain/channel-reference.js';
 import { LANGUAGES_MAX } from '../../domain/language-codes.js';

@@ -42,18 +42,8 @@ export interface Track {
   cues: () => readonly Cue[];
 }
 
-const VIDEO_STATES = [
-  'ok',
-  'live',
-  'upcoming',
-  'members-only',
-  'private',
-  'deleted',
-  'age-gated',
-  'premium',
-  'country-blocked',
-] as const;
-export type VideoState = (typeof VIDEO_STATES)[number];
+export type VideoState =
+  'ok' | 'live' | 'upcoming' | 'members-only' | 'private' | 'deleted' | 'age-gated' | 'premium' | 'country-blocked';
 
 export interface Video {
   /** 11 characters of `[A-Za-z0-9_-]`. */
