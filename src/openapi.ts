@@ -5,7 +5,7 @@ import { API_KEY_SCHEME } from './auth/guarded.decorator.js';
 import { METRICS_TOKEN_SCHEME } from './monitoring/metrics.controller.js';
 
 /** The version of the API. Additions increment the minor version. */
-const API_VERSION = '1.4.0';
+const API_VERSION = '1.5.0';
 
 /** Creates the OpenAPI document of all routes. */
 export function createDocument(app: INestApplication): OpenAPIObject {

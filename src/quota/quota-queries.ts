@@ -1,4 +1,5 @@
 import type { Plan } from '../domain/plan.js';
+import type { MonthUsed } from './usage.js';
 
 /** A row of `quota_reserve_as`; it returns none for an unknown organization. */
 export interface ReserveRow {
@@ -38,9 +39,11 @@ export interface UsageRow {
   deleted_at: Date | null;
   used_count: number;
   reserved_count: number;
+  /** Null when it was not asked for. */
+  history: MonthUsed[] | null;
 }
 
-// One statement, so that all values are from one snapshot. $4: include deleted organizations.
+// One statement, so that all values are from one snapshot. $4: include deleted organizations; $5: include the history.
 export const USAGE = `
   WITH clock AS MATERIALIZED (SELECT quota_now() AS now)
   SELECT organization.id, organization.plan, organization.deleted_at, clock.now AS decided_at,
@@ -51,7 +54,13 @@ export const USAGE = `
            WHERE organization_id = organization.id AND period_start = quota_period(clock.now)), 0) AS used_count,
          coalesce((SELECT sum(required) FROM quota_reservations
            WHERE organization_id = organization.id AND period_start = quota_period(clock.now)
-             AND settled_at IS NULL AND lapsed_at IS NULL AND leased_until > clock.now), 0)::integer AS reserved_count
+             AND settled_at IS NULL AND lapsed_at IS NULL AND leased_until > clock.now), 0)::integer AS reserved_count,
+         CASE WHEN $5 THEN coalesce((
+           SELECT json_agg(json_build_object('period', to_char(period_start, 'YYYY-MM'), 'used', used)
+                           ORDER BY period_start DESC)
+             FROM quota_periods WHERE organization_id = organization.id AND used > 0
+               AND period_start > quota_period(clock.now) - interval '6 months'
+               AND period_start <= quota_period(clock.now)), '[]') END AS history
     FROM organizations organization, clock
     WHERE organization.id = $1 AND (organization.deleted_at IS NULL OR $4)`;
 

@@ -2,11 +2,12 @@ import { Module } from '@nestjs/common';
 import { MetricsRegistryModule } from '../observability/metrics-registry.js';
 import { QuotaMetrics } from './quota-metrics.js';
 import { QuotaService } from './quota.service.js';
+import { UsageReports } from './usage-report.js';
 import { UsageRetention } from './usage-retention.js';
 
 @Module({
   imports: [MetricsRegistryModule],
-  providers: [QuotaMetrics, QuotaService, UsageRetention],
-  exports: [QuotaService, UsageRetention],
+  providers: [QuotaMetrics, QuotaService, UsageReports, UsageRetention],
+  exports: [QuotaService, UsageReports, UsageRetention],
 })
 export class QuotaModule {}

@@ -132,17 +132,17 @@ export class QuotaService implements OnApplicationShutdown {
 
   /** The state of the quota, for a call that reserves nothing. @throws UnknownOrganizationError */
   async state(organizationId: string): Promise<QuotaState> {
-    return quotaState(await this.usageRow(organizationId, false));
+    return quotaState(await this.usageRow(organizationId));
   }
 
   /**
-   * This month's usage, read in one statement.
+   * This month's usage and that of the months before, read in one statement.
    *
    * @param options.deleted whether to include deleted organizations
    * @throws UnknownOrganizationError
    */
   async usage(organizationId: string, { deleted = false } = {}): Promise<Usage> {
-    const row = await this.usageRow(organizationId, deleted);
+    const row = await this.usageRow(organizationId, { deleted, history: true });
     const remaining = Math.max(0, row.limit_in_force - row.used_count - row.reserved_count);
     return {
       organization: row.id,
@@ -152,6 +152,7 @@ export class QuotaService implements OnApplicationShutdown {
       used: row.used_count,
       reserved: row.reserved_count,
       remaining: row.deleted_at === null ? remaining : 0,
+      history: row.history ?? [],
       ...(row.deleted_at && { deletedAt: row.deleted_at.toISOString() }),
     };
   }
@@ -178,9 +179,9 @@ export class QuotaService implements OnApplicationShutdown {
   }
 
   /** @throws UnknownOrganizationError */
-  private async usageRow(organizationId: string, deleted: boolean): Promise<UsageRow> {
+  private async usageRow(organizationId: string, { deleted = false, history = false } = {}): Promise<UsageRow> {
     const { PLAN_FREE_MONTHLY, PLAN_PRO_MONTHLY } = this.environment;
-    const values = [organizationId, PLAN_FREE_MONTHLY, PLAN_PRO_MONTHLY, deleted];
+    const values = [organizationId, PLAN_FREE_MONTHLY, PLAN_PRO_MONTHLY, deleted, history];
     const [row] = await queryWithDeadline<UsageRow[]>(this.database, USAGE, values);
     if (!row) throw new UnknownOrganizationError(organizationId);
     return row;

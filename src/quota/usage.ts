@@ -12,8 +12,17 @@ export interface Usage {
   /** Reserved by running calls. */
   reserved: number;
   remaining: number;
+  /** The current month and the five before, newest first, without those in which nothing was charged or that were pruned. */
+  history: MonthUsed[];
   /** ISO 8601; only set for a deleted organization. */
   deletedAt?: string;
+}
+
+/** What was charged in a calendar month (UTC), in transcripts. */
+export interface MonthUsed {
+  /** `2026-05` */
+  period: string;
+  used: number;
 }
 
 /** The stored count of each month compared with the sum of its settled calls. */

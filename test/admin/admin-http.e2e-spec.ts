@@ -209,6 +209,29 @@ describe('usage over the admin API', () => {
     expect((await admin('GET', '/organizations/org_never/usage')).status).toBe(404);
   });
 
+  it('is reported by day, key and resource, charged once and free to read', async () => {
+    const id = await created();
+    const { key, id: keyId } = await issued(id);
+    await service.get('/channels/@bench-2x7/transcripts', key);
+    await until(async () => (await admin('GET', `/organizations/${id}/usage`)).body.reserved === 0);
+    const today = new Date().toISOString().slice(0, 10);
+    for (const [by, group] of [
+      ['day', expect.stringMatching(/^\d{4}-\d\d-\d\d$/)],
+      ['key', keyId],
+      ['resource', expect.stringMatching(/^UC/)],
+    ]) {
+      const { status, body } = await admin('GET', `/organizations/${id}/usage?by=${String(by)}`);
+      expect([status, body]).toMatchObject([
+        200,
+        { used: 2, report: { by, charged: 2, rows: [{ group, calls: 1, charged: 2, forfeited: 0 }] } },
+      ]);
+    }
+    const past = await admin('GET', `/organizations/${id}/usage?from=2025-11-01&to=2025-12-01`);
+    expect(past.body.report).toEqual({ from: '2025-11-01', to: '2025-12-01', by: 'day', charged: 0, rows: [] });
+    expect((await admin('GET', `/organizations/${id}/usage?to=${today}&from=${today}`)).status).toBe(400);
+    expect((await admin('GET', '/organizations/org_never/usage?by=day')).status).toBe(404);
+  });
+
   it('older than the retention period is removed, and the response reports how much', async () => {
     const answer = await admin('POST', '/usage/prune');
     expect([answer.status, answer.body]).toMatchObject([200, { retentionMonths: 24, periods: 0, calls: 0 }]);
@@ -263,6 +286,11 @@ describe('an invalid admin request', () => {
     ['GET', '/organizations?after=%00', '', 'after'],
     ['GET', '/organizations/ID/keys?after=key_none', '', 'after'],
     ['GET', '/organizations/ID/usage?verify=yes', '', 'verify'],
+    ['GET', '/organizations/ID/usage?by=month', '', 'by'],
+    ['GET', '/organizations/ID/usage?by=day&by=key', '', 'by'],
+    ['GET', '/organizations/ID/usage?from=2026-02-30', '', 'from'],
+    ['GET', '/organizations/ID/usage?from=%00', '', 'from'],
+    ['GET', '/organizations/ID/usage?from=2026-01-01&to=2027-11-01', '', 'to'],
   ])('%s %s %j is 400 and changes nothing', async (method, path, body, field) => {
     const id = await created();
     const { id: keyId } = await issued(id);

@@ -107,6 +107,28 @@ describe('the admin commands', () => {
     );
   });
 
+  it('report what was charged as text, JSON and CSV', async () => {
+    const { organizationId, keyId } = await database.newCustomer(10);
+    await database.quota.settle(await database.reserved({ organizationId, keyId }, 5), 4);
+    const range = ['--from', '2025-12-01', '--to', '2025-12-02'];
+    expect(await json('usage', organizationId, '--by', 'key')).toMatchObject({
+      used: 4,
+      report: { by: 'key', charged: 4, rows: [{ group: keyId, calls: 1, charged: 4, forfeited: 0 }] },
+    });
+    expect(await cli('usage', organizationId, '--by', 'key', '--csv')).toEqual({
+      code: 0,
+      output: `key,calls,charged,forfeited\n${keyId},1,4,0\n`,
+      errorOutput: '',
+    });
+    expect((await cli('usage', organizationId, ...range)).output).toMatch(
+      /^DAY +CALLS +CHARGED +FORFEITED\nCharged from 2025-12-01 until before 2025-12-02: 0\.$/m,
+    );
+    expect(await cli('usage', organizationId, '--from', 'May')).toMatchObject({
+      code: 1,
+      errorOutput: 'error: from must be a day such as 2026-10-31.\n',
+    });
+  });
+
   it('delete an organization, which is unknown afterwards', async () => {
     const id = await newOrganization('Leaving');
     const { key } = await json('key', 'issue', id);

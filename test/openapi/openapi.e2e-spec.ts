@@ -419,7 +419,8 @@ describe('a response matches the document', () => {
     await match(200, 'DELETE', '/admin/keys/{id}', `/admin/keys/${key.id}`);
     await match(200, 'GET', `${one}/keys`, `${mine}/keys`);
     await match(200, 'GET', `${one}/usage`, `${mine}/usage`);
-    await match(200, 'GET', `${one}/usage`, `${mine}/usage?verify=true`);
+    await match(200, 'GET', `${one}/usage`, `${mine}/usage?verify=true&by=day`);
+    await match(400, 'GET', `${one}/usage`, `${mine}/usage?from=2026-02-30`);
     await match(200, 'POST', '/admin/usage/prune', '/admin/usage/prune');
     await match(200, 'DELETE', one, mine);
     await expectMatch(401, one, () => service.request('GET', mine));

@@ -11,6 +11,7 @@ import { Organization } from '../../src/organizations/organization.entity.js';
 import { OrganizationsService } from '../../src/organizations/organizations.service.js';
 import { QuotaMetrics } from '../../src/quota/quota-metrics.js';
 import { QuotaService, type Reservation } from '../../src/quota/quota.service.js';
+import { UsageReports } from '../../src/quota/usage-report.js';
 import { UsageRetention } from '../../src/quota/usage-retention.js';
 import { createTestDatabase, type TestDatabase } from '../database/test-database.js';
 import { refuseSecrets, rowsAsText } from '../plaintext-keys.js';
@@ -30,6 +31,7 @@ export class QuotaDatabase {
   readonly lastUsed: LastUsedRecorder;
   readonly keys: ApiKeysService;
   readonly quota: QuotaService;
+  readonly reports: UsageReports;
   readonly retention: UsageRetention;
 
   private constructor(
@@ -42,6 +44,7 @@ export class QuotaDatabase {
     this.lastUsed = new LastUsedRecorder(dataSource);
     this.keys = new ApiKeysService(dataSource, this.lastUsed);
     this.quota = this.newQuotaService();
+    this.reports = new UsageReports(dataSource);
     this.retention = new UsageRetention(dataSource, environment);
   }
 

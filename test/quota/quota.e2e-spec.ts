@@ -116,6 +116,7 @@ describe('a settlement', () => {
       used: 4,
       reserved: 0,
       remaining: 6,
+      history: [{ period: '2026-05', used: 4 }],
     });
   });
 

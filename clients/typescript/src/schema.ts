@@ -469,7 +469,7 @@ export interface paths {
         };
         /**
          * Retrieve the quota usage of an organization
-         * @description Returns the usage of the current calendar month and, with `verify=true`, compares the count of every month with the sum of its settled calls. The usage of a deleted organization remains available, for invoicing.
+         * @description Returns the usage of the current calendar month and, with `verify=true`, compares the count of every month with the sum of its settled calls. With `from`, `to` or `by` it adds a report of what was charged, whose rows add up to those counts. The usage of a deleted organization remains available, for invoicing.
          */
         get: operations["getOrganizationUsage"];
         put?: never;
@@ -934,6 +934,18 @@ export interface components {
              */
             end: string;
         };
+        MonthUsed: {
+            /**
+             * @description The calendar month (UTC).
+             * @example 2026-10
+             */
+            period: string;
+            /**
+             * @description Transcripts charged in the month.
+             * @example 3480
+             */
+            used: number;
+        };
         Usage: {
             /**
              * @description The ID of the organization.
@@ -968,6 +980,8 @@ export interface components {
              * @example 4855
              */
             remaining: number;
+            /** @description The current month and the five before it, newest first. Months in which nothing was charged, and months whose usage was pruned, are absent. */
+            history: components["schemas"]["MonthUsed"][];
         };
         JobSummary: {
             /**
@@ -1600,6 +1614,40 @@ export interface components {
             /** @description The months within the retention period, oldest first. */
             periods: components["schemas"]["VerifiedPeriod"][];
         };
+        UsageReportRow: {
+            /**
+             * @description The day, the ID of the API key, or the ID of the channel, playlist or video.
+             * @example 2026-10-05
+             */
+            group: string;
+            /** @description Settled calls. A part of an archive job that was settled is one call. */
+            calls: number;
+            /** @description Transcripts charged. */
+            charged: number;
+            /** @description Transcripts that were fetched but settled too late to be charged. */
+            forfeited: number;
+        };
+        UsageReport: {
+            /**
+             * Format: date
+             * @description The first day (UTC).
+             */
+            from: string;
+            /**
+             * Format: date
+             * @description The day (UTC) after the last one.
+             */
+            to: string;
+            /**
+             * @description What the rows stand for.
+             * @enum {string}
+             */
+            by: "day" | "key" | "resource";
+            /** @description The sum of all rows: the transcripts charged within these days. */
+            charged: number;
+            /** @description Sorted by `group`. A call belongs to the day on which it began. Days without calls are absent. */
+            rows: components["schemas"]["UsageReportRow"][];
+        };
         AdminUsage: {
             /**
              * @description The ID of the organization.
@@ -1634,6 +1682,8 @@ export interface components {
              * @example 4855
              */
             remaining: number;
+            /** @description The current month and the five before it, newest first. Months in which nothing was charged, and months whose usage was pruned, are absent. */
+            history: components["schemas"]["MonthUsed"][];
             /**
              * Format: date-time
              * @description When the organization was deleted. Present only for a deleted organization.
@@ -1641,6 +1691,8 @@ export interface components {
             deletedAt?: string;
             /** @description The comparison of each month with its settled calls. Present with `verify=true`. */
             verification?: components["schemas"]["Verification"];
+            /** @description What was charged within some days. Present with `from`, `to` or `by`. */
+            report?: components["schemas"]["UsageReport"];
         };
         Pruned: {
             /** @description The retention period in whole months, in addition to the current one. */
@@ -7408,6 +7460,12 @@ export interface operations {
             query?: {
                 /** @description Whether to compare the count of every month with the sum of its settled calls. */
                 verify?: "true" | "false";
+                /** @description The first day (UTC) of a report. By default the first day of the current month. */
+                from?: string;
+                /** @description The day (UTC) after the last day of a report, at most 400 days after `from`. By default the first day of the next month. */
+                to?: string;
+                /** @description What the rows of a report stand for: a day, an API key, or a channel, playlist or video. By default `day` when `from` or `to` is given; with none of the three no report is returned. */
+                by?: "day" | "key" | "resource";
             };
             header?: never;
             path: {
@@ -7438,6 +7496,16 @@ export interface operations {
                      *       "used": 120,
                      *       "reserved": 25,
                      *       "remaining": 4855,
+                     *       "history": [
+                     *         {
+                     *           "period": "2026-11",
+                     *           "used": 120
+                     *         },
+                     *         {
+                     *           "period": "2026-10",
+                     *           "used": 3480
+                     *         }
+                     *       ],
                      *       "verification": {
                      *         "exact": true,
                      *         "periods": [
@@ -7447,6 +7515,26 @@ export interface operations {
                      *             "recomputed": 120,
                      *             "forfeited": 0,
                      *             "settledCalls": 9
+                     *           }
+                     *         ]
+                     *       },
+                     *       "report": {
+                     *         "from": "2026-10-01",
+                     *         "to": "2026-11-01",
+                     *         "by": "day",
+                     *         "charged": 3480,
+                     *         "rows": [
+                     *           {
+                     *             "group": "2026-10-05",
+                     *             "calls": 40,
+                     *             "charged": 2480,
+                     *             "forfeited": 0
+                     *           },
+                     *           {
+                     *             "group": "2026-10-19",
+                     *             "calls": 10,
+                     *             "charged": 1000,
+                     *             "forfeited": 0
                      *           }
                      *         ]
                      *       }

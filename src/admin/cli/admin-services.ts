@@ -14,6 +14,7 @@ import { OrganizationsModule } from '../../organizations/organizations.module.js
 import { OrganizationsService } from '../../organizations/organizations.service.js';
 import { QuotaModule } from '../../quota/quota.module.js';
 import { QuotaService } from '../../quota/quota.service.js';
+import { UsageReports } from '../../quota/usage-report.js';
 import { UsageRetention } from '../../quota/usage-retention.js';
 import { CommandLogger } from './command-logger.js';
 
@@ -39,6 +40,7 @@ export interface AdminServices {
   organizations: OrganizationsService;
   keys: ApiKeysService;
   quota: QuotaService;
+  reports: UsageReports;
   retention: UsageRetention;
   jobs: JobsService;
 }
@@ -61,6 +63,7 @@ export async function withAdminServices<T>(work: (services: AdminServices) => Pr
       organizations: context.get(OrganizationsService),
       keys: context.get(ApiKeysService),
       quota: context.get(QuotaService),
+      reports: context.get(UsageReports),
       retention: context.get(UsageRetention),
       jobs: context.get(JobsService),
     });

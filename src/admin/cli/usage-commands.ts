@@ -1,4 +1,5 @@
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
+import { REPORT_GROUPS, type ReportGroup, type UsageReport } from '../../quota/usage-report.js';
 import type { Usage, Verification } from '../../quota/usage.js';
 import { labelled, table, type RunWork } from './output.js';
 
@@ -10,6 +11,14 @@ class InexactUsageError extends Error {
   }
 }
 
+interface UsageOptions {
+  verify?: boolean;
+  csv?: boolean;
+  from?: string;
+  to?: string;
+  by?: ReportGroup;
+}
+
 /** Adds `usage` and `usage prune`. `usage --verify` exits with 1 when a count differs from the sum of its settled calls. */
 export function addUsageCommands(program: Command, run: RunWork): void {
   const usage = program
@@ -17,16 +26,22 @@ export function addUsageCommands(program: Command, run: RunWork): void {
     .description('show the quota usage of an organization in the current month')
     .argument('<org>', 'ID or name; only the ID for a deleted organization')
     .option('--verify', 'compare the count of every month with the sum of its settled calls')
-    .action((idOrName: string, { verify }: { verify?: boolean }) =>
-      run(async ({ organizations, quota }) => {
+    .option('--from <date>', 'first day (UTC) of a report, such as 2026-10-01 (default: of this month)')
+    .option('--to <date>', 'day (UTC) after the last day of a report (default: the first of the next month)')
+    .addOption(new Option('--by <group>', 'report what was charged, a row for each').choices(REPORT_GROUPS))
+    .addOption(new Option('--csv', 'print the report alone, as CSV').conflicts('verify'))
+    .action((idOrName: string, { verify, csv, ...range }: UsageOptions) =>
+      run(async ({ organizations, quota, reports }) => {
         const { id } = await organizations.findIncludingDeleted(idOrName);
         const usage = await quota.usage(id, { deleted: true });
-        if (verify !== true) return { json: usage, text: usageText(usage) };
-        const verification = await quota.verify(id);
+        const reported = csv === true || Object.keys(range).length > 0;
+        const report = reported ? await reports.report(id, range, usage.period) : undefined;
+        const verification = verify === true ? await quota.verify(id) : undefined;
+        const texts = [usageText(usage), report && reportText(report), verification && verificationText(verification)];
         return {
-          json: { ...usage, verification },
-          text: `${usageText(usage)}\n\n${verificationText(verification)}`,
-          failure: inexactUsage(id, verification),
+          json: { ...usage, ...(verification && { verification }), ...(report && { report }) },
+          text: csv === true && report ? reportCsv(report) : texts.filter(Boolean).join('\n\n'),
+          failure: verification && inexactUsage(id, verification),
         };
       }),
     );
@@ -62,6 +77,18 @@ function usageText(usage: Usage): string {
     ['remaining', usage.remaining],
     ...(usage.deletedAt === undefined ? [] : ([['deleted', usage.deletedAt]] as const)),
   ]);
+}
+
+function reportText({ from, to, by, charged, rows }: UsageReport): string {
+  const lines = rows.map((row) => [row.group, row.calls, row.charged, row.forfeited]);
+  const heading = [by.toUpperCase(), 'CALLS', 'CHARGED', 'FORFEITED'];
+  return `${table(heading, lines)}\nCharged from ${from} until before ${to}: ${charged}.`;
+}
+
+/** IDs and dates contain no character that CSV quotes. */
+function reportCsv({ by, rows }: UsageReport): string {
+  const lines = rows.map(({ group, calls, charged, forfeited }) => [group, calls, charged, forfeited].join(','));
+  return [`${by},calls,charged,forfeited`, ...lines].join('\n');
 }
 
 function verificationText({ exact, periods }: Verification): string {

@@ -6,6 +6,7 @@ import { ApiResult } from '../../http/response-docs.js';
 import { NoParameters } from '../../http/validation.js';
 import { OrganizationsService } from '../../organizations/organizations.service.js';
 import { QuotaService } from '../../quota/quota.service.js';
+import { UsageReports } from '../../quota/usage-report.js';
 import { UsageRetention } from '../../quota/usage-retention.js';
 import { ADMIN_DISABLED, AdminRoutes, ApiOrganizationId, logChange, ORGANIZATION_NOT_FOUND } from './admin-route.js';
 import { UsageQueryDto } from './dto/requests.dto.js';
@@ -18,6 +19,7 @@ export class AdminUsageController {
   constructor(
     private readonly organizations: OrganizationsService,
     private readonly quota: QuotaService,
+    private readonly reports: UsageReports,
     private readonly retention: UsageRetention,
   ) {}
 
@@ -28,14 +30,20 @@ export class AdminUsageController {
     summary: 'Retrieve the quota usage of an organization',
     description:
       'Returns the usage of the current calendar month and, with `verify=true`, compares the count of every month with the ' +
-      'sum of its settled calls. The usage of a deleted organization remains available, for invoicing.',
+      'sum of its settled calls. With `from`, `to` or `by` it adds a report of what was charged, whose rows add up to those counts. The usage of a deleted organization remains available, for invoicing.',
   })
   @ApiResult(HttpStatus.OK, AdminUsageDto, 'The usage of the current calendar month.', ADMIN_USAGE)
-  @ApiErrors(invalidField('verify', 'verify must be true or false, given once.'), ORGANIZATION_NOT_FOUND)
-  async usage(@Param('id') id: string, @Query() { verify }: UsageQueryDto): Promise<AdminUsageDto> {
+  @ApiErrors(invalidField('from', 'from must be a day such as 2026-10-31.'), ORGANIZATION_NOT_FOUND)
+  async usage(@Param('id') id: string, @Query() { verify, ...range }: UsageQueryDto): Promise<AdminUsageDto> {
     const { id: organizationId } = await this.organizations.getIncludingDeleted(id);
     const usage = await this.quota.usage(organizationId, { deleted: true });
-    return verify === 'true' ? { ...usage, verification: await this.quota.verify(organizationId) } : usage;
+    const { from, to, by } = range;
+    const reported = from !== undefined || to !== undefined || by !== undefined;
+    return {
+      ...usage,
+      ...(verify === 'true' && { verification: await this.quota.verify(organizationId) }),
+      ...(reported && { report: await this.reports.report(organizationId, range, usage.period) }),
+    };
   }
 
   @Post('usage/prune')

@@ -1,6 +1,6 @@
 import { ApiProperty, ApiSchema } from '@nestjs/swagger';
 import { PLANS, type Plan } from '../../domain/plan.js';
-import type { Usage } from '../../quota/usage.js';
+import type { MonthUsed, Usage } from '../../quota/usage.js';
 
 /** The example of the OpenAPI document. */
 export const USAGE_EXAMPLE = {
@@ -11,6 +11,10 @@ export const USAGE_EXAMPLE = {
   used: 120,
   reserved: 25,
   remaining: 4855,
+  history: [
+    { period: '2026-11', used: 120 },
+    { period: '2026-10', used: 3480 },
+  ],
 } satisfies UsageDto;
 
 @ApiSchema({ name: 'UsagePeriod' })
@@ -30,6 +34,15 @@ export class UsagePeriodDto {
     example: USAGE_EXAMPLE.period.end,
   })
   end: string;
+}
+
+@ApiSchema({ name: 'MonthUsed' })
+export class MonthUsedDto implements MonthUsed {
+  @ApiProperty({ description: 'The calendar month (UTC).', example: '2026-10' })
+  period: string;
+
+  @ApiProperty({ type: 'integer', minimum: 0, description: 'Transcripts charged in the month.', example: 3480 })
+  used: number;
 }
 
 @ApiSchema({ name: 'Usage' })
@@ -74,4 +87,12 @@ export class UsageDto implements Usage {
     example: USAGE_EXAMPLE.remaining,
   })
   remaining: number;
+
+  @ApiProperty({
+    type: [MonthUsedDto],
+    description:
+      'The current month and the five before it, newest first. Months in which nothing was charged, and months whose usage ' +
+      'was pruned, are absent.',
+  })
+  history: MonthUsedDto[];
 }

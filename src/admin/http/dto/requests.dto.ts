@@ -1,6 +1,6 @@
 import { applyDecorators } from '@nestjs/common';
 import { ApiProperty, ApiPropertyOptional, ApiSchema } from '@nestjs/swagger';
-import { IsIn, IsString } from 'class-validator';
+import { IsIn, IsString, Matches } from 'class-validator';
 import { PLANS } from '../../../domain/plan.js';
 import { IsIntegerBetween, Optional, PageLimit } from '../../../http/validation.js';
 import {
@@ -10,12 +10,21 @@ import {
   MONTHLY_LIMIT_MAX,
   NAME_LENGTH_MAX,
 } from '../../../organizations/organization-errors.js';
+import { DATE_FORMAT, REPORT_DAYS_MAX, REPORT_GROUPS, type ReportGroup } from '../../../quota/usage-report.js';
 import { KEY, ORGANIZATION } from './responses.dto.js';
 
 const PAGE_SIZE_DEFAULT = 50;
 const PAGE_SIZE_MAX = 100;
 const PLAN_MESSAGE = `plan must be ${PLANS.join(' or ')}.`;
 const NAME_MESSAGE = 'name must be a string.';
+
+function ReportDate(description: string, example: string): PropertyDecorator {
+  return applyDecorators(
+    ApiPropertyOptional({ type: String, format: 'date', description, example }),
+    Optional(),
+    Matches(DATE_FORMAT, { message: `$property must be a day such as ${example}, given once.` }),
+  );
+}
 
 function MonthlyLimit(): PropertyDecorator {
   return applyDecorators(
@@ -130,4 +139,24 @@ export class UsageQueryDto {
   @Optional()
   @IsIn(['true', 'false'], { message: 'verify must be true or false, given once.' })
   verify?: string;
+
+  @ReportDate('The first day (UTC) of a report. By default the first day of the current month.', '2026-10-01')
+  from?: string;
+
+  @ReportDate(
+    `The day (UTC) after the last day of a report, at most ${REPORT_DAYS_MAX} days after \`from\`. By default the first day of the next month.`,
+    '2026-11-01',
+  )
+  to?: string;
+
+  @ApiPropertyOptional({
+    enum: REPORT_GROUPS,
+    description:
+      'What the rows of a report stand for: a day, an API key, or a channel, playlist or video. By default `day` when ' +
+      '`from` or `to` is given; with none of the three no report is returned.',
+    example: 'day',
+  })
+  @Optional()
+  @IsIn(REPORT_GROUPS, { message: `by must be ${REPORT_GROUPS.join(', ')}, given once.` })
+  by?: ReportGroup;
 }

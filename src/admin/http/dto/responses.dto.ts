@@ -1,6 +1,7 @@
 import { ApiProperty, ApiPropertyOptional, ApiSchema } from '@nestjs/swagger';
 import { PLANS, type Plan } from '../../../domain/plan.js';
 import type { Verification, VerifiedPeriod } from '../../../quota/usage.js';
+import { REPORT_GROUPS, type ReportGroup, type UsageReport, type UsageReportRow } from '../../../quota/usage-report.js';
 import type { Pruned } from '../../../quota/usage-retention.js';
 import { USAGE_EXAMPLE, UsageDto, UsagePeriodDto } from '../../../usage/dto/usage.dto.js';
 
@@ -147,6 +148,48 @@ class VerificationDto implements Verification {
   periods: VerifiedPeriodDto[];
 }
 
+@ApiSchema({ name: 'UsageReportRow' })
+export class UsageReportRowDto implements UsageReportRow {
+  @ApiProperty({
+    description: 'The day, the ID of the API key, or the ID of the channel, playlist or video.',
+    example: '2026-10-05',
+  })
+  group: string;
+
+  @ApiProperty({
+    type: 'integer',
+    description: 'Settled calls. A part of an archive job that was settled is one call.',
+  })
+  calls: number;
+
+  @ApiProperty({ type: 'integer', description: 'Transcripts charged.' })
+  charged: number;
+
+  @ApiProperty({ type: 'integer', description: 'Transcripts that were fetched but settled too late to be charged.' })
+  forfeited: number;
+}
+
+@ApiSchema({ name: 'UsageReport' })
+export class UsageReportDto implements UsageReport {
+  @ApiProperty({ type: String, format: 'date', description: 'The first day (UTC).' })
+  from: string;
+
+  @ApiProperty({ type: String, format: 'date', description: 'The day (UTC) after the last one.' })
+  to: string;
+
+  @ApiProperty({ enum: REPORT_GROUPS, description: 'What the rows stand for.' })
+  by: ReportGroup;
+
+  @ApiProperty({ type: 'integer', description: 'The sum of all rows: the transcripts charged within these days.' })
+  charged: number;
+
+  @ApiProperty({
+    type: [UsageReportRowDto],
+    description: 'Sorted by `group`. A call belongs to the day on which it began. Days without calls are absent.',
+  })
+  rows: UsageReportRowDto[];
+}
+
 @ApiSchema({ name: 'AdminUsage' })
 export class AdminUsageDto extends UsageDto {
   @ApiProperty({ type: MonthDto, description: 'The calendar month (UTC) that the counts apply to.' })
@@ -160,6 +203,12 @@ export class AdminUsageDto extends UsageDto {
     description: 'The comparison of each month with its settled calls. Present with `verify=true`.',
   })
   verification?: VerificationDto;
+
+  @ApiPropertyOptional({
+    type: UsageReportDto,
+    description: 'What was charged within some days. Present with `from`, `to` or `by`.',
+  })
+  report?: UsageReportDto;
 }
 
 @ApiSchema({ name: 'Pruned' })
@@ -233,6 +282,16 @@ export const ADMIN_USAGE: AdminUsageDto = {
   verification: {
     exact: true,
     periods: [{ period: '2026-11', used: 120, recomputed: 120, forfeited: 0, settledCalls: 9 }],
+  },
+  report: {
+    from: '2026-10-01',
+    to: '2026-11-01',
+    by: 'day',
+    charged: 3480,
+    rows: [
+      { group: '2026-10-05', calls: 40, charged: 2480, forfeited: 0 },
+      { group: '2026-10-19', calls: 10, charged: 1000, forfeited: 0 },
+    ],
   },
 };
 

@@ -1,0 +1,97 @@
+import { Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { InvalidRequestError } from '../domain/errors.js';
+import type { Usage } from './usage.js';
+
+/** What the rows of a report stand for: a day (UTC), an API key, or the channel, playlist or video of the calls. */
+export const REPORT_GROUPS = ['day', 'key', 'resource'] as const;
+export type ReportGroup = (typeof REPORT_GROUPS)[number];
+
+export const DATE_FORMAT = /^2[0-9]{3}-[0-9]{2}-[0-9]{2}$/;
+export const REPORT_DAYS_MAX = 400;
+const REPORT_ROWS_MAX = 10_000;
+const MS_PER_DAY = 86_400_000;
+
+/** Which usage to report. Dates are days in UTC, `2026-10-01`; absent ones are those of the current month. */
+export interface ReportRequest {
+  from?: string | undefined;
+  /** The day after the last one. */
+  to?: string | undefined;
+  /** By default `day`. */
+  by?: ReportGroup | undefined;
+}
+
+/** What was charged within some days, to write an invoice from. */
+export interface UsageReport {
+  from: string;
+  /** The day after the last one. */
+  to: string;
+  by: ReportGroup;
+  /** The sum of the rows, in transcripts. */
+  charged: number;
+  /** Sorted by `group`. */
+  rows: UsageReportRow[];
+}
+
+export interface UsageReportRow {
+  /** The day, the ID of the key, or the ID of the channel, playlist or video. */
+  group: string;
+  /** Settled calls; a slice of an archive job is one. */
+  calls: number;
+  /** Transcripts. */
+  charged: number;
+  /** Transcripts that were fetched but settled too late to be charged. */
+  forfeited: number;
+}
+
+// A call belongs to the day and the month in which it began, so whole months add up to the counts of `quota_periods`.
+// The month is compared as well, because it is in the index.
+const REPORT = `
+  SELECT CASE $4::text WHEN 'day' THEN to_char(created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD')
+                       WHEN 'key' THEN key_id ELSE channel_id END AS "group",
+         count(*)::double precision AS calls, sum(charged)::double precision AS charged,
+         sum(forfeited)::double precision AS forfeited
+    FROM quota_reservations
+    WHERE organization_id = $1 AND settled_at IS NOT NULL
+      AND period_start >= date_trunc('month', $2::timestamp) AND period_start < $3::timestamp
+      AND created_at >= $2::timestamp AT TIME ZONE 'UTC' AND created_at < $3::timestamp AT TIME ZONE 'UTC'
+    GROUP BY 1 ORDER BY 1 LIMIT ${REPORT_ROWS_MAX + 1}`;
+
+/** Reports what an organization, deleted or not, was charged for. */
+@Injectable()
+export class UsageReports {
+  constructor(private readonly database: DataSource) {}
+
+  /**
+   * Adds up the settled calls.
+   *
+   * @param month the current month, for dates that the request leaves out
+   * @throws InvalidRequestError for a date that does not exist, a wrong range, or too many rows
+   */
+  async report(organizationId: string, request: ReportRequest, month: Usage['period']): Promise<UsageReport> {
+    const from = checkDate('from', request.from ?? month.start.slice(0, 10));
+    const to = checkDate('to', request.to ?? month.end.slice(0, 10));
+    const by = request.by ?? 'day';
+    const days = (Date.parse(to) - Date.parse(from)) / MS_PER_DAY;
+    if (days < 1) throw invalid('to', `to must be a day after from (${from}); it is the day after the last one.`);
+    if (days > REPORT_DAYS_MAX) {
+      throw invalid('to', `from and to must be at most ${REPORT_DAYS_MAX} days apart, not ${days}.`);
+    }
+    const rows = await this.database.query<UsageReportRow[]>(REPORT, [organizationId, from, to, by]);
+    if (rows.length > REPORT_ROWS_MAX) {
+      throw invalid('by', `The report has more than ${REPORT_ROWS_MAX} rows. Ask for fewer days or another "by".`);
+    }
+    return { from, to, by, charged: rows.reduce((sum, { charged }) => sum + charged, 0), rows };
+  }
+}
+
+/** @throws InvalidRequestError unless the text is a day of the calendar */
+function checkDate(field: 'from' | 'to', text: string): string {
+  const date = DATE_FORMAT.test(text) ? new Date(text) : undefined;
+  if (date && !Number.isNaN(date.getTime()) && date.toISOString().startsWith(text)) return text;
+  throw invalid(field, `${field} must be a day such as 2026-10-31.`);
+}
+
+function invalid(field: string, message: string): InvalidRequestError {
+  return new InvalidRequestError([{ field, message }]);
+}

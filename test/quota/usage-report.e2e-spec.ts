@@ -1,0 +1,122 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { REPORT_GROUPS, type ReportRequest, type UsageReport } from '../../src/quota/usage-report.js';
+import { type Customer, QuotaDatabase } from './quota-database.js';
+
+const START = Date.parse('2026-01-01T00:00:00Z');
+const MINUTES = 90 * 24 * 60;
+
+let database: QuotaDatabase;
+beforeAll(async () => {
+  database = await QuotaDatabase.open();
+});
+afterAll(() => database.close());
+
+async function spend(customer: Customer, at: Date, fetched: number): Promise<void> {
+  await database.setClock(at);
+  await database.quota.settle(await database.reserved(customer, fetched + 1), fetched);
+}
+
+async function report({ organizationId }: Customer, request: ReportRequest): Promise<UsageReport> {
+  const { period } = await database.quota.usage(organizationId, { deleted: true });
+  return database.reports.report(organizationId, request, period);
+}
+
+describe('a report of the usage', () => {
+  it('adds up to the ledger, by day, key and resource, and over any division of the days', async () => {
+    const call = fc.record({
+      minute: fc.integer({ min: 0, max: MINUTES - 1 }),
+      fetched: fc.integer({ min: 0, max: 9 }),
+    });
+    const calls = fc.array(call, { minLength: 1, maxLength: 12 });
+    await fc.assert(
+      fc.asyncProperty(calls, fc.integer({ min: 1, max: 89 }), async (made, days) => {
+        const customer = await database.newCustomer(1_000);
+        for (const { minute, fetched } of made) await spend(customer, new Date(START + minute * 60_000), fetched);
+        const { exact, periods } = await database.quota.verify(customer.organizationId);
+        const charged = periods.reduce((sum, { used }) => sum + used, 0);
+        expect(exact).toBe(true);
+
+        const between = new Date(START + days * 86_400_000).toISOString().slice(0, 10);
+        for (const by of REPORT_GROUPS) {
+          const whole = await report(customer, { from: '2026-01-01', to: '2026-04-01', by });
+          expect(whole.charged).toBe(charged);
+          expect(whole.rows.reduce((sum, row) => sum + row.charged, 0)).toBe(charged);
+          expect(whole.rows.reduce((sum, row) => sum + row.calls, 0)).toBe(made.length);
+          const first = await report(customer, { from: '2026-01-01', to: between, by });
+          const second = await report(customer, { from: between, to: '2026-04-01', by });
+          expect(first.charged + second.charged).toBe(charged);
+        }
+        for (const { period, used } of periods) {
+          const next = new Date(Date.UTC(2026, Number(period.slice(5)), 1)).toISOString().slice(0, 10);
+          expect((await report(customer, { from: `${period}-01`, to: next })).charged).toBe(used);
+        }
+      }),
+      { numRuns: 15 },
+    );
+  });
+
+  it('is of the current month and by day unless asked otherwise, and names days as UTC has them', async () => {
+    const customer = await database.newCustomer(100);
+    await spend(customer, new Date('2026-04-30T23:59:59.999Z'), 1);
+    await spend(customer, new Date('2026-05-01T00:00:00Z'), 2);
+    await spend(customer, new Date('2026-05-31T23:59:59.999Z'), 4);
+    expect(await report(customer, {})).toEqual({
+      from: '2026-05-01',
+      to: '2026-06-01',
+      by: 'day',
+      charged: 6,
+      rows: [
+        { group: '2026-05-01', calls: 1, charged: 2, forfeited: 0 },
+        { group: '2026-05-31', calls: 1, charged: 4, forfeited: 0 },
+      ],
+    });
+    expect((await report(customer, { from: '2026-04-30', to: '2026-05-01', by: 'key' })).rows).toEqual([
+      { group: customer.keyId, calls: 1, charged: 1, forfeited: 0 },
+    ]);
+  });
+
+  it('remains available for a deleted organization', async () => {
+    const customer = await database.newCustomer(100);
+    await spend(customer, new Date('2026-05-02T00:00:00Z'), 3);
+    await database.organizations.delete(customer.organizationId);
+    expect((await report(customer, { by: 'resource' })).charged).toBe(3);
+  });
+
+  it.each<[ReportRequest, RegExp]>([
+    [{ from: '2026-02-30' }, /^from must be a day such as/],
+    [{ from: 'yesterday' }, /^from must be a day such as/],
+    [{ to: '2026-13-01' }, /^to must be a day such as/],
+    [{ from: '0000-01-01' }, /^from must be a day such as/],
+    [{ from: '2026-05-02', to: '2026-05-02' }, /^to must be a day after from \(2026-05-02\)/],
+    [{ from: '2025-01-01', to: '2026-02-06' }, /^from and to must be at most 400 days apart, not 401\./],
+  ])('refuses %j', async (request, message) => {
+    const customer = await database.newCustomer(1);
+    await expect(report(customer, request)).rejects.toThrow(message);
+  });
+
+  it('covers at most 400 days', async () => {
+    const customer = await database.newCustomer(1);
+    expect(await report(customer, { from: '2025-01-01', to: '2026-02-05' })).toMatchObject({ charged: 0, rows: [] });
+  });
+});
+
+describe('the usage', () => {
+  it('has the last six months, newest first, without those in which nothing was charged', async () => {
+    const customer = await database.newCustomer(100);
+    for (const [at, fetched] of [
+      ['2025-12-31T23:59:59Z', 9],
+      ['2026-01-01T00:00:00Z', 1],
+      ['2026-03-01T00:00:00Z', 0],
+      ['2026-05-01T00:00:00Z', 2],
+      ['2026-06-01T00:00:00Z', 3],
+    ] as const) {
+      await spend(customer, new Date(at), fetched);
+    }
+    expect((await database.quota.usage(customer.organizationId)).history).toEqual([
+      { period: '2026-06', used: 3 },
+      { period: '2026-05', used: 2 },
+      { period: '2026-01', used: 1 },
+    ]);
+  });
+});
