@@ -90,7 +90,8 @@ describe('the command archive', () => {
       written: filesOf(out).length,
       summary: { ...summary, total: 32, pending: 5 },
     });
-    expect(errorOutput).toMatch(/^\d+ of 32 videos/);
+    // Without a terminal there is one line now and then, so the first can still be about the listing.
+    expect(errorOutput).toMatch(/^(Listing uploads: 32|\d+ of 32 videos)/);
   });
 
   it('runs no job of another organization of the same database', async () => {
