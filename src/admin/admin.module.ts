@@ -3,6 +3,7 @@ import { AuthModule } from '../auth/auth.module.js';
 import { JobsModule } from '../jobs/jobs.module.js';
 import { OrganizationsModule } from '../organizations/organizations.module.js';
 import { QuotaModule } from '../quota/quota.module.js';
+import { AdminAuditController } from './http/audit.controller.js';
 import { AdminJobsController } from './http/jobs.controller.js';
 import { AdminKeysController } from './http/keys.controller.js';
 import { AdminOrganizationsController } from './http/organizations.controller.js';
@@ -11,6 +12,12 @@ import { AdminUsageController } from './http/usage.controller.js';
 /** The admin commands over HTTP, under `/admin`. */
 @Module({
   imports: [AuthModule, JobsModule, OrganizationsModule, QuotaModule],
-  controllers: [AdminOrganizationsController, AdminKeysController, AdminUsageController, AdminJobsController],
+  controllers: [
+    AdminOrganizationsController,
+    AdminKeysController,
+    AdminUsageController,
+    AdminJobsController,
+    AdminAuditController,
+  ],
 })
 export class AdminModule {}

@@ -1,8 +1,11 @@
 import type { ApiKey } from '../organizations/api-key.entity.js';
 import type { IssuedKey, RevokedKey, RotatedKey } from '../organizations/api-keys.service.js';
+import type { AuditEntry } from '../organizations/audit-trail.js';
 import type { Organization } from '../organizations/organization.entity.js';
 import type { DeletedOrganization } from '../organizations/organizations.service.js';
+import type { Page } from '../organizations/page.js';
 import type {
+  AuditPageDto,
   DeletedOrganizationDto,
   IssuedKeyDto,
   KeyDto,
@@ -49,4 +52,8 @@ export function toRotatedKeyDto({ replaced, ...issued }: RotatedKey): RotatedKey
 
 export function toRevokedKeyDto({ revoked, stillValid }: RevokedKey): RevokedKeyDto {
   return { ...toKeyDto(revoked), stillValid: stillValid.map(toKeyDto) };
+}
+
+export function toAuditPageDto({ items, next }: Page<AuditEntry>): AuditPageDto {
+  return { entries: items.map((entry) => ({ ...entry, at: entry.at.toISOString() })), next };
 }

@@ -46,10 +46,17 @@ const CHANGED = `(result.job).*, ${dueIn('(result.job)')}`;
 export const CREATE = `
   SELECT result.outcome, ${CHANGED} FROM job_create($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) result`;
 
-// $1 is null for the operator, who cancels the jobs of all organizations.
+// $1 is null for the operator, $4, who cancels the jobs of all organizations; it is recorded by the same statement.
 export const CANCEL = `
-  SELECT result.outcome, result.old_state, ${CHANGED}
-    FROM job_cancel(coalesce($1, (SELECT organization_id FROM jobs WHERE id = $2)), $2, $3) result`;
+  WITH result AS MATERIALIZED (
+    SELECT * FROM job_cancel(coalesce($1, (SELECT organization_id FROM jobs WHERE id = $2)), $2, $3)
+  ), recorded AS (
+    INSERT INTO audit_entries (actor, action, organization_id, target, before, after, request_id)
+      SELECT $4::text, 'job.canceled', (job).organization_id, $2, jsonb_build_object('state', old_state),
+             jsonb_build_object('state', (job).state), $5::text
+        FROM result WHERE outcome = 'changed' AND $4::text IS NOT NULL
+  )
+  SELECT result.outcome, result.old_state, ${CHANGED} FROM result`;
 
 export const RESUME = `SELECT result.outcome, result.old_state, ${CHANGED} FROM job_resume($1, $2, $3, $4, $5) result`;
 

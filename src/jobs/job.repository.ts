@@ -3,6 +3,7 @@ import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { Environment } from '../config/environment.js';
 import { queryWithDeadline, retryConflicts } from '../database/query-with-deadline.js';
+import type { Actor } from '../domain/actor.js';
 import { InvalidApiKeyError } from '../domain/errors.js';
 import { PLANS, planIncludes } from '../domain/plan.js';
 import { unlistedVideo, type Channel, type Upload } from '../domain/transcript.js';
@@ -103,9 +104,16 @@ export class JobRepository {
     return rows.map(toJob);
   }
 
-  /** Resolves to undefined for an unknown job. @param organizationId null for a job of any organization */
-  cancel(organizationId: string | null, id: string): Promise<(ChangedJob & { outcome: CancelOutcome }) | undefined> {
-    return this.change<CancelOutcome>(sql.CANCEL, [organizationId, id, this.resultsSeconds]);
+  /**
+   * Resolves to undefined for an unknown job.
+   *
+   * @param by the organization that the job belongs to, or the operator, who cancels a job of any organization
+   */
+  cancel(by: string | Actor, id: string): Promise<(ChangedJob & { outcome: CancelOutcome }) | undefined> {
+    const operator = typeof by === 'string' ? undefined : by;
+    const organizationId = typeof by === 'string' ? by : null;
+    const actor = [operator?.kind ?? null, operator?.requestId ?? null];
+    return this.change<CancelOutcome>(sql.CANCEL, [organizationId, id, this.resultsSeconds, ...actor]);
   }
 
   /** Resolves to undefined for an unknown job. */

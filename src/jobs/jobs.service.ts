@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { Injectable, Logger } from '@nestjs/common';
 import { Environment } from '../config/environment.js';
+import type { Actor } from '../domain/actor.js';
 import { parseChannelReference } from '../domain/channel-reference.js';
 import {
   ChannelNotFoundError,
@@ -87,12 +88,12 @@ export class JobsService {
   }
 
   /**
-   * Cancels a job of any organization, for the operator.
+   * Cancels a job of any organization, for the operator; recorded in the audit trail.
    *
    * @throws JobNotFoundError | JobFinishedError
    */
-  cancelAny(id: string): Promise<ChangedJob> {
-    return this.cancelOf(null, id);
+  cancelAny(id: string, actor: Actor): Promise<ChangedJob> {
+    return this.cancelOf(actor, id);
   }
 
   /**
@@ -151,8 +152,8 @@ export class JobsService {
     return this.store.awaitsRetries(id);
   }
 
-  private async cancelOf(organizationId: string | null, id: string): Promise<ChangedJob> {
-    const canceled = JOB_ID.test(id) ? await this.store.cancel(organizationId, id) : undefined;
+  private async cancelOf(by: string | Actor, id: string): Promise<ChangedJob> {
+    const canceled = JOB_ID.test(id) ? await this.store.cancel(by, id) : undefined;
     if (!canceled) throw new JobNotFoundError();
     if (canceled.outcome === 'finished') throw new JobFinishedError('cancel', canceled.job.state);
     logStateChange(this.logger, canceled);

@@ -8,6 +8,8 @@ import type { Plan } from '../domain/plan.js';
 import { ApiKey } from './api-key.entity.js';
 import { displayPrefix } from '../domain/api-key-text.js';
 import { generateKey, hashKey, isWellFormedKey } from './api-key.js';
+import type { Actor } from '../domain/actor.js';
+import { recordChange } from './audit-trail.js';
 import type { Caller } from '../domain/caller.js';
 import { checkGraceHours, checkLifetimeDays, parseName } from './input-rules.js';
 import { LastUsedRecorder } from './last-used-recorder.js';
@@ -47,7 +49,10 @@ const SECONDS_PER_DAY = 86_400;
 const RECENTLY_VALID_MAX = 10_000;
 const RECENTLY_VALID_MS = 10 * 60_000;
 
-/** Issues, lists, rotates, revokes and authenticates API keys. */
+/**
+ * Issues, lists, rotates, revokes and authenticates API keys. A change is recorded in the audit trail for the `actor` who
+ * makes it.
+ */
 @Injectable()
 export class ApiKeysService {
   /** Hashes of keys that were valid at their last lookup. An entry never authenticates a call. */
@@ -86,11 +91,17 @@ export class ApiKeysService {
   }
 
   /** @throws InvalidNameError, InvalidLifetimeError, UnknownOrganizationError */
-  async issue({ organizationId, name = NAME_DEFAULT, expiresInDays }: NewKey): Promise<IssuedKey> {
+  async issue({ organizationId, name = NAME_DEFAULT, expiresInDays }: NewKey, actor?: Actor): Promise<IssuedKey> {
     if (expiresInDays !== undefined) checkLifetimeDays(expiresInDays);
     const lifetimeSeconds = expiresInDays === undefined ? null : expiresInDays * SECONDS_PER_DAY;
     const keyName = parseName(name);
-    return insertKey(this.database.manager, organizationId, keyName, lifetimeSeconds);
+    return this.database.transaction(async (manager) => {
+      const issued = await insertKey(manager, organizationId, keyName, lifetimeSeconds);
+      const { id: target, expiresAt } = issued.apiKey;
+      const after = { name: keyName, expiresAt };
+      await recordChange(manager, actor, { action: 'key.issued', organizationId, target, before: null, after });
+      return issued;
+    });
   }
 
   /** Lists the keys of an organization, including revoked and expired ones, oldest first. @throws UnknownCursorError */
@@ -117,9 +128,10 @@ export class ApiKeysService {
    *
    * @throws UnknownKeyError, InactiveKeyError for a revoked, expired or already replaced key, InvalidLifetimeError
    */
-  async rotate(keyId: string, graceHours: number): Promise<RotatedKey> {
+  async rotate(keyId: string, graceHours: number, actor?: Actor): Promise<RotatedKey> {
     checkGraceHours(graceHours);
-    const { organizationId } = await findKey(this.database.manager, keyId);
+    const found = await findKey(this.database.manager, keyId);
+    const { organizationId } = found;
     const rotating = async (manager: EntityManager): Promise<RotatedKey> => {
       // Locks in the same order as the deletion of an organization: the organization, then its keys.
       await manager.query('SELECT 1 FROM organizations WHERE id = $1 FOR SHARE', [organizationId]);
@@ -127,7 +139,12 @@ export class ApiKeysService {
       if (!old) throw new InactiveKeyError(keyId);
       const issued = await insertKey(manager, organizationId, old.name, old.lifetime_seconds);
       await manager.query(RETIRE, [keyId, graceHours, issued.apiKey.id]);
-      return { ...issued, replaced: await findKey(manager, keyId) };
+      const replaced = await findKey(manager, keyId);
+      const { expiresAt, revokedAt, replacedBy } = replaced;
+      const before = { expiresAt: found.expiresAt, revokedAt: null, replacedBy: null };
+      const after = { expiresAt, revokedAt, replacedBy };
+      await recordChange(manager, actor, { action: 'key.rotated', organizationId, target: keyId, before, after });
+      return { ...issued, replaced };
     };
     return retryConflicts(() => this.database.transaction(rotating));
   }
@@ -138,10 +155,15 @@ export class ApiKeysService {
    *
    * @throws UnknownKeyError
    */
-  async revoke(keyId: string): Promise<RevokedKey> {
+  async revoke(keyId: string, actor?: Actor): Promise<RevokedKey> {
     const { manager } = this.database;
     const { organizationId } = await findKey(manager, keyId);
-    await manager.query('UPDATE api_keys SET revoked_at = now() WHERE id = $1 AND revoked_at IS NULL', [keyId]);
+    await this.database.transaction(async (transaction) => {
+      const [[revoked]] = await transaction.query<[{ revoked_at: Date }[], number]>(REVOKE, [keyId]);
+      if (!revoked) return;
+      const values = { before: { revokedAt: null }, after: { revokedAt: revoked.revoked_at } };
+      await recordChange(transaction, actor, { action: 'key.revoked', organizationId, target: keyId, ...values });
+    });
     const predecessors = await manager.query<{ id: string }[]>(VALID_PREDECESSORS, [keyId, organizationId]);
     const stillValid = await Promise.all(predecessors.map(({ id }) => findKey(manager, id)));
     return { revoked: await findKey(manager, keyId), stillValid };
@@ -183,6 +205,9 @@ const VALID_PREDECESSORS = `
   )
   SELECT id FROM predecessors JOIN api_keys USING (id)
     WHERE id <> $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now()) ORDER BY distance`;
+
+const REVOKE = `
+  UPDATE api_keys SET revoked_at = now() WHERE id = $1 AND revoked_at IS NULL RETURNING revoked_at`;
 
 const RETIRE = `
   UPDATE api_keys

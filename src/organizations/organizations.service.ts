@@ -2,6 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager, IsNull } from 'typeorm';
 import { retryConflicts } from '../database/query-with-deadline.js';
+import type { Actor } from '../domain/actor.js';
+import { recordChange } from './audit-trail.js';
 import { checkMonthlyLimit, parseName, parsePlan } from './input-rules.js';
 import {
   AmbiguousOrganizationError,
@@ -36,19 +38,25 @@ export interface DeletedOrganization {
 /** The maximum number of IDs in the error of an ambiguous name. */
 const AMBIGUOUS_IDS_MAX = 5;
 
-/** Creates, finds, updates and deletes organizations. */
+/** A change to the same value is not recorded. */
+const AUDITED_FIELDS = [
+  ['plan', 'organization.plan_changed'],
+  ['monthlyLimit', 'organization.limit_changed'],
+] as const;
+
+/** Creates, finds, updates and deletes organizations. A change is recorded in the audit trail for the `actor` who makes it. */
 @Injectable()
 export class OrganizationsService {
   constructor(private readonly database: DataSource) {}
 
   /** @throws InvalidNameError, UnknownPlanError, InvalidLimitError */
-  async create({ name, plan, monthlyLimit = null }: NewOrganization): Promise<Organization> {
+  async create({ name, plan, monthlyLimit = null }: NewOrganization, actor?: Actor): Promise<Organization> {
     const id = `org_${randomBytes(12).toString('hex')}`;
-    await this.organizations().insert({
-      id,
-      name: parseName(name),
-      plan: parsePlan(plan),
-      monthlyLimit: checkMonthlyLimit(monthlyLimit),
+    const created = { name: parseName(name), plan: parsePlan(plan), monthlyLimit: checkMonthlyLimit(monthlyLimit) };
+    await this.database.transaction(async (manager) => {
+      await manager.insert(Organization, { id, ...created });
+      const change = { action: 'organization.created', organizationId: id, target: id, before: null } as const;
+      await recordChange(manager, actor, { ...change, after: created });
     });
     return this.find(id);
   }
@@ -120,9 +128,9 @@ export class OrganizationsService {
   }
 
   /** Takes effect with the next reservation. @throws UnknownPlanError and the errors of `find` */
-  async setPlan(idOrName: string, plan: string): Promise<Organization> {
+  async setPlan(idOrName: string, plan: string, actor?: Actor): Promise<Organization> {
     const change = { plan: parsePlan(plan) };
-    return this.apply((await this.find(idOrName)).id, change);
+    return this.apply((await this.find(idOrName)).id, change, actor);
   }
 
   /**
@@ -131,9 +139,9 @@ export class OrganizationsService {
    * @param monthlyLimit null for the limit of the plan
    * @throws InvalidLimitError and the errors of `find`
    */
-  async setLimit(idOrName: string, monthlyLimit: number | null): Promise<Organization> {
+  async setLimit(idOrName: string, monthlyLimit: number | null, actor?: Actor): Promise<Organization> {
     const change = { monthlyLimit: checkMonthlyLimit(monthlyLimit) };
-    return this.apply((await this.find(idOrName)).id, change);
+    return this.apply((await this.find(idOrName)).id, change, actor);
   }
 
   /**
@@ -141,13 +149,13 @@ export class OrganizationsService {
    *
    * @throws EmptyChangeError, UnknownPlanError, InvalidLimitError, UnknownOrganizationError
    */
-  async change(id: string, { plan, monthlyLimit }: OrganizationChange): Promise<Organization> {
+  async change(id: string, { plan, monthlyLimit }: OrganizationChange, actor?: Actor): Promise<Organization> {
     if (plan === undefined && monthlyLimit === undefined) throw new EmptyChangeError();
     const change = {
       ...(plan !== undefined && { plan: parsePlan(plan) }),
       ...(monthlyLimit !== undefined && { monthlyLimit: checkMonthlyLimit(monthlyLimit) }),
     };
-    return this.apply((await this.get(id)).id, change);
+    return this.apply(id, change, actor);
   }
 
   /**
@@ -155,20 +163,41 @@ export class OrganizationsService {
    *
    * @throws UnknownOrganizationError
    */
-  async delete(id: string): Promise<DeletedOrganization> {
+  async delete(id: string, actor?: Actor): Promise<DeletedOrganization> {
     const organization = await this.get(id);
     const deleting = async (manager: EntityManager): Promise<DeletedOrganization> => {
       // First, because issuing a key and reserving quota lock this row, and then see that the organization is deleted.
       const [[deleted]] = await manager.query<[{ deleted_at: Date }[], number]>(DELETE, [id]);
       if (!deleted) throw new UnknownOrganizationError(id);
       const [, revokedKeys] = await manager.query<[unknown[], number]>(REVOKE_ALL, [id]);
+      const { name, plan, monthlyLimit } = organization;
+      const change = { action: 'organization.deleted', organizationId: id, target: id } as const;
+      await recordChange(manager, actor, { ...change, before: { name, plan, monthlyLimit }, after: { revokedKeys } });
       return { organization, deletedAt: deleted.deleted_at, revokedKeys };
     };
     return retryConflicts(() => this.database.transaction(deleting));
   }
 
-  private async apply(id: string, change: Partial<Pick<Organization, 'plan' | 'monthlyLimit'>>): Promise<Organization> {
-    await retryConflicts(() => this.organizations().update({ id, deletedAt: IsNull() }, change));
+  private async apply(
+    id: string,
+    change: Partial<Pick<Organization, 'plan' | 'monthlyLimit'>>,
+    actor: Actor | undefined,
+  ): Promise<Organization> {
+    const applying = async (manager: EntityManager): Promise<void> => {
+      const lock = { mode: 'for_no_key_update' } as const;
+      const before = id.includes('\0')
+        ? null
+        : await manager.findOne(Organization, { where: { id, deletedAt: IsNull() }, lock });
+      if (!before) throw new UnknownOrganizationError(id);
+      await manager.update(Organization, { id }, change);
+      for (const [field, action] of AUDITED_FIELDS) {
+        const value = change[field];
+        if (value === undefined || value === before[field]) continue;
+        const values = { before: { [field]: before[field] }, after: { [field]: value } };
+        await recordChange(manager, actor, { action, organizationId: id, target: id, ...values });
+      }
+    };
+    await retryConflicts(() => this.database.transaction(applying));
     return this.get(id);
   }
 

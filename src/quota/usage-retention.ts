@@ -1,5 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
+import type { Actor } from '../domain/actor.js';
+import { recordChange } from '../organizations/audit-trail.js';
 import { Environment } from '../config/environment.js';
 import { retryConflicts } from '../database/query-with-deadline.js';
 
@@ -40,9 +42,11 @@ const ORGANIZATIONS_OF_MONTH = `
        OR EXISTS (SELECT FROM quota_reservations WHERE organization_id = organization.id AND period_start = $1::date)
     ORDER BY id`;
 
+const PRUNE_AUDIT = "DELETE FROM audit_entries WHERE at < $1::timestamp AT TIME ZONE 'UTC'";
+
 const PRUNE_BATCH = 'SELECT * FROM quota_prune_batch($1, $2::date, $3)';
 
-/** Removes usage that is older than the retention period. */
+/** Removes usage, and entries of the audit trail, that are older than the retention period. */
 @Injectable()
 export class UsageRetention {
   constructor(
@@ -52,9 +56,10 @@ export class UsageRetention {
 
   /**
    * Removes the months before the retention period, in batches that do not lock the organization. The remaining rows are
-   * consistent at any moment, also after an interruption.
+   * consistent at any moment, also after an interruption. The audit trail
+   * of these months goes last, when the removal is recorded in it.
    */
-  async prune(): Promise<Pruned> {
+  async prune(actor?: Actor): Promise<Pruned> {
     const retentionMonths = this.environment.USAGE_RETENTION_MONTHS;
     const [row] = await this.query<{ kept_from: string }>(RETAINED_FROM, [retentionMonths]);
     if (!row) throw new Error('The database returned no time.');
@@ -66,6 +71,11 @@ export class UsageRetention {
       }
       month = await this.nextMonth(month, row.kept_from);
     }
+    await this.database.transaction(async (manager) => {
+      await manager.query(PRUNE_AUDIT, [row.kept_from]);
+      const change = { action: 'usage.pruned', organizationId: null, target: null, before: null } as const;
+      await recordChange(manager, actor, { ...change, after: { ...pruned } });
+    });
     return pruned;
   }
 

@@ -84,6 +84,7 @@ describe('the OpenAPI document', () => {
       'DELETE /admin/organizations/{id}',
       'DELETE /jobs/{id}',
       'DELETE /webhooks/{id}',
+      'GET /admin/audit',
       'GET /admin/organizations',
       'GET /admin/organizations/{id}',
       'GET /admin/organizations/{id}/keys',
@@ -422,6 +423,9 @@ describe('a response matches the document', () => {
     await match(200, 'GET', `${one}/usage`, `${mine}/usage?verify=true&by=day`);
     await match(400, 'GET', `${one}/usage`, `${mine}/usage?from=2026-02-30`);
     await match(200, 'POST', '/admin/usage/prune', '/admin/usage/prune');
+    await match(200, 'GET', '/admin/audit', `/admin/audit?organization=${id}`);
+    await match(400, 'GET', '/admin/audit', '/admin/audit?after=x');
+    await match(404, 'GET', '/admin/audit', '/admin/audit?organization=org_none');
     await match(200, 'DELETE', one, mine);
     await expectMatch(401, one, () => service.request('GET', mine));
     await expectMatch(405, one, () => service.request('PUT', mine, json));

@@ -520,6 +520,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/admin/audit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the changes made by operators
+         * @description Returns who changed organizations, API keys, jobs and usage, over HTTP or by a command, and what it was before. An entry is stored with the change itself, and for as long as usage (`USAGE_RETENTION_MONTHS`).
+         */
+        get: operations["listAudit"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/health/live": {
         parameters: {
             query?: never;
@@ -1703,6 +1723,45 @@ export interface components {
             periods: number;
             /** @description The number of removed calls. */
             calls: number;
+        };
+        AuditEntry: {
+            /** @description The ID of the entry. Later entries have higher IDs. */
+            id: string;
+            /**
+             * Format: date-time
+             * @description When the change was made.
+             */
+            at: string;
+            /**
+             * @description Who made it: `admin` over HTTP, `cli` by a command.
+             * @enum {string}
+             */
+            actor: "admin" | "cli";
+            /**
+             * @description What was done.
+             * @enum {string}
+             */
+            action: "organization.created" | "organization.plan_changed" | "organization.limit_changed" | "organization.deleted" | "key.issued" | "key.rotated" | "key.revoked" | "job.canceled" | "usage.pruned";
+            /** @description The organization. Null for `usage.pruned`. */
+            organizationId: string | null;
+            /** @description The ID of the organization, key or job that was changed. Null for `usage.pruned`. */
+            target: string | null;
+            /** @description The changed values before. Null when there were none. */
+            before: {
+                [key: string]: unknown;
+            } | null;
+            /** @description The changed values after. API keys and other secrets are never among them. */
+            after: {
+                [key: string]: unknown;
+            } | null;
+            /** @description The ID of the request. Null for a command. */
+            requestId: string | null;
+        };
+        AuditPage: {
+            /** @description The changes, newest first. */
+            entries: components["schemas"]["AuditEntry"][];
+            /** @description The value of `after` for the next page. Null on the last page. */
+            next: string | null;
         };
         Live: {
             /**
@@ -7956,6 +8015,158 @@ export interface operations {
                 headers: {
                     /** @description The ID of the request. */
                     "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
+            429: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    /**
+                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
+                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
+                     */
+                    "RateLimit-Policy"?: string;
+                    /**
+                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
+                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
+                     */
+                    RateLimit?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the window ends and requests are allowed again. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
+            503: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    listAudit: {
+        parameters: {
+            query?: {
+                /** @description The maximum number of items to return, 50 by default. Values above 100 are treated as 100. */
+                limit?: number;
+                /** @description The `next` value of the previous page. By default the first page is returned. */
+                after?: string;
+                /** @description The ID of an organization, deleted or not. By default the changes of all organizations are returned. */
+                organization?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of changes, newest first. */
+            200: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "entries": [
+                     *         {
+                     *           "id": "4212",
+                     *           "at": "2026-11-20T16:00:00.000Z",
+                     *           "actor": "admin",
+                     *           "action": "organization.plan_changed",
+                     *           "organizationId": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
+                     *           "target": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
+                     *           "before": {
+                     *             "plan": "free"
+                     *           },
+                     *           "after": {
+                     *             "plan": "pro"
+                     *           },
+                     *           "requestId": "invoice-2026-11"
+                     *         }
+                     *       ],
+                     *       "next": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["AuditPage"];
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The admin token is missing or invalid. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer` */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `not_found`: The organization does not exist, or `ADMIN_TOKEN` is not set. */
+            404: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
                     [name: string]: unknown;
                 };
                 content: {

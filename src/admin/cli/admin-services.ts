@@ -9,6 +9,7 @@ import { JobsService } from '../../jobs/jobs.service.js';
 import { WakeUps } from '../../jobs/wake-ups.js';
 import { ApiKey } from '../../organizations/api-key.entity.js';
 import { ApiKeysService } from '../../organizations/api-keys.service.js';
+import { AuditTrail } from '../../organizations/audit-trail.js';
 import { Organization } from '../../organizations/organization.entity.js';
 import { OrganizationsModule } from '../../organizations/organizations.module.js';
 import { OrganizationsService } from '../../organizations/organizations.service.js';
@@ -43,6 +44,7 @@ export interface AdminServices {
   reports: UsageReports;
   retention: UsageRetention;
   jobs: JobsService;
+  audit: AuditTrail;
 }
 
 /**
@@ -66,6 +68,7 @@ export async function withAdminServices<T>(work: (services: AdminServices) => Pr
       reports: context.get(UsageReports),
       retention: context.get(UsageRetention),
       jobs: context.get(JobsService),
+      audit: context.get(AuditTrail),
     });
   } finally {
     await context.close();

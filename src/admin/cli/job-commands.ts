@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { CLI_ACTOR } from '../../domain/actor.js';
 import type { RunWork } from './output.js';
 
 /** Adds `job cancel`. */
@@ -11,7 +12,7 @@ export function addJobCommands(program: Command, run: RunWork): void {
     .argument('<job-id>')
     .action((id: string) =>
       run(async ({ jobs }) => {
-        const { job, organizationId } = await jobs.cancelAny(id);
+        const { job, organizationId } = await jobs.cancelAny(id, CLI_ACTOR);
         const { state, summary } = job;
         const fetched = `${summary.fetched} of ${summary.total} videos were fetched and charged`;
         return { json: { ...job, organizationId }, text: `Job ${id} of ${organizationId} is ${state}: ${fetched}.` };

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { CLI_ACTOR } from '../../domain/actor.js';
 import type { ApiKey } from '../../organizations/api-key.entity.js';
 import type { IssuedKey, RevokedKey, RotatedKey } from '../../organizations/api-keys.service.js';
 import { GRACE_HOURS_DEFAULT } from '../../organizations/organization-errors.js';
@@ -20,7 +21,7 @@ export function addKeyCommands(program: Command, run: RunWork): void {
     .action((idOrName: string, options: { name?: string; expiresInDays?: number }) =>
       run(async ({ organizations, keys }) => {
         const { id: organizationId } = await organizations.find(idOrName);
-        return issuedResult(await keys.issue({ organizationId, ...options }));
+        return issuedResult(await keys.issue({ organizationId, ...options }, CLI_ACTOR));
       }),
     );
 
@@ -41,14 +42,14 @@ export function addKeyCommands(program: Command, run: RunWork): void {
     .argument('<key-id>')
     .option('--grace-hours <count>', 'hours that the old key stays valid', wholeNumber, GRACE_HOURS_DEFAULT)
     .action((keyId: string, { graceHours }: { graceHours: number }) =>
-      run(async ({ keys }) => rotatedResult(await keys.rotate(keyId, graceHours))),
+      run(async ({ keys }) => rotatedResult(await keys.rotate(keyId, graceHours, CLI_ACTOR))),
     );
 
   key
     .command('revoke')
     .description('revoke a key; the next call with it is refused')
     .argument('<key-id>')
-    .action((keyId: string) => run(async ({ keys }) => revokedResult(await keys.revoke(keyId))));
+    .action((keyId: string) => run(async ({ keys }) => revokedResult(await keys.revoke(keyId, CLI_ACTOR))));
 }
 
 function issuedResult(issued: IssuedKey): CommandResult {

@@ -1,4 +1,5 @@
 import { Argument, type Command, Option } from 'commander';
+import { CLI_ACTOR } from '../../domain/actor.js';
 import { PLANS } from '../../domain/plan.js';
 import type { Organization } from '../../organizations/organization.entity.js';
 import { toDeletedOrganizationDto, toOrganizationDto } from '../to-dto.js';
@@ -16,7 +17,7 @@ export function addOrganizationCommands(program: Command, run: RunWork): void {
     .addOption(new Option('--plan <plan>', 'plan of the organization').choices(PLANS).makeOptionMandatory())
     .option('--monthly-limit <count>', 'transcripts per month, instead of the limit of the plan', wholeNumber)
     .action((options: { name: string; plan: string; monthlyLimit?: number }) =>
-      run(async ({ organizations }) => organizationResult(await organizations.create(options))),
+      run(async ({ organizations }) => organizationResult(await organizations.create(options, CLI_ACTOR))),
     );
 
   org
@@ -32,7 +33,7 @@ export function addOrganizationCommands(program: Command, run: RunWork): void {
     .argument('<org>', 'ID or name')
     .addArgument(new Argument('<plan>').choices(PLANS))
     .action((idOrName: string, plan: string) =>
-      run(async ({ organizations }) => organizationResult(await organizations.setPlan(idOrName, plan))),
+      run(async ({ organizations }) => organizationResult(await organizations.setPlan(idOrName, plan, CLI_ACTOR))),
     );
 
   org
@@ -43,7 +44,7 @@ export function addOrganizationCommands(program: Command, run: RunWork): void {
       text === 'default' ? null : wholeNumber(text),
     )
     .action((idOrName: string, limit: number | null) =>
-      run(async ({ organizations }) => organizationResult(await organizations.setLimit(idOrName, limit))),
+      run(async ({ organizations }) => organizationResult(await organizations.setLimit(idOrName, limit, CLI_ACTOR))),
     );
 
   org
@@ -53,7 +54,7 @@ export function addOrganizationCommands(program: Command, run: RunWork): void {
     .action((idOrName: string) =>
       run(async ({ organizations }) => {
         const { id } = await organizations.find(idOrName);
-        const json = toDeletedOrganizationDto(await organizations.delete(id));
+        const json = toDeletedOrganizationDto(await organizations.delete(id, CLI_ACTOR));
         const { name, deletedAt, revokedKeys } = json;
         return { json, text: `Deleted organization ${id} (${name}) at ${deletedAt}. Keys revoked: ${revokedKeys}.` };
       }),

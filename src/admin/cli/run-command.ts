@@ -2,6 +2,7 @@ import { Command, CommanderError } from 'commander';
 import { EnvironmentError } from '../../config/environment.js';
 import { escapeInvisible } from '../../observability/logging/redaction.js';
 import { redactApiKeys } from '../../domain/api-key-text.js';
+import { addAuditCommand } from './audit-command.js';
 import { addArchiveCommand } from './archive/archive-command.js';
 import { addJobCommands } from './job-commands.js';
 import { addKeyCommands } from './key-commands.js';
@@ -58,6 +59,7 @@ function program(runLocally: RunLocally): Command {
   addKeyCommands(root, run);
   addUsageCommands(root, run);
   addJobCommands(root, run);
+  addAuditCommand(root, run);
   addTranscriptsCommand(root, runLocally);
   addArchiveCommand(root, runLocally, print);
   return root;

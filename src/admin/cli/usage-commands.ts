@@ -1,4 +1,5 @@
 import { type Command, Option } from 'commander';
+import { CLI_ACTOR } from '../../domain/actor.js';
 import { REPORT_GROUPS, type ReportGroup, type UsageReport } from '../../quota/usage-report.js';
 import type { Usage, Verification } from '../../quota/usage.js';
 import { labelled, table, type RunWork } from './output.js';
@@ -51,7 +52,7 @@ export function addUsageCommands(program: Command, run: RunWork): void {
     .description('remove the usage and the calls of months older than USAGE_RETENTION_MONTHS')
     .action(() =>
       run(async ({ retention }) => {
-        const json = await retention.prune();
+        const json = await retention.prune(CLI_ACTOR);
         const { keptFrom, periods, calls } = json;
         return {
           json,

@@ -1,6 +1,7 @@
 import { applyDecorators, Logger, UseGuards, UseInterceptors } from '@nestjs/common';
 import { ApiBearerAuth, ApiParam, ApiTags } from '@nestjs/swagger';
 import type { Request } from 'express';
+import type { Actor } from '../../domain/actor.js';
 import { ApiErrors, type ErrorExample } from '../../http/error-docs.js';
 import { JsonBody } from '../../http/json-body.js';
 import { requestContext } from '../../http/request-context.js';
@@ -58,6 +59,11 @@ export const KEY_NOT_FOUND: ErrorExample = {
 };
 
 export const ADMIN_DISABLED: ErrorExample = { title: '`ADMIN_TOKEN` is not set', error: new RouteNotFoundError() };
+
+/** Who makes a change over HTTP. */
+export function adminActor(request: Request): Actor {
+  return { kind: 'admin', requestId: requestContext(request).requestId };
+}
 
 const logger = new Logger('Admin');
 

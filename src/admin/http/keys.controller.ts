@@ -15,6 +15,7 @@ import {
 } from '../../organizations/organization-errors.js';
 import { toIssuedKeyDto, toKeyDto, toRevokedKeyDto, toRotatedKeyDto } from '../to-dto.js';
 import {
+  adminActor,
   AdminRoutes,
   ApiKeyId,
   ApiOrganizationId,
@@ -60,7 +61,7 @@ export class AdminKeysController {
     @Req() request: Request,
   ): Promise<IssuedKeyDto> {
     const { id: organizationId } = await this.organizations.get(id);
-    const dto = toIssuedKeyDto(await this.keys.issue({ organizationId, name, expiresInDays }));
+    const dto = toIssuedKeyDto(await this.keys.issue({ organizationId, name, expiresInDays }, adminActor(request)));
     logChange(request, 'key_issued', { organizationId, keyId: dto.id, expiresAt: dto.expiresAt });
     return dto;
   }
@@ -97,7 +98,7 @@ export class AdminKeysController {
     @Query() _query: NoParameters,
     @Req() request: Request,
   ): Promise<RotatedKeyDto> {
-    const dto = toRotatedKeyDto(await this.keys.rotate(id, graceHours));
+    const dto = toRotatedKeyDto(await this.keys.rotate(id, graceHours, adminActor(request)));
     const { id: keyId, organizationId, replaced } = dto;
     logChange(request, 'key_rotated', { organizationId, keyId, replacedKeyId: replaced.id, graceHours });
     return dto;
@@ -119,7 +120,7 @@ export class AdminKeysController {
     @Query() _query: NoParameters,
     @Req() request: Request,
   ): Promise<RevokedKeyDto> {
-    const dto = toRevokedKeyDto(await this.keys.revoke(id));
+    const dto = toRevokedKeyDto(await this.keys.revoke(id, adminActor(request)));
     const { id: keyId, organizationId } = dto;
     const stillValid = dto.stillValid.map((key) => key.id);
     logChange(request, 'key_revoked', { organizationId, keyId, ...(stillValid.length > 0 && { stillValid }) });

@@ -1,4 +1,4 @@
-/** Customers and their API keys. */
+/** Customers, their API keys, and who changed them. */
 export const ORGANIZATIONS = `
 CREATE TABLE organizations (
   id text PRIMARY KEY,
@@ -30,4 +30,19 @@ CREATE TABLE api_keys (
   replaced_by text REFERENCES api_keys (id)
 );
 CREATE INDEX api_keys_organization ON api_keys (organization_id, created_at, id);
+
+-- What operators changed, over HTTP and by commands. It is stored as long as usage.
+CREATE TABLE audit_entries (
+  id bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY,
+  at timestamptz NOT NULL DEFAULT clock_timestamp(),
+  actor text NOT NULL CHECK (actor IN ('admin', 'cli')),
+  action text NOT NULL,
+  -- Null for a change of all organizations.
+  organization_id text REFERENCES organizations (id),
+  target text,
+  before jsonb,
+  after jsonb,
+  request_id text
+);
+CREATE INDEX audit_entries_organization ON audit_entries (organization_id, id);
 `;

@@ -129,6 +129,17 @@ export class PageQueryDto {
   after?: string;
 }
 
+export class AuditQueryDto extends PageQueryDto {
+  @ApiPropertyOptional({
+    type: 'string',
+    description: 'The ID of an organization, deleted or not. By default the changes of all organizations are returned.',
+    example: ORGANIZATION.id,
+  })
+  @Optional()
+  @IsString({ message: 'organization must be the ID of an organization, given once.' })
+  organization?: string;
+}
+
 export class UsageQueryDto {
   @ApiPropertyOptional({
     enum: ['true', 'false'],

@@ -1,5 +1,6 @@
 import { ApiProperty, ApiPropertyOptional, ApiSchema } from '@nestjs/swagger';
 import { PLANS, type Plan } from '../../../domain/plan.js';
+import { AUDIT_ACTIONS } from '../../../organizations/audit-trail.js';
 import type { Verification, VerifiedPeriod } from '../../../quota/usage.js';
 import { REPORT_GROUPS, type ReportGroup, type UsageReport, type UsageReportRow } from '../../../quota/usage-report.js';
 import type { Pruned } from '../../../quota/usage-retention.js';
@@ -229,6 +230,52 @@ export class PrunedDto implements Pruned {
   calls: number;
 }
 
+const valuesOrNull = (description: string) =>
+  ({ type: 'object', additionalProperties: true, nullable: true, description }) as const;
+
+@ApiSchema({ name: 'AuditEntry' })
+export class AuditEntryDto {
+  @ApiProperty({ description: 'The ID of the entry. Later entries have higher IDs.' })
+  id: string;
+
+  @ApiProperty(dateTime('When the change was made.'))
+  at: string;
+
+  @ApiProperty({ enum: ['admin', 'cli'], description: 'Who made it: `admin` over HTTP, `cli` by a command.' })
+  actor: 'admin' | 'cli';
+
+  @ApiProperty({ enum: AUDIT_ACTIONS, description: 'What was done.' })
+  action: (typeof AUDIT_ACTIONS)[number];
+
+  @ApiProperty({ type: String, nullable: true, description: 'The organization. Null for `usage.pruned`.' })
+  organizationId: string | null;
+
+  @ApiProperty({
+    type: String,
+    nullable: true,
+    description: 'The ID of the organization, key or job that was changed. Null for `usage.pruned`.',
+  })
+  target: string | null;
+
+  @ApiProperty(valuesOrNull('The changed values before. Null when there were none.'))
+  before: Readonly<Record<string, unknown>> | null;
+
+  @ApiProperty(valuesOrNull('The changed values after. API keys and other secrets are never among them.'))
+  after: Readonly<Record<string, unknown>> | null;
+
+  @ApiProperty({ type: String, nullable: true, description: 'The ID of the request. Null for a command.' })
+  requestId: string | null;
+}
+
+@ApiSchema({ name: 'AuditPage' })
+export class AuditPageDto {
+  @ApiProperty({ type: [AuditEntryDto], description: 'The changes, newest first.' })
+  entries: AuditEntryDto[];
+
+  @ApiProperty(nextCursor)
+  next: string | null;
+}
+
 // The examples of the OpenAPI document.
 
 export const ORGANIZATION: OrganizationDto = {
@@ -293,6 +340,23 @@ export const ADMIN_USAGE: AdminUsageDto = {
       { group: '2026-10-19', calls: 10, charged: 1000, forfeited: 0 },
     ],
   },
+};
+
+export const AUDIT_PAGE: AuditPageDto = {
+  entries: [
+    {
+      id: '4212',
+      at: '2026-11-20T16:00:00.000Z',
+      actor: 'admin',
+      action: 'organization.plan_changed',
+      organizationId: ORGANIZATION.id,
+      target: ORGANIZATION.id,
+      before: { plan: 'free' },
+      after: { plan: 'pro' },
+      requestId: 'invoice-2026-11',
+    },
+  ],
+  next: null,
 };
 
 export const PRUNED: PrunedDto = { retentionMonths: 24, keptFrom: '2024-11', periods: 3, calls: 4120 };

@@ -1,0 +1,10 @@
+/** The operator who makes a change, as the audit trail names them. */
+export interface Actor {
+  /** `admin` over HTTP with the admin token, `cli` by a command. */
+  kind: 'admin' | 'cli';
+  /** The ID of the HTTP request; null for a command. */
+  requestId: string | null;
+}
+
+/** The operator who runs a command. */
+export const CLI_ACTOR: Actor = { kind: 'cli', requestId: null };
