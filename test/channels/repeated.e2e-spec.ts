@@ -92,7 +92,7 @@ describe('the response of a repeated call whose videos are all cached', () => {
       ...received?.headers,
       ...{ date: '', 'x-request-id': '', 'x-quota-reset': '' },
       // The seconds until the month ends.
-      ratelimit: received?.headers['ratelimit']?.replace(/;t=\d+/g, ''),
+      ratelimit: String(received?.headers['ratelimit']).replace(/;t=\d+/g, ''),
     });
     for (const other of others) {
       expect(recorded && other.bytes.equals(recorded.bytes)).toBe(true);
