@@ -5,7 +5,9 @@ import { startService, type ServiceResponse, type TestService } from '../service
 let service: TestService;
 
 beforeAll(async () => {
-  service = await startService({ environment: { CORS_ORIGINS: ['https://app.example.com'] } });
+  service = await startService({
+    environment: { CORS_ORIGINS: ['https://app.example.com'], RATE_LIMIT_PER_MINUTE: 60 },
+  });
 });
 afterAll(() => service.close());
 

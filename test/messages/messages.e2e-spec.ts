@@ -34,6 +34,7 @@ describe.each(natsIsInstalled ? (['tcp', 'nats'] as const) : (['tcp'] as const))
           MESSAGE_PORT: 0,
           NATS_URL: broker && [broker.url],
           CALLS_PER_KEY: AT_ONCE,
+          RATE_LIMIT_PER_MINUTE: 1_000,
         },
       });
       client = clientOf(messageUrl(service));
