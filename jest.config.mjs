@@ -11,6 +11,12 @@ const BUNDLES = {
   '^class-validator$': '<rootDir>/node_modules/class-validator/bundles/class-validator.umd.min.js',
 };
 
+/** The packages of the workspaces from their source. */
+const CLIENTS = {
+  '^@channel-transcripts/client$': '<rootDir>/clients/typescript/src/index.ts',
+  '^@channel-transcripts/nest$': '<rootDir>/clients/nest/src/index.ts',
+};
+
 /** As `nest build` compiles. */
 const swc = JSON.parse(readFileSync(join(import.meta.dirname, 'tools/swc.json'), 'utf8'));
 
@@ -18,7 +24,7 @@ const shared = {
   testEnvironment: 'node',
   rootDir: import.meta.dirname,
   extensionsToTreatAsEsm: ['.ts'],
-  moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1', ...BUNDLES },
+  moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1', ...BUNDLES, ...CLIENTS },
   transform: {
     // The build excludes the files with tests.
     '^.+\\.ts$': ['@swc/jest', { ...swc, exclude: [], sourceMaps: 'inline', swcrc: false }],

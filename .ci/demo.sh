@@ -16,6 +16,7 @@ for _ in $(seq 1 240); do
 done
 cat "$log"
 node .ci/try-demo.mjs "$log"
+[ -z "${TRY_PACKAGES:-}" ] || node .ci/try-packages.mjs "$log"
 kill -INT -- "-$demo"
 for _ in $(seq 1 60); do
   kill -0 -- "-$demo" 2>/dev/null || break

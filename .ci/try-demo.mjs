@@ -18,4 +18,9 @@ for (const [index, line] of lines.entries()) {
   const status = /^\s*# (\d{3}),/.exec(line)?.[1];
   if (status) assert.equal(/^HTTP\/1.1 (\d{3})/.exec(run(lines[index + 1].trim()))?.[1], status, line);
 }
-console.log(`${curls.length} curl lines did what they promise.`);
+const usage = lines.find((line) => line.includes(' usage org_'));
+assert(usage, 'The demo printed no command for the usage.');
+const [header, ...days] = run(usage.trim()).trim().split('\n');
+const sum = days.reduce((total, day) => total + Number(day.split(',')[header.split(',').indexOf('charged')]), 0);
+assert(sum >= first.fetched, `The usage of the Pro organization: ${header} ${days.join(' ')}`);
+console.log(`${curls.length} curl lines and the export of the usage did what they promise.`);

@@ -1,5 +1,5 @@
-import { execFile, execFileSync } from 'node:child_process';
-import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { execFile } from 'node:child_process';
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
@@ -46,13 +46,8 @@ let typeErrors: string[] = [];
 beforeAll(async () => {
   service = await startService();
   organization = await service.organization();
-  const client = join(folder.path, 'node_modules/channel-transcripts-client');
-  mkdirSync(client, { recursive: true });
-  cpSync(join(PROJECT, 'clients/typescript/package.json'), join(client, 'package.json'));
-  // `npm run typecheck` checks the types of the client.
-  const options = ['-p', join(PROJECT, 'clients/typescript'), '--noCheck', '--outDir', join(client, 'dist')];
-  execFileSync(process.execPath, [TSC, ...options]);
-  symlinkSync(join(PROJECT, 'node_modules/openapi-fetch'), join(folder.path, 'node_modules/openapi-fetch'));
+  mkdirSync(join(folder.path, 'node_modules/@channel-transcripts'), { recursive: true });
+  symlinkSync(join(PROJECT, 'clients/typescript'), join(folder.path, 'node_modules/@channel-transcripts/client'));
   writeFileSync(join(folder.path, 'package.json'), '{ "type": "module" }');
   typeErrors = await compileExamples();
 });

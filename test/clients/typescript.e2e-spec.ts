@@ -1,34 +1,45 @@
 import { createServer, type AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import {
-  ChannelTranscriptsError,
-  createChannelTranscriptsClient,
-  isErrorWithCode,
-  type ChannelTranscriptsClient,
+  AdminClient,
+  ChannelTranscriptsClient,
+  isChannelTranscriptsError,
+  type ClientOptions,
   type JobEvent,
-} from '../../clients/typescript/src/client.js';
+  type KnownError,
+} from '@channel-transcripts/client';
+import { SATURDAY } from '../fake-youtube/catalogue/playlists.js';
 import { startService, type TestService } from '../service.js';
 import { until } from '../until.js';
-import { startReceiver, verified, WEBHOOK_SECRET_KEY } from '../webhooks/receiver.js';
+import { startReceiver, WEBHOOK_SECRET_KEY } from '../webhooks/receiver.js';
 
 const RATE = 3;
+const ADMIN_TOKEN = 'an-admin-token-for-the-tests-of-clients';
 
 let service: TestService;
 beforeAll(async () => {
-  service = await startService({ environment: { WEBHOOK_ALLOW_PRIVATE: true, WEBHOOK_SECRET_KEY } });
+  service = await startService({
+    environment: { WEBHOOK_ALLOW_PRIVATE: true, WEBHOOK_SECRET_KEY, ADMIN_TOKEN },
+  });
 });
 afterAll(() => service.close());
 
-const clientOf = (apiKey: string, on = service): ChannelTranscriptsClient =>
-  createChannelTranscriptsClient({ baseUrl: on.url, apiKey });
+const clientOf = (apiKey: string, options: Partial<ClientOptions> = {}): ChannelTranscriptsClient =>
+  new ChannelTranscriptsClient({ baseUrl: service.url, apiKey, ...options });
+
+async function all<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
+  const read = [];
+  for await (const item of items) read.push(item);
+  return read;
+}
 
 /** The error of a refused call; fails the test when the call succeeds. */
-async function refusal(call: Promise<unknown>): Promise<ChannelTranscriptsError> {
+async function refusal(call: Promise<unknown>): Promise<KnownError> {
   const error: unknown = await call.then(
     () => undefined,
     (reason: unknown) => reason,
   );
-  if (error instanceof ChannelTranscriptsError) return error;
+  if (isChannelTranscriptsError(error)) return error;
   throw new Error('The call was not refused by the service.', { cause: error });
 }
 
@@ -55,17 +66,17 @@ describe('the TypeScript client', () => {
     const poor = await service.organization({ monthlyLimit: 1 });
     const free = await service.organization({ plan: 'free' });
     const exceeded = await refusal(clientOf(poor.key).transcripts('@fogsignalradio', { limit: 3 }));
-    if (!isErrorWithCode(exceeded, 'plan_limit_exceeded')) throw exceeded;
+    if (exceeded.code !== 'plan_limit_exceeded') throw exceeded;
     expect([exceeded.status, exceeded.retryable, exceeded.fields]).toMatchObject([
       402,
       false,
       { limit: 1, used: 0, required: 3, scope: 'organization' },
     ]);
     const wrong = await refusal(clientOf(poor.key).transcripts('@tidewater', { limit: 0 }));
-    if (!isErrorWithCode(wrong, 'invalid_request')) throw wrong;
+    if (wrong.code !== 'invalid_request') throw wrong;
     expect([wrong.status, wrong.fields.details[0]?.field]).toEqual([400, 'limit']);
     const lacking = await refusal(clientOf(free.key).transcripts('@tidewater'));
-    if (!isErrorWithCode(lacking, 'feature_not_in_plan')) throw lacking;
+    if (lacking.code !== 'feature_not_in_plan') throw lacking;
     expect([lacking.status, lacking.fields.requiredPlan]).toEqual([403, 'pro']);
     const unknown = await refusal(clientOf(poor.key).transcripts('@no-such-channel'));
     expect([unknown.status, unknown.code, unknown.retryable]).toEqual([404, 'channel_not_found', false]);
@@ -114,13 +125,13 @@ describe('the TypeScript client', () => {
     const hold = service.fakeYoutube.hold({ kind: 'timedtext' });
     const options = { limit: 60, idempotencyKey: 'archive' };
     const job = await client.jobs.create('@bench-61x20', options);
-    const results = client.jobResults(job.id);
+    const results = client.jobs.results(job.id);
     const first = results.next();
     await hold.arrived;
     hold.release();
     const read = [await first];
     while (read.at(-1)?.done === false) read.push(await results.next());
-    const finished = await client.waitForJob(job.id);
+    const finished = await client.jobs.waitFor(job.id);
     expect(finished).toMatchObject({ state: 'completed', checkAgainSeconds: null });
     expect(finished.summary).toEqual({ total: 60, succeeded: 60, failed: 0, cached: 0, fetched: 60, pending: 0 });
     expect(read.at(-1)).toMatchObject({ done: true, value: { id: job.id, state: 'completed' } });
@@ -130,15 +141,16 @@ describe('the TypeScript client', () => {
     expect((await client.usage()).used).toBe(60);
 
     expect((await client.jobs.create('@bench-61x20', options)).id).toBe(job.id);
-    const { results: page, next } = await client.jobs.results(job.id, { limit: 2, after: 57 });
+    const wanted = { path: { id: job.id }, query: { limit: 2, after: 57 } };
+    const { results: page, next } = await client.call('getJobResults', wanted);
     expect([page.map(({ videoId }) => videoId), next]).toEqual([ids.slice(57, 59), 59]);
-    expect((await client.jobs.list({ limit: 5 })).jobs.map((one) => one.id)).toEqual([job.id]);
+    expect((await all(client.jobs.list())).map((one) => one.id)).toEqual([job.id]);
     const ended = await refusal(client.jobs.cancel(job.id));
     expect([ended.status, ended.code]).toEqual([409, 'job_finished']);
     const other = clientOf((await service.organization()).key);
     expect((await refusal(other.jobs.get(job.id))).code).toBe('job_not_found');
     await client.jobs.delete(job.id);
-    expect((await refusal(client.waitForJob(job.id))).code).toBe('job_not_found');
+    expect((await refusal(client.jobs.waitFor(job.id))).code).toBe('job_not_found');
     expect((await client.usage()).organization).toBe(organizationId);
     service.fakeYoutube.reset();
   });
@@ -149,13 +161,13 @@ describe('the TypeScript client', () => {
     const { id } = await client.jobs.create('@bench-3x74');
     const leaving = new AbortController();
     const onProgress = (): void => leaving.abort();
-    await expect(client.waitForJob(id, { signal: leaving.signal, onProgress })).rejects.toThrow(/abort/i);
+    await expect(client.jobs.waitFor(id, { signal: leaving.signal, onProgress })).rejects.toThrow(/abort/i);
     expect(await client.jobs.cancel(id)).toMatchObject({ id, state: 'canceled' });
     hold.release();
     service.fakeYoutube.reset();
     expect((await client.jobs.resume(id)).state).not.toBe('canceled');
     await until(async () => (await client.jobs.get(id)).state === 'completed');
-    expect(await client.waitForJob(id)).toMatchObject({ state: 'completed', summary: { succeeded: 3, fetched: 3 } });
+    expect(await client.jobs.waitFor(id)).toMatchObject({ state: 'completed', summary: { succeeded: 3, fetched: 3 } });
   });
 
   it('creates, tests, rotates, lists and deletes webhooks, whose messages its secrets verify', async () => {
@@ -182,8 +194,11 @@ describe('the TypeScript client', () => {
           summary: { total: 2, succeeded: 2, failed: 0, cached: 0, fetched: 2, pending: 0 },
         },
       };
-      for (const each of [secret, rotated.secret]) expect(verified(message, each)).toEqual(expected);
-      await until(async () => (await webhooks.deliveries(id)).deliveries[0]?.state === 'succeeded');
+      for (const each of [secret, rotated.secret]) {
+        expect(await webhooks.verify(message.body, message.headers, each)).toEqual(expected);
+      }
+      await expect(webhooks.verify(`${message.body} `, message.headers, secret)).rejects.toThrow('not genuine');
+      await until(async () => (await webhooks.deliveries(id).next()).value?.state === 'succeeded');
       expect((await webhooks.list()).map((one) => one.id)).toEqual([id]);
       await webhooks.delete(id);
       expect(await webhooks.list()).toEqual([]);
@@ -193,17 +208,60 @@ describe('the TypeScript client', () => {
     }
   });
 
-  it('reports how long to wait after a rate limit', async () => {
+  it('reports how long to wait after a rate limit, and waits that long when it may', async () => {
     const narrow = await startService({ environment: { RATE_LIMIT_PER_MINUTE: RATE } });
     try {
       const { key } = await narrow.organization();
-      for (let calls = 0; calls < RATE; calls += 1) await clientOf(key, narrow).usage();
-      const { status, code, retryable, retryAfterSeconds } = await refusal(clientOf(key, narrow).usage());
+      const client = clientOf(key, { baseUrl: narrow.url, retries: 0 });
+      for (let calls = 0; calls < RATE; calls += 1) await client.usage();
+      const { status, code, retryable, retryAfterSeconds } = await refusal(client.usage());
       expect([status, code, retryable]).toEqual([429, 'rate_limited', true]);
       expect(retryAfterSeconds).toBeGreaterThan(0);
     } finally {
       await narrow.close();
     }
+  });
+
+  it('reads a playlist, a list, one video and its subtitles, and the state of the service', async () => {
+    const client = clientOf((await service.organization()).key);
+    const types = async (events: AsyncIterable<{ type: string }>) =>
+      new Set((await all(events)).map(({ type }) => type));
+    expect(await types(client.playlistEvents(SATURDAY.id, { limit: 1 }))).toEqual(
+      new Set(['playlist', 'result', 'summary']),
+    );
+    expect(await types(client.videosEvents(['tw-chowder_']))).toEqual(new Set(['result', 'summary']));
+    expect((await client.playlist(SATURDAY.id, { limit: 1 })).summary).toMatchObject({ total: 1, fetched: 0 });
+    const { results } = await client.videos(['tw-chowder_', 'tw-bread___']);
+    expect(results.map(({ videoId }) => videoId)).toEqual(['tw-chowder_', 'tw-bread___']);
+    expect(await client.video('tw-chowder_')).toEqual({ ...results[0], cached: true });
+    expect(await client.videoAs('srt', 'tw-chowder_')).toMatch(/^1\n00:00:00,240 --> /);
+    expect(await client.ready()).toMatchObject({ status: 'ok', stopping: false });
+    expect(await client.call('getLive', {})).toMatchObject({ status: 'ok' });
+  });
+
+  it('does what an operator does, each change with its entry in the audit', async () => {
+    const admin = new AdminClient({ baseUrl: service.url, adminToken: ADMIN_TOKEN });
+    const { id } = await admin.createOrganization({ name: 'Estate', plan: 'free' });
+    expect(await admin.changeOrganization(id, { plan: 'pro' })).toMatchObject({ id, plan: 'pro' });
+    expect(await admin.organization(id)).toMatchObject({ name: 'Estate' });
+    expect((await all(admin.organizations())).map((one) => one.id)).toContain(id);
+    const issued = await admin.issueKey(id, { name: 'first' });
+    const client = clientOf(issued.key, { retries: 0 });
+    await client.transcripts('@bench-2x76');
+    const rotated = await admin.rotateKey(issued.id, {});
+    expect((await all(admin.keys(id))).map((one) => one.id).sort()).toEqual([issued.id, rotated.id].sort());
+    await admin.revokeKey(issued.id);
+    expect((await refusal(client.usage())).code).toBe('invalid_api_key');
+    expect(await clientOf(rotated.key).usage()).toMatchObject({ organization: id, used: 2 });
+    expect(JSON.stringify(await admin.usage(id, { by: 'day' }))).toContain('"used":2');
+    const job = await clientOf(rotated.key).jobs.create('@bench-3x77', { languages: ['en'] });
+    expect((await admin.cancelJob(job.id).catch(() => undefined))?.id ?? job.id).toBe(job.id);
+    expect(await admin.pruneUsage()).toEqual(expect.any(Object));
+    await admin.deleteOrganization(id);
+    const actions = (await all(admin.audit({ organization: id }))).map(({ action }) => action);
+    expect(actions.length).toBeGreaterThanOrEqual(6);
+    const other = new AdminClient({ baseUrl: service.url, adminToken: 'wrong' });
+    expect((await refusal(other.organization(id))).status).toBe(401);
   });
 
   it('ends a call without charge when it is aborted', async () => {
@@ -225,9 +283,9 @@ describe('the TypeScript client', () => {
     const proxy = createServer((socket) => socket.once('data', () => socket.end(page)));
     await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
     const { port } = proxy.address() as AddressInfo;
-    const client = createChannelTranscriptsClient({ baseUrl: `http://127.0.0.1:${port}`, apiKey: 'ctk_any' });
+    const client = clientOf('ctk_any', { baseUrl: `http://127.0.0.1:${port}`, retries: 0 });
     const { status, code, retryable } = await refusal(client.usage());
-    expect([status, code, retryable]).toEqual([502, 'unexpected_answer', true]);
+    expect([status, code, retryable]).toEqual([502, 'unexpected_response', true]);
     proxy.close();
   });
 });

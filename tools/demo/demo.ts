@@ -44,10 +44,15 @@ async function command(environment: NodeJS.ProcessEnv, ...args: string[]): Promi
   return JSON.parse(output) as Record<string, string>;
 }
 
-async function organizationWithKey(environment: NodeJS.ProcessEnv, ...options: string[]): Promise<string> {
+interface DemoOrganization {
+  id: string;
+  key: string;
+}
+
+async function organizationWithKey(environment: NodeJS.ProcessEnv, ...options: string[]): Promise<DemoOrganization> {
   const { id = '' } = await command(environment, 'org', 'create', ...options);
   const { key = '' } = await command(environment, 'key', 'issue', id, '--name', 'demo');
-  return key;
+  return { id, key };
 }
 
 /** Resolves when the service listens; rejects with its last log lines when it exits before. */
@@ -68,36 +73,42 @@ async function waitForExit(child: ChildProcess): Promise<void> {
   if (child.exitCode === null && child.signalCode === null) await new Promise((resolve) => child.once('exit', resolve));
 }
 
-function printInstructions(base: string, keys: { pro: string; free: string; small: string }): void {
+function printInstructions(
+  base: string,
+  dataFolder: string,
+  { pro, free, small }: Record<'pro' | 'free' | 'small', DemoOrganization>,
+): void {
   const curl = (key: string, path: string, options = '-s'): string =>
     `curl ${options} ${key ? `-H "Authorization: Bearer ${key}" ` : ''}"${base}${path}"`;
   print();
   print('Ready. Run this command, and run it again to get the transcripts from the cache:');
   print();
-  print(curl(keys.pro, '/channels/@harbourlight/transcripts?limit=25'));
+  print(curl(pro.key, '/channels/@harbourlight/transcripts?limit=25'));
   print();
   print('Or use Swagger UI: select Authorize and enter the Pro key.');
   print(`  docs:     ${base}/docs`);
-  print(`  Pro key:  ${keys.pro}`);
-  print(`  free key: ${keys.free}`);
+  print(`  Pro key:  ${pro.key}`);
+  print(`  free key: ${free.key}`);
   print();
   print('More requests:');
   const more: [string, string][] = [
-    ['one video as subtitles, on the free plan', curl(keys.free, '/videos/hl-dinghy__/transcript?format=srt')],
-    ['the quota usage', curl(keys.pro, '/usage')],
-    ['a channel as a raw URL', curl(keys.pro, '/channels/https://www.youtube.com/@tidewater/transcripts?limit=2')],
+    ['one video as subtitles, on the free plan', curl(free.key, '/videos/hl-dinghy__/transcript?format=srt')],
+    ['the quota usage', curl(pro.key, '/usage')],
+    ['a channel as a raw URL', curl(pro.key, '/channels/https://www.youtube.com/@tidewater/transcripts?limit=2')],
     ['401: no API key', curl('', '/channels/@harbourlight/transcripts', '-si')],
-    ['402: a monthly limit of 2 is too small', curl(keys.small, '/channels/@tidewater/transcripts?limit=5', '-si')],
-    ['403: not included in the free plan', curl(keys.free, '/channels/@harbourlight/transcripts', '-si')],
-    ['404: unknown channel', curl(keys.pro, '/channels/@no-such-channel/transcripts', '-si')],
+    ['402: a monthly limit of 2 is too small', curl(small.key, '/channels/@tidewater/transcripts?limit=5', '-si')],
+    ['403: not included in the free plan', curl(free.key, '/channels/@harbourlight/transcripts', '-si')],
+    ['404: unknown channel', curl(pro.key, '/channels/@no-such-channel/transcripts', '-si')],
   ];
   for (const [what, line] of more) print(`  # ${what}\n  ${line}`);
+  print('  # the usage of the Pro organization as CSV, for an invoice');
+  print(`  DATABASE_URL= DATA_DIR=${dataFolder} npm run --silent cli -- usage ${pro.id} --by day --csv`);
   print();
   print(
     'To use it from an AI assistant, add it as an MCP server, for example to Claude Code (docs/mcp.md has others):',
   );
   print(
-    `  claude mcp add --transport http channel-transcripts ${base}/mcp --header "Authorization: Bearer ${keys.pro}"`,
+    `  claude mcp add --transport http channel-transcripts ${base}/mcp --header "Authorization: Bearer ${pro.key}"`,
   );
   print();
   print(
@@ -158,7 +169,7 @@ async function main(): Promise<void> {
       '2',
     );
     print('4/4 Issued an API key for each');
-    printInstructions(base, { pro, free, small });
+    printInstructions(base, environment.DATA_DIR, { pro, free, small });
     service.once('exit', () => {
       if (!stopping) process.stderr.write('The service exited unexpectedly.\n');
       void stop(1);

@@ -1,64 +1,23 @@
-import createClient, { type Client } from 'openapi-fetch';
-import { errorOf } from './errors.js';
 import { readEvents, type TranscriptsEvent } from './events.js';
-import {
-  followResults,
-  jobsClient,
-  waitForJob,
-  type FollowOptions,
-  type Job,
-  type JobsClient,
-  type WaitOptions,
-} from './jobs.js';
-import type { components, paths } from './schema.js';
-import { webhooksClient, type WebhooksClient } from './webhooks.js';
-
-export { ChannelTranscriptsError, isErrorWithCode, type ErrorCode, type ErrorFields } from './errors.js';
-export type { TranscriptsEvent } from './events.js';
-export type {
-  FollowOptions,
-  Job,
-  JobOptions,
-  JobResults,
-  JobsClient,
-  JobsPage,
-  PageOptions,
-  WaitOptions,
-} from './jobs.js';
-export type {
-  JobEvent,
-  Webhook,
-  WebhookDeliveries,
-  WebhookEvent,
-  WebhookOptions,
-  WebhooksClient,
-  WebhookTestResult,
-  WebhookWithSecret,
-} from './webhooks.js';
+import { defined, Http, pause, type CallOptions, type ClientOptions, type Pause } from './http.js';
+import { Jobs } from './jobs.js';
+import type { OperationId, ParametersOf, ResultOf } from './operations.js';
+import type { components } from './schema.js';
+import { Webhooks } from './webhooks.js';
 
 export type ChannelTranscripts = components['schemas']['ChannelTranscripts'];
-export type VideoTranscript = components['schemas']['VideoTranscript'];
 export type ChannelUploads = components['schemas']['ChannelUploads'];
 export type PlaylistTranscripts = components['schemas']['PlaylistTranscripts'];
-export type VideosTranscripts = components['schemas']['VideosTranscripts'];
+export type Ready = components['schemas']['Ready'];
 export type Usage = components['schemas']['Usage'];
+export type VideosTranscripts = components['schemas']['VideosTranscripts'];
+export type VideoTranscript = components['schemas']['VideoTranscript'];
 
 const STREAMED = 'application/x-ndjson';
 
-export interface ClientOptions {
-  /** The URL of the service, such as `https://transcripts.example.com`. */
-  baseUrl: string;
-  /** An API key: `ctk_…`. */
-  apiKey: string;
-  /** Replaces the global `fetch`. */
-  fetch?: (request: Request) => Promise<Response>;
-}
-
-export interface VideoOptions {
+export interface VideoOptions extends CallOptions {
   /** Language codes in order of preference. */
   languages?: readonly string[];
-  /** Cancels the call. Transcripts fetched before that are charged. */
-  signal?: AbortSignal;
 }
 
 export interface ListOptions extends VideoOptions {
@@ -71,110 +30,106 @@ export interface TranscriptsOptions extends ListOptions {
   since?: string;
 }
 
-export type UploadsOptions = Pick<TranscriptsOptions, 'limit' | 'since' | 'signal'>;
+export type UploadsOptions = Omit<TranscriptsOptions, 'languages'>;
+export type VideoFormat = Exclude<NonNullable<ParametersOf<'getVideoTranscript'>['query']>['format'], undefined>;
+type Events = AsyncGenerator<TranscriptsEvent, void, undefined>;
+type Streamed = 'getChannelTranscripts' | 'getPlaylistTranscripts' | 'getVideoTranscripts';
 
-export interface ChannelTranscriptsClient {
-  /** Returns the transcripts of a channel's newest uploads. Throws ChannelTranscriptsError. */
-  transcripts(channel: string, options?: TranscriptsOptions): Promise<ChannelTranscripts>;
-  /** Yields the same as events, each as soon as it is available. Throws ChannelTranscriptsError before the first one. */
-  events(channel: string, options?: TranscriptsOptions): AsyncGenerator<TranscriptsEvent, void, undefined>;
-  /** Lists a channel's newest uploads without their transcripts, which costs no quota. Throws ChannelTranscriptsError. */
-  uploads(channel: string, options?: UploadsOptions): Promise<ChannelUploads>;
-  /** Returns the transcripts of a playlist's first videos. Throws ChannelTranscriptsError. */
-  playlist(playlist: string, options?: ListOptions): Promise<PlaylistTranscripts>;
-  /** Returns the transcripts of up to 100 videos, in their order. Throws ChannelTranscriptsError. */
-  videos(videos: readonly string[], options?: VideoOptions): Promise<VideosTranscripts>;
-  /** Returns the transcript of one video. Throws ChannelTranscriptsError, also when the video has none. */
-  video(video: string, options?: VideoOptions): Promise<VideoTranscript>;
-  /** Returns the quota of the organization and its use. Throws ChannelTranscriptsError. */
-  usage(options?: { signal?: AbortSignal }): Promise<Usage>;
-  /** Archive jobs: create, list, get, cancel, resume, delete, and pages of results. */
-  readonly jobs: JobsClient;
-  /**
-   * Resolves with the job when it has finished: completed, canceled or failed. Reads it as often as the service suggests, and
-   * outlasts failures that pass for about three minutes. Throws ChannelTranscriptsError.
-   */
-  waitForJob(id: string, options?: WaitOptions): Promise<Job>;
-  /**
-   * Yields the results of a job in the channel's order, also while it runs, to its end: each once, and none is missing. Outlasts
-   * failures like `waitForJob`. Returns the finished job. Throws ChannelTranscriptsError.
-   */
-  jobResults(id: string, options?: FollowOptions): AsyncGenerator<VideoTranscript, Job, undefined>;
-  /** Webhooks of archive jobs: create, list, delete, rotate, test, and pages of deliveries. */
-  readonly webhooks: WebhooksClient;
-  /** Typed access to every operation by its path; returns `data` or `error`, and throws for neither. */
-  readonly http: Client<paths, 'application/json'>;
-}
+/**
+ * A client of the service. It repeats calls that the service refused for a moment, and waits as long as the service asks.
+ * A charged call whose answer was lost is not repeated. Every method throws ChannelTranscriptsError, or what `fetch` threw.
+ */
+export class ChannelTranscriptsClient {
+  /** Archive jobs: all uploads of a channel. */
+  readonly jobs: Jobs;
+  /** Webhooks of archive jobs. */
+  readonly webhooks: Webhooks;
+  private readonly http: Http;
 
-/** Creates a client of the service. It does not retry, except while it waits for a job. */
-export function createChannelTranscriptsClient({ baseUrl, apiKey, fetch }: ClientOptions): ChannelTranscriptsClient {
-  const headers = { Authorization: `Bearer ${apiKey}` };
-  const http = createClient<paths, 'application/json'>({ baseUrl, headers, ...(fetch && { fetch }) });
-  const jobs = jobsClient(http);
-  return {
-    http,
-    jobs,
-    waitForJob: (id, options) => waitForJob(jobs, id, options),
-    jobResults: (id, options) => followResults(jobs, id, options),
-    webhooks: webhooksClient(http),
-    transcripts: async (channel, options = {}) => {
-      const { data, error, response } = await http.GET('/channels/{id}/transcripts', callOf(channel, options));
-      if (data === undefined) throw errorOf(response, error);
-      return data;
-    },
-    events: (channel, options = {}) => events(http, channel, options),
-    uploads: async (channel, options = {}) => {
-      const { data, error, response } = await http.GET('/channels/{id}/uploads', callOf(channel, options));
-      if (data === undefined) throw errorOf(response, error);
-      return data;
-    },
-    playlist: async (playlist, options = {}) => {
-      const { data, error, response } = await http.GET('/playlists/{id}/transcripts', callOf(playlist, options));
-      if (data === undefined) throw errorOf(response, error);
-      return data;
-    },
-    videos: async (videos, { languages, signal } = {}) => {
-      const body = { videos: [...videos], ...(languages && { languages: [...languages] }) };
-      const { data, error, response } = await http.POST('/transcripts', { body, ...(signal && { signal }) });
-      if (data === undefined) throw errorOf(response, error);
-      return data;
-    },
-    video: async (video, options = {}) => {
-      const { data, error, response } = await http.GET('/videos/{id}/transcript', callOf(video, options));
-      if (data === undefined) throw errorOf(response, error);
-      return data;
-    },
-    usage: async ({ signal } = {}) => {
-      const { data, error, response } = await http.GET('/usage', signal && { signal });
-      if (data === undefined) throw errorOf(response, error);
-      return data;
-    },
-  };
-}
-
-async function* events(
-  http: Client<paths, 'application/json'>,
-  channel: string,
-  options: TranscriptsOptions,
-): AsyncGenerator<TranscriptsEvent, void, undefined> {
-  const { error, response, data } = await http.GET('/channels/{id}/transcripts', {
-    ...callOf(channel, options),
-    headers: { Accept: STREAMED },
-    parseAs: 'stream',
-  });
-  if (!data) throw errorOf(response, error);
-  if (!response.headers.get('Content-Type')?.startsWith(STREAMED)) {
-    await data.cancel();
-    throw new Error('This service does not support streaming, which requires version 1.1.0 of the API.');
+  constructor(options: ClientOptions, wait: Pause = pause) {
+    this.http = new Http(options, wait);
+    this.jobs = new Jobs(this.http);
+    this.webhooks = new Webhooks(this.http);
   }
-  yield* readEvents(data);
+
+  /** Calls any operation by the `operationId` of the OpenAPI document, for example for one page of a list. */
+  call<Id extends OperationId>(id: Id, parameters: ParametersOf<Id>, options?: CallOptions): Promise<ResultOf<Id>> {
+    return this.http.call(id, parameters, options);
+  }
+
+  /** Returns the transcripts of a channel's newest uploads. */
+  transcripts(channel: string, options: TranscriptsOptions = {}): Promise<ChannelTranscripts> {
+    return this.http.call('getChannelTranscripts', listOf(channel, options), options);
+  }
+
+  /** Yields the same as events, each as soon as it is available. Leaving the loop cancels the call. */
+  events(channel: string, options: TranscriptsOptions = {}): Events {
+    return this.stream('getChannelTranscripts', listOf(channel, options), options);
+  }
+
+  /** Lists a channel's newest uploads without their transcripts, which costs no quota. */
+  uploads(channel: string, { limit, since, ...options }: UploadsOptions = {}): Promise<ChannelUploads> {
+    const parameters = { path: { id: channel }, query: defined({ limit, since }) };
+    return this.http.call('listChannelUploads', parameters, options);
+  }
+
+  /** Returns the transcripts of a playlist's first videos. */
+  playlist(playlist: string, options: ListOptions = {}): Promise<PlaylistTranscripts> {
+    return this.http.call('getPlaylistTranscripts', listOf(playlist, options), options);
+  }
+
+  /** Yields the same as events. */
+  playlistEvents(playlist: string, options: ListOptions = {}): Events {
+    return this.stream('getPlaylistTranscripts', listOf(playlist, options), options);
+  }
+
+  /** Returns the transcripts of up to 100 videos, in their order. */
+  videos(videos: readonly string[], options: VideoOptions = {}): Promise<VideosTranscripts> {
+    return this.http.call('getVideoTranscripts', videosOf(videos, options), options);
+  }
+
+  /** Yields the same as events. */
+  videosEvents(videos: readonly string[], options: VideoOptions = {}): Events {
+    return this.stream('getVideoTranscripts', videosOf(videos, options), options);
+  }
+
+  /** Returns the transcript of one video. Also throws when the video has none. */
+  video(video: string, options: VideoOptions = {}): Promise<VideoTranscript> {
+    const { languages } = options;
+    const query = defined({ languages: languages?.join(',') });
+    return this.http.call('getVideoTranscript', { path: { id: video }, query }, options);
+  }
+
+  /** Returns the transcript of one video as text, subtitles or Markdown. */
+  videoAs(format: Exclude<VideoFormat, 'json'>, video: string, options: VideoOptions = {}): Promise<string> {
+    const query = { format, ...defined({ languages: options.languages?.join(',') }) };
+    return this.http.send('getVideoTranscript', { path: { id: video }, query }, options, (response) => response.text());
+  }
+
+  /** Returns the quota of the organization and its use. */
+  usage(options?: CallOptions): Promise<Usage> {
+    return this.http.call('getUsage', {}, options);
+  }
+
+  /** Returns whether the service accepts calls, and the state of what it needs. */
+  ready(options?: CallOptions): Promise<Ready> {
+    return this.http.call('getReady', {}, options);
+  }
+
+  private async *stream<Id extends Streamed>(id: Id, parameters: ParametersOf<Id>, options: CallOptions): Events {
+    const read = async (response: Response): Promise<ReadableStream<Uint8Array>> => {
+      if (response.body && response.headers.get('Content-Type')?.startsWith(STREAMED)) return response.body;
+      await response.body?.cancel();
+      throw new Error('This service does not support streaming, which requires version 1.1.0 of the API.');
+    };
+    yield* readEvents(await this.http.send(id, parameters, options, read, STREAMED));
+  }
 }
 
-function callOf(id: string, { limit, languages, since, signal }: TranscriptsOptions) {
-  const query = {
-    ...(limit !== undefined && { limit }),
-    ...(languages && { languages: languages.join(',') }),
-    ...(since !== undefined && { since }),
-  };
-  return { params: { path: { id }, query }, ...(signal && { signal }) };
+function listOf(id: string, { limit, languages, since }: TranscriptsOptions) {
+  return { path: { id }, query: defined({ limit, languages: languages?.join(','), since }) };
+}
+
+function videosOf(videos: readonly string[], { languages }: VideoOptions) {
+  return { body: { videos: [...videos], ...defined({ languages: languages && [...languages] }) } };
 }

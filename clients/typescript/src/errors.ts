@@ -27,9 +27,9 @@ export class ChannelTranscriptsError<Code extends string = string> extends Error
 
   constructor(
     message: string,
-    /** The HTTP status. */
-    readonly status: number,
-    /** Stable; `unexpected_answer` when the response is not from the service, but for example from a proxy. */
+    /** The HTTP status; undefined when the call was a message over TCP or NATS. */
+    readonly status: number | undefined,
+    /** Stable; `unexpected_response` when the response is not from the service, but for example from a proxy. */
     readonly code: Code,
     /** Whether a retry can succeed. */
     readonly retryable: boolean,
@@ -44,26 +44,54 @@ export class ChannelTranscriptsError<Code extends string = string> extends Error
   }
 }
 
-/** Whether a thrown value is an error with this code; its `fields` then have the type of the code. */
-export function isErrorWithCode<Code extends ErrorCode>(
-  error: unknown,
-  code: Code,
-): error is ChannelTranscriptsError<Code> {
-  return error instanceof ChannelTranscriptsError && error.code === code;
+/** A `ChannelTranscriptsError` of each code: comparing `code` gives `fields` the type of that code. */
+export type KnownError =
+  { [Code in ErrorCode]: ChannelTranscriptsError<Code> }[ErrorCode] | ChannelTranscriptsError<'unexpected_response'>;
+
+/** Whether a thrown value is an error of the service. It also recognizes errors of another copy of this package. */
+export function isChannelTranscriptsError(error: unknown): error is KnownError {
+  return error instanceof Error && error.name === 'ChannelTranscriptsError' && 'code' in error;
 }
 
 /** Converts the parsed body of an error response to an error. */
 export function errorOf(response: Response, body: unknown): ChannelTranscriptsError {
   const { status, headers } = response;
-  const { code, message, retryable, requestId, ...fields } = objectOf(objectOf(body)['error']);
   const retryAfter = headers.get('Retry-After');
   const retryAfterSeconds = retryAfter !== null && /^[0-9]+$/.test(retryAfter) ? Number(retryAfter) : undefined;
-  const id = typeof requestId === 'string' ? requestId : (headers.get('X-Request-Id') ?? undefined);
-  if (typeof code === 'string' && typeof message === 'string') {
-    return new ChannelTranscriptsError(message, status, code, retryable === true, id, retryAfterSeconds, fields);
-  }
-  const text = `The response (status ${status}) is not from this service. Check the base URL.`;
-  return new ChannelTranscriptsError(text, status, 'unexpected_answer', status >= 500, id, retryAfterSeconds, {});
+  const stated = statedError(body, status, retryAfterSeconds);
+  if (stated) return stated;
+  const message = `The response (status ${status}) is not from this service. Check the base URL.`;
+  const requestId = headers.get('X-Request-Id') ?? undefined;
+  const retryable = status >= 500;
+  return new ChannelTranscriptsError(
+    message,
+    status,
+    'unexpected_response',
+    retryable,
+    requestId,
+    retryAfterSeconds,
+    {},
+  );
+}
+
+/** Converts the body of an error, which a message has as well; returns undefined when it is not an error of the service. */
+export function statedError(
+  body: unknown,
+  status?: number,
+  retryAfterSeconds?: number,
+): ChannelTranscriptsError | undefined {
+  const {
+    code,
+    message,
+    retryable,
+    requestId,
+    retryAfterSeconds: given,
+    ...fields
+  } = objectOf(objectOf(body)['error']);
+  if (typeof code !== 'string' || typeof message !== 'string') return undefined;
+  const id = typeof requestId === 'string' ? requestId : undefined;
+  const seconds = typeof given === 'number' ? given : retryAfterSeconds;
+  return new ChannelTranscriptsError(message, status, code, retryable === true, id, seconds, fields);
 }
 
 function objectOf(value: unknown): Record<string, unknown> {

@@ -1,22 +1,18 @@
-import type { Client } from 'openapi-fetch';
-import { errorOf } from './errors.js';
-import { patiently, pause, type Pause } from './poll.js';
-import type { components, paths } from './schema.js';
+import { defined, itemsOf, type CallOptions, type Http } from './http.js';
+import type { components } from './schema.js';
 
 type Schemas = components['schemas'];
 export type Job = Schemas['Job'];
-export type JobsPage = Schemas['Jobs'];
-export type JobResults = Schemas['JobResults'];
 export type VideoTranscript = Schemas['VideoTranscript'];
-
-type Http = Client<paths, 'application/json'>;
 
 /** The largest page of results. */
 const RESULTS_PER_PAGE = 100;
 /** For a canceled job whose last slice is still being stored. */
 const PAUSE_SECONDS_DEFAULT = 2;
+/** A client that follows a job for hours meets restarts and rate limits. The pauses between the attempts add up to three minutes. */
+const RETRIES_WHILE_FOLLOWING = 7;
 
-export interface JobOptions {
+export interface JobOptions extends CallOptions {
   /** Language codes in order of preference. */
   languages?: readonly string[];
   /** The number of uploads, the newest ones; all by default. */
@@ -25,129 +21,87 @@ export interface JobOptions {
   since?: string;
   /** What to do when the monthly quota is used up; `pause` by default. */
   onQuota?: 'pause' | 'fail';
-  /** Makes the call safe to repeat: the same key and options give the same job. */
+  /** The same key and options give the same job; a new key by default. */
   idempotencyKey?: string;
-  signal?: AbortSignal;
 }
 
-export interface PageOptions<Position> {
-  limit?: number;
-  /** The `next` of the page before. */
-  after?: Position;
-  signal?: AbortSignal;
-}
-
-export interface SignalOption {
-  signal?: AbortSignal;
-}
-
-export interface WaitOptions extends SignalOption {
+export interface WaitOptions extends CallOptions {
   /** Called with the job each time that it was read. */
   onProgress?: (job: Job) => void;
 }
 
-export interface FollowOptions extends SignalOption {
+export interface ResultsOptions extends CallOptions {
   /** The `next` of a page, to begin after it. */
   after?: number;
 }
 
 /** Archive jobs. Every method throws ChannelTranscriptsError. */
-export interface JobsClient {
+export class Jobs {
+  constructor(private readonly http: Http) {}
+
   /** Starts a job that fetches the transcripts of all uploads of a channel. */
-  create(channel: string, options?: JobOptions): Promise<Job>;
-  /** Returns a page of the organization's jobs, newest first. */
-  list(options?: PageOptions<string>): Promise<JobsPage>;
-  get(id: string, options?: SignalOption): Promise<Job>;
-  cancel(id: string, options?: SignalOption): Promise<Job>;
-  resume(id: string, options?: SignalOption): Promise<Job>;
-  delete(id: string, options?: SignalOption): Promise<void>;
-  /** Returns a page of the results; `next` is null only at the end of a finished job. */
-  results(id: string, options?: PageOptions<number>): Promise<JobResults>;
-}
-
-export function jobsClient(http: Http): JobsClient {
-  return {
-    create: async (channel, { languages, idempotencyKey, signal, ...options } = {}) => {
-      const { data, error, response } = await http.POST('/jobs', {
-        body: { onQuota: 'pause', ...options, channel, ...(languages && { languages: [...languages] }) },
-        ...(idempotencyKey !== undefined && { params: { header: { 'Idempotency-Key': idempotencyKey } } }),
-        ...(signal && { signal }),
-      });
-      if (data === undefined) throw errorOf(response, error);
-      return data;
-    },
-    list: async ({ signal, ...query } = {}) => {
-      const { data, error, response } = await http.GET('/jobs', { params: { query }, ...(signal && { signal }) });
-      if (data === undefined) throw errorOf(response, error);
-      return data;
-    },
-    get: async (id, options) => {
-      const { data, error, response } = await http.GET('/jobs/{id}', { params: { path: { id } }, ...options });
-      if (data === undefined) throw errorOf(response, error);
-      return data;
-    },
-    cancel: async (id, options) => {
-      const { data, error, response } = await http.POST('/jobs/{id}/cancel', {
-        params: { path: { id } },
-        body: {},
-        ...options,
-      });
-      if (data === undefined) throw errorOf(response, error);
-      return data;
-    },
-    resume: async (id, options) => {
-      const { data, error, response } = await http.POST('/jobs/{id}/resume', {
-        params: { path: { id } },
-        body: {},
-        ...options,
-      });
-      if (data === undefined) throw errorOf(response, error);
-      return data;
-    },
-    delete: async (id, options) => {
-      const { error, response } = await http.DELETE('/jobs/{id}', { params: { path: { id } }, ...options });
-      if (!response.ok) throw errorOf(response, error);
-    },
-    results: async (id, { signal, ...query } = {}) => {
-      const params = { path: { id }, query };
-      const { data, error, response } = await http.GET('/jobs/{id}/results', { params, ...(signal && { signal }) });
-      if (data === undefined) throw errorOf(response, error);
-      return data;
-    },
-  };
-}
-
-/** Reads a job by its `checkAgainSeconds` until it has finished. */
-export async function waitForJob(
-  { get }: Pick<JobsClient, 'get'>,
-  id: string,
-  { signal, onProgress }: WaitOptions = {},
-  wait: Pause = pause,
-): Promise<Job> {
-  for (;;) {
-    const job = await patiently(() => get(id, signal && { signal }), signal, wait);
-    onProgress?.(job);
-    if (job.checkAgainSeconds === null) return job;
-    await wait(job.checkAgainSeconds, signal);
+  create(
+    channel: string,
+    { languages, limit, since, onQuota = 'pause', idempotencyKey, ...options }: JobOptions = {},
+  ): Promise<Job> {
+    const body = { channel, onQuota, ...defined({ languages: languages && [...languages], limit, since }) };
+    const header = { 'Idempotency-Key': idempotencyKey ?? crypto.randomUUID() };
+    return this.http.call('createJob', { body, header }, options);
   }
-}
 
-/** Yields the results of a job to the end of the job, each once and in order. Returns the finished job. */
-export async function* followResults(
-  { results }: Pick<JobsClient, 'results'>,
-  id: string,
-  { after, signal }: FollowOptions = {},
-  wait: Pause = pause,
-): AsyncGenerator<VideoTranscript, Job, undefined> {
-  let position = after;
-  for (;;) {
-    const from = position;
-    const options = { limit: RESULTS_PER_PAGE, ...(from !== undefined && { after: from }), ...(signal && { signal }) };
-    // A page is read completely before its first entry is yielded, so a repeated read repeats no entry.
-    const page = await patiently(() => results(id, options), signal, wait);
-    yield* page.results;
-    if (page.next === null) return page.job;
-    if (page.results.length === 0) await wait(page.job.checkAgainSeconds ?? PAUSE_SECONDS_DEFAULT, signal);
-    position = page.next;
+  /** Yields the organization's jobs, newest first. */
+  list(options?: CallOptions): AsyncGenerator<Job, void, undefined> {
+    return itemsOf<Job, string>(undefined, async (after) => {
+      const { jobs, next } = await this.http.call('listJobs', { query: defined({ after }) }, options);
+      return [jobs, next];
+    });
+  }
+
+  get(id: string, options?: CallOptions): Promise<Job> {
+    return this.http.call('getJob', { path: { id } }, options);
+  }
+
+  cancel(id: string, options?: CallOptions): Promise<Job> {
+    return this.http.call('cancelJob', { path: { id }, body: {} }, options);
+  }
+
+  resume(id: string, options?: CallOptions): Promise<Job> {
+    return this.http.call('resumeJob', { path: { id }, body: {} }, options);
+  }
+
+  delete(id: string, options?: CallOptions): Promise<void> {
+    return this.http.call('deleteJob', { path: { id } }, options);
+  }
+
+  /** Resolves with the job when it has finished: completed, canceled or failed. Reads it as often as the service suggests. */
+  async waitFor(id: string, { onProgress, ...options }: WaitOptions = {}): Promise<Job> {
+    for (;;) {
+      const job = await this.get(id, { retries: RETRIES_WHILE_FOLLOWING, ...options });
+      onProgress?.(job);
+      if (job.checkAgainSeconds === null) return job;
+      await this.http.pause(job.checkAgainSeconds, options.signal);
+    }
+  }
+
+  /**
+   * Yields the results of a job in the channel's order, also while it runs, to its end: each once, and none is missing. Returns
+   * the finished job.
+   */
+  async *results(
+    id: string,
+    { after, ...options }: ResultsOptions = {},
+  ): AsyncGenerator<VideoTranscript, Job, undefined> {
+    for (let position = after; ;) {
+      const query = { limit: RESULTS_PER_PAGE, ...defined({ after: position }) };
+      const given = { retries: RETRIES_WHILE_FOLLOWING, ...options };
+      // A page is read completely before its first entry is yielded, so a repeated read repeats no entry.
+      const page = await this.http.call('getJobResults', { path: { id }, query }, given);
+      yield* page.results;
+      if (page.next === null) return page.job;
+      if (page.results.length === 0) {
+        await this.http.pause(page.job.checkAgainSeconds ?? PAUSE_SECONDS_DEFAULT, options.signal);
+      }
+      position = page.next;
+    }
   }
 }

@@ -1,73 +1,103 @@
-import type { Client } from 'openapi-fetch';
-import { errorOf } from './errors.js';
-import type { PageOptions, SignalOption } from './jobs.js';
-import type { components, paths } from './schema.js';
+import { defined, itemsOf, type CallOptions, type Http } from './http.js';
+import type { components } from './schema.js';
 
 type Schemas = components['schemas'];
 export type Webhook = Schemas['Webhook'];
 export type WebhookWithSecret = Schemas['WebhookWithSecret'];
 export type WebhookTestResult = Schemas['WebhookTestResult'];
-export type WebhookDeliveries = Schemas['WebhookDeliveriesPage'];
+export type WebhookDelivery = Schemas['WebhookDelivery'];
 /** The body of a message about a job. */
 export type JobEvent = Schemas['JobEvent'];
 export type WebhookEvent = NonNullable<Schemas['NewWebhookBody']['events']>[number];
 
-export interface WebhookOptions extends SignalOption {
+export interface WebhookOptions extends CallOptions {
   /** The events to send; all by default. */
   events?: readonly WebhookEvent[];
 }
 
 /** Webhooks of archive jobs. Every method throws ChannelTranscriptsError. */
-export interface WebhooksClient {
+export class Webhooks {
+  /** Verifies a message that a webhook sent: see `verifyWebhook`. */
+  readonly verify = verifyWebhook;
+
+  constructor(private readonly http: Http) {}
+
   /** Creates a webhook. Store its `secret`, which is returned only now: it verifies the signatures. */
-  create(url: string, options?: WebhookOptions): Promise<WebhookWithSecret>;
-  list(options?: SignalOption): Promise<Webhook[]>;
-  delete(id: string, options?: SignalOption): Promise<void>;
+  create(url: string, { events, ...options }: WebhookOptions = {}): Promise<WebhookWithSecret> {
+    return this.http.call('createWebhook', { body: { url, ...defined({ events: events && [...events] }) } }, options);
+  }
+
+  async list(options?: CallOptions): Promise<Webhook[]> {
+    return (await this.http.call('listWebhooks', {}, options)).webhooks;
+  }
+
+  delete(id: string, options?: CallOptions): Promise<void> {
+    return this.http.call('deleteWebhook', { path: { id } }, options);
+  }
+
   /** Replaces the secret; for a day deliveries are signed with both. */
-  rotate(id: string, options?: SignalOption): Promise<WebhookWithSecret>;
+  rotate(id: string, options?: CallOptions): Promise<WebhookWithSecret> {
+    return this.http.call('rotateWebhook', { path: { id }, body: {} }, options);
+  }
+
   /** Sends a test event now and returns whether the receiver accepted it. */
-  test(id: string, options?: SignalOption): Promise<WebhookTestResult>;
-  /** Returns a page of the deliveries, newest first. */
-  deliveries(id: string, options?: PageOptions<string>): Promise<WebhookDeliveries>;
+  test(id: string, options?: CallOptions): Promise<WebhookTestResult> {
+    return this.http.call('testWebhook', { path: { id }, body: {} }, options);
+  }
+
+  /** Yields the deliveries of the last 30 days, newest first. */
+  deliveries(id: string, options?: CallOptions): AsyncGenerator<WebhookDelivery, void, undefined> {
+    return itemsOf<WebhookDelivery, string>(undefined, async (after) => {
+      const parameters = { path: { id }, query: defined({ after }) };
+      const { deliveries, next } = await this.http.call('listWebhookDeliveries', parameters, options);
+      return [deliveries, next];
+    });
+  }
 }
 
-export function webhooksClient(http: Client<paths, 'application/json'>): WebhooksClient {
-  return {
-    create: async (url, { events, signal } = {}) => {
-      const body = { url, ...(events && { events: [...events] }) };
-      const { data, error, response } = await http.POST('/webhooks', { body, ...(signal && { signal }) });
-      if (data === undefined) throw errorOf(response, error);
-      return data;
-    },
-    list: async ({ signal } = {}) => {
-      const { data, error, response } = await http.GET('/webhooks', signal && { signal });
-      if (data === undefined) throw errorOf(response, error);
-      return data.webhooks;
-    },
-    delete: async (id, options) => {
-      const { error, response } = await http.DELETE('/webhooks/{id}', { params: { path: { id } }, ...options });
-      if (!response.ok) throw errorOf(response, error);
-    },
-    rotate: async (id, options) => {
-      const params = { path: { id } };
-      const { data, error, response } = await http.POST('/webhooks/{id}/rotate', { params, body: {}, ...options });
-      if (data === undefined) throw errorOf(response, error);
-      return data;
-    },
-    test: async (id, options) => {
-      const params = { path: { id } };
-      const { data, error, response } = await http.POST('/webhooks/{id}/test', { params, body: {}, ...options });
-      if (data === undefined) throw errorOf(response, error);
-      return data;
-    },
-    deliveries: async (id, { signal, ...query } = {}) => {
-      const params = { path: { id }, query };
-      const { data, error, response } = await http.GET('/webhooks/{id}/deliveries', {
-        params,
-        ...(signal && { signal }),
-      });
-      if (data === undefined) throw errorOf(response, error);
-      return data;
-    },
+/** The headers of a request: of `fetch`, or an object with lowercase names as in Node.js. */
+export type HeadersGiven = Headers | Readonly<Record<string, string | readonly string[] | undefined>>;
+
+/**
+ * Returns the event of a message that a webhook sent. The signatures follow the Standard Webhooks specification
+ * (https://www.standardwebhooks.com).
+ *
+ * @param body as it was received, before any parsing
+ * @param secret `whsec_…`
+ * @throws Error when a header is missing, the message is more than 5 minutes away, or no signature is of this secret
+ */
+export async function verifyWebhook(
+  body: string,
+  headers: HeadersGiven,
+  secret: string,
+  { now = Date.now() }: { now?: number } = {},
+): Promise<JobEvent> {
+  const given = (name: string): string => {
+    const value = headers instanceof Headers ? headers.get(name) : headers[name];
+    if (typeof value !== 'string' || value === '') throw new Error(`The webhook is not genuine: ${name} is missing.`);
+    return value;
   };
+  const id = given('webhook-id');
+  const timestamp = given('webhook-timestamp');
+  if (!/^\d{1,12}$/.test(timestamp) || Math.abs(Number(timestamp) - now / 1000) > TOLERANCE_SECONDS) {
+    throw new Error('The webhook is not genuine: its time is more than 5 minutes away.');
+  }
+  const key = await crypto.subtle.importKey('raw', bytesOf(secret.replace(/^whsec_/, '')), HMAC, false, ['verify']);
+  const signed = new TextEncoder().encode(`${id}.${timestamp}.${body}`);
+  for (const signature of given('webhook-signature').split(' ').slice(0, SIGNATURES_MAX)) {
+    const [version, value = ''] = signature.split(',');
+    const isBase64 = /^[A-Za-z0-9+/]+=*$/.test(value);
+    if (version !== 'v1' || !isBase64) continue;
+    if (await crypto.subtle.verify(HMAC, key, bytesOf(value), signed)) return JSON.parse(body) as JobEvent;
+  }
+  throw new Error('The webhook is not genuine: no signature is of this secret.');
+}
+
+const TOLERANCE_SECONDS = 300;
+/** A rotation has two. */
+const SIGNATURES_MAX = 10;
+const HMAC = { name: 'HMAC', hash: 'SHA-256' };
+
+function bytesOf(base64: string): Uint8Array<ArrayBuffer> {
+  return Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { readEvents, type TranscriptsEvent } from './events.js';
+import { readEvents, type TranscriptsEvent } from '../src/events.js';
 
 const EVENTS: TranscriptsEvent[] = [
   { type: 'channel', channel: { id: 'UCtidewater_____________', name: 'Høst & 波', handle: null } },

@@ -1,8 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { ChannelTranscriptsError } from './errors.js';
-import { followResults, waitForJob, type Job, type JobResults, type VideoTranscript } from './jobs.js';
-import { pause } from './poll.js';
+import { ChannelTranscriptsClient, type Job, type VideoTranscript } from '../src/index.js';
+import { json, lost, refusal, scripted, unavailable, type SentRequest } from './scripted-fetch.js';
 
 const JOB: Job = {
   id: 'job_3VqTb8yWm2LkR0sXcE9a1D',
@@ -37,67 +36,67 @@ const entryOf = (position: number): VideoTranscript => ({
   cached: false,
 });
 
-const unavailable = (retryAfterSeconds?: number): ChannelTranscriptsError =>
-  new ChannelTranscriptsError('Unavailable.', 503, 'service_unavailable', true, undefined, retryAfterSeconds, {});
-const notFound = new ChannelTranscriptsError('Job not found.', 404, 'job_not_found', false, undefined, undefined, {});
-
-/** Responds with one step after another; the last one is repeated. */
-function responses<T>(...steps: (T | Error)[]): () => Promise<T> {
-  return () => {
-    const step = steps.length > 1 ? steps.shift() : steps[0];
-    if (step === undefined) throw new Error('No response is left.');
-    if (step instanceof Error) return Promise.reject(step);
-    return Promise.resolve(step);
-  };
+function clientOf(...steps: Parameters<typeof scripted>) {
+  const service = scripted(...steps);
+  return { client: new ChannelTranscriptsClient(service.options, service.wait), ...service };
 }
 
-/** Waits for nothing and records the seconds. */
-function recordedPauses(): { pauses: number[]; wait: (seconds: number) => Promise<void> } {
-  const pauses: number[] = [];
-  return { pauses, wait: (seconds) => Promise.resolve(void pauses.push(seconds)) };
-}
+describe('creating a job', () => {
+  it('sends the same idempotency key again when the answer was lost, so that there is one job', async () => {
+    const { client, sent } = clientOf(lost, json(JOB, 202));
+    expect(await client.jobs.create('@tidewater', { limit: 3 })).toEqual(JOB);
+    const [first, second] = sent.map(({ headers }) => headers.get('Idempotency-Key'));
+    expect(first).toMatch(/^[0-9a-f-]{36}$/);
+    expect(second).toBe(first);
+    expect(sent[1]?.body).toEqual({ channel: '@tidewater', limit: 3, onQuota: 'pause' });
+    await client.jobs.create('@tidewater', { idempotencyKey: 'mine' });
+    expect(sent[2]?.headers.get('Idempotency-Key')).toBe('mine');
+  });
+});
 
-describe('waitForJob', () => {
+describe('waiting for a job', () => {
   it('reads the job when the service says, and resolves with the finished job', async () => {
-    const { pauses, wait } = recordedPauses();
+    const { client, pauses } = clientOf(
+      json({ ...JOB, state: 'queued', checkAgainSeconds: 2 }),
+      json(JOB),
+      json(FINISHED),
+    );
     const states: string[] = [];
-    const get = responses<Job>({ ...JOB, state: 'queued', checkAgainSeconds: 2 }, JOB, FINISHED);
     const onProgress = ({ state }: Job): void => void states.push(state);
-    expect(await waitForJob({ get }, JOB.id, { onProgress }, wait)).toBe(FINISHED);
+    expect(await client.jobs.waitFor(JOB.id, { onProgress })).toEqual(FINISHED);
     expect(pauses).toEqual([2, 7]);
     expect(states).toEqual(['queued', 'running', 'completed']);
   });
 
   it('outlasts failures that pass, and waits at least as long as the service says', async () => {
-    const { pauses, wait } = recordedPauses();
-    const get = responses<Job>(unavailable(31), new TypeError('fetch failed'), unavailable(), FINISHED);
-    expect(await waitForJob({ get }, JOB.id, {}, wait)).toBe(FINISHED);
+    const { client, pauses } = clientOf(unavailable(31), lost, unavailable(), json(FINISHED));
+    expect(await client.jobs.waitFor(JOB.id)).toEqual(FINISHED);
     expect(pauses).toEqual([31, 4, 8]);
   });
 
   it('throws what a retry cannot remedy at once, and a lasting failure in the end', async () => {
-    const { pauses, wait } = recordedPauses();
-    await expect(waitForJob({ get: responses<Job>(notFound) }, JOB.id, {}, wait)).rejects.toBe(notFound);
-    expect(pauses).toEqual([]);
-    const lasting = unavailable();
-    await expect(waitForJob({ get: responses<Job>(lasting) }, JOB.id, {}, wait)).rejects.toBe(lasting);
-    expect(pauses).toEqual([2, 4, 8, 16, 32, 60, 60]);
+    const unknown = clientOf(refusal(404, 'job_not_found', false));
+    await expect(unknown.client.jobs.waitFor(JOB.id)).rejects.toMatchObject({ code: 'job_not_found' });
+    expect(unknown.pauses).toEqual([]);
+    const lasting = clientOf(unavailable());
+    await expect(lasting.client.jobs.waitFor(JOB.id)).rejects.toMatchObject({ code: 'service_unavailable' });
+    expect(lasting.pauses).toEqual([2, 4, 8, 16, 32, 60, 60]);
   });
 
   it('outlasts three minutes of an unavailable service, also when each refusal asks for a short pause', async () => {
-    const { pauses, wait } = recordedPauses();
-    await expect(waitForJob({ get: responses<Job>(unavailable(5)) }, JOB.id, {}, wait)).rejects.toThrow('Unavailable.');
+    const { client, pauses } = clientOf(unavailable(5));
+    await expect(client.jobs.waitFor(JOB.id)).rejects.toMatchObject({ code: 'service_unavailable' });
     expect(pauses).toEqual([5, 5, 8, 16, 32, 60, 60]);
   });
 
   it('ends with the reason of its signal', async () => {
     const leaving = new AbortController();
-    const waiting = waitForJob({ get: responses(JOB) }, JOB.id, {
+    const { options } = scripted(json(JOB));
+    const waiting = new ChannelTranscriptsClient(options).jobs.waitFor(JOB.id, {
       signal: leaving.signal,
       onProgress: () => setTimeout(() => leaving.abort(), 0),
     });
     await expect(waiting).rejects.toThrow(/abort/i);
-    await expect(pause(60, AbortSignal.abort())).rejects.toThrow(/abort/i);
   });
 });
 
@@ -106,13 +105,14 @@ describe('the results of a job that runs', () => {
   function service(total: number, steps: readonly number[], pageSize: number, failEvery: number) {
     let [decided, requests] = [0, 0];
     const remaining = [...steps];
-    const results = (_id: string, { after = 0 }: { after?: number } = {}): Promise<JobResults> => {
+    const answer = ({ path }: SentRequest): Response => {
+      const after = Number(new URLSearchParams(path.split('?')[1]).get('after') ?? 0);
       requests += 1;
-      if (failEvery > 0 && requests % failEvery === 0) return Promise.reject(unavailable(1));
+      if (failEvery > 0 && requests % failEvery === 0) return unavailable(1);
       const end = Math.min(decided, after + pageSize);
       const positions = Array.from({ length: Math.max(0, end - after) }, (_, index) => after + index + 1);
       const isFinished = decided === total;
-      return Promise.resolve({
+      return json({
         results: positions.map(entryOf),
         next: isFinished && end === total ? null : Math.max(after, end),
         job: isFinished ? FINISHED : JOB,
@@ -122,7 +122,7 @@ describe('the results of a job that runs', () => {
       decided = Math.min(total, decided + (remaining.shift() ?? total));
       return Promise.resolve();
     };
-    return { results, wait };
+    return new ChannelTranscriptsClient(scripted(answer).options, wait).jobs;
   }
 
   it('are complete, in order and without repetition, however they arrive', async () => {
@@ -133,9 +133,9 @@ describe('the results of a job that runs', () => {
         fc.integer({ min: 1, max: 25 }),
         fc.constantFrom(0, 2, 3),
         async (total, steps, pageSize, failEvery) => {
-          const { results, wait } = service(total, steps, pageSize, failEvery);
+          const jobs = service(total, steps, pageSize, failEvery);
           const read: string[] = [];
-          for await (const { videoId } of followResults({ results }, JOB.id, {}, wait)) read.push(videoId);
+          for await (const { videoId } of jobs.results(JOB.id)) read.push(videoId);
           expect(read).toEqual(Array.from({ length: total }, (_, index) => `video-${index + 1}`));
         },
       ),
@@ -143,8 +143,8 @@ describe('the results of a job that runs', () => {
   });
 
   it('begin after a position, and return the finished job', async () => {
-    const { results, wait } = service(5, [5], 2, 0);
-    const following = followResults({ results }, JOB.id, { after: 3 }, wait);
+    const jobs = service(5, [5], 2, 0);
+    const following = jobs.results(JOB.id, { after: 3 });
     expect(await following.next()).toMatchObject({ value: { videoId: 'video-4' } });
     expect(await following.next()).toMatchObject({ value: { videoId: 'video-5' } });
     expect(await following.next()).toEqual({ done: true, value: FINISHED });

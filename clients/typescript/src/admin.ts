@@ -1,0 +1,114 @@
+import { defined, Http, itemsOf, pause, type CallOptions, type ClientOptions } from './http.js';
+import type { ParametersOf, ResultOf } from './operations.js';
+import type { components } from './schema.js';
+
+type Schemas = components['schemas'];
+export type Organization = Schemas['Organization'];
+export type Key = Schemas['Key'];
+export type AuditEntry = Schemas['AuditEntry'];
+
+export interface AdminOptions extends Omit<ClientOptions, 'apiKey'> {
+  /** `ADMIN_TOKEN` of the service. */
+  adminToken: string;
+}
+
+export interface AuditOptions extends CallOptions {
+  /** Only the changes that concern this organization. */
+  organization?: string;
+}
+
+/** The operations of an operator. Every method throws ChannelTranscriptsError. */
+export class AdminClient {
+  private readonly http: Http;
+
+  constructor({ adminToken, ...options }: AdminOptions) {
+    this.http = new Http({ ...options, apiKey: adminToken }, pause);
+  }
+
+  createOrganization(body: ParametersOf<'createOrganization'>['body'], options?: CallOptions): Promise<Organization> {
+    return this.http.call('createOrganization', { body }, options);
+  }
+
+  /** Yields all organizations. */
+  organizations(options?: CallOptions): AsyncGenerator<Organization, void, undefined> {
+    return itemsOf<Organization, string>(undefined, async (after) => {
+      const page = await this.http.call('listOrganizations', { query: defined({ after }) }, options);
+      return [page.organizations, page.next];
+    });
+  }
+
+  organization(id: string, options?: CallOptions): Promise<Organization> {
+    return this.http.call('getOrganization', { path: { id } }, options);
+  }
+
+  changeOrganization(
+    id: string,
+    body: ParametersOf<'changeOrganization'>['body'],
+    options?: CallOptions,
+  ): Promise<Organization> {
+    return this.http.call('changeOrganization', { path: { id }, body }, options);
+  }
+
+  deleteOrganization(id: string, options?: CallOptions): Promise<ResultOf<'deleteOrganization'>> {
+    return this.http.call('deleteOrganization', { path: { id } }, options);
+  }
+
+  /** Issues an API key, which is returned only now. */
+  issueKey(
+    organizationId: string,
+    body: ParametersOf<'issueKey'>['body'],
+    options?: CallOptions,
+  ): Promise<ResultOf<'issueKey'>> {
+    return this.http.call('issueKey', { path: { id: organizationId }, body }, options);
+  }
+
+  /** Yields the keys of an organization. */
+  keys(organizationId: string, options?: CallOptions): AsyncGenerator<Key, void, undefined> {
+    return itemsOf<Key, string>(undefined, async (after) => {
+      const parameters = { path: { id: organizationId }, query: defined({ after }) };
+      const { keys, next } = await this.http.call('listKeys', parameters, options);
+      return [keys, next];
+    });
+  }
+
+  /** Issues a key in place of another, which stays valid for a while. */
+  rotateKey(
+    keyId: string,
+    body: ParametersOf<'rotateKey'>['body'],
+    options?: CallOptions,
+  ): Promise<ResultOf<'rotateKey'>> {
+    return this.http.call('rotateKey', { path: { id: keyId }, body }, options);
+  }
+
+  revokeKey(keyId: string, options?: CallOptions): Promise<ResultOf<'revokeKey'>> {
+    return this.http.call('revokeKey', { path: { id: keyId } }, options);
+  }
+
+  /** Returns the usage of an organization; with `by`, the sums to bill from. */
+  usage(
+    organizationId: string,
+    query?: ParametersOf<'getOrganizationUsage'>['query'],
+    options?: CallOptions,
+  ): Promise<ResultOf<'getOrganizationUsage'>> {
+    return this.http.call('getOrganizationUsage', { path: { id: organizationId }, ...(query && { query }) }, options);
+  }
+
+  /** Deletes what is older than the service keeps. */
+  pruneUsage(options?: CallOptions): Promise<ResultOf<'pruneUsage'>> {
+    return this.http.call('pruneUsage', { body: {} }, options);
+  }
+
+  /** Cancels a job of any organization. */
+  cancelJob(id: string, options?: CallOptions): Promise<ResultOf<'cancelAnyJob'>> {
+    return this.http.call('cancelAnyJob', { path: { id }, body: {} }, options);
+  }
+
+  /** Yields the recorded changes, newest first. */
+  audit({ organization, ...options }: AuditOptions = {}): AsyncGenerator<AuditEntry, void, undefined> {
+    type Position = NonNullable<ResultOf<'listAudit'>['next']>;
+    return itemsOf<AuditEntry, Position>(undefined, async (after) => {
+      const page = await this.http.call('listAudit', { query: defined({ organization, after }) }, options);
+      return [page.entries, page.next];
+    });
+  }
+}

@@ -1,0 +1,146 @@
+import { ChannelTranscriptsError, errorOf } from './errors.js';
+import { isSafeToRepeat, OPERATIONS, type OperationId, type ParametersOf, type ResultOf } from './operations.js';
+
+const RETRIES_DEFAULT = 2;
+/** A longer `Retry-After` is the business of the caller. */
+const WAIT_SECONDS_MAX = 60;
+/** The status of `GET /health/ready` that says the same as its body. */
+const NOT_READY = 503;
+
+export interface ClientOptions {
+  /** The URL of the service, such as `https://transcripts.example.com`. */
+  baseUrl: string;
+  /** An API key: `ctk_…`. */
+  apiKey: string;
+  /** How often a failed call is repeated, if it may be; 2 by default. */
+  retries?: number;
+  /** Additional headers of each call, for example of a trace. */
+  headers?: () => Record<string, string>;
+  /** Replaces the global `fetch`. */
+  fetch?: (url: string, init: RequestInit) => Promise<Response>;
+}
+
+export interface CallOptions {
+  /** Cancels the call. Transcripts fetched before that are charged. */
+  signal?: AbortSignal;
+  /** Identifies the call in errors and in the log of the service. */
+  requestId?: string;
+  /** How often the call is repeated; as the client by default. */
+  retries?: number;
+}
+
+/** Waits for some seconds; rejects with the reason of the signal when that aborts first. */
+export type Pause = (seconds: number, signal: AbortSignal | undefined) => Promise<void>;
+
+export const pause: Pause = async (seconds, signal) => {
+  signal?.throwIfAborted();
+  await new Promise<void>((resolve, reject) => {
+    const end = (): void => {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', end);
+      if (signal?.aborted) reject(signal.reason as Error);
+      else resolve();
+    };
+    const timer = setTimeout(end, seconds * 1000);
+    signal?.addEventListener('abort', end, { once: true });
+  });
+};
+
+/** Sends the calls of a client, and repeats those that failed and may be repeated. */
+export class Http {
+  private readonly baseUrl: string;
+
+  constructor(
+    private readonly options: ClientOptions,
+    readonly pause: Pause,
+  ) {
+    const { baseUrl, apiKey } = options;
+    if (!/^https?:\/\/[^/]/.test(baseUrl)) {
+      throw new TypeError(`baseUrl must be a URL such as https://transcripts.example.com, but is "${baseUrl}".`);
+    }
+    if (!apiKey) throw new TypeError('apiKey is empty: pass the key or token of your organization.');
+    this.baseUrl = baseUrl.replace(/\/+$/, '');
+  }
+
+  /** Calls an operation and returns the parsed body, or its text when it is not JSON. Throws ChannelTranscriptsError. */
+  call<Id extends OperationId>(id: Id, parameters: ParametersOf<Id>, options: CallOptions = {}): Promise<ResultOf<Id>> {
+    return this.send(id, parameters, options, async (response) => {
+      if (response.status === 204) return undefined as ResultOf<Id>;
+      const isJson = response.headers.get('Content-Type')?.startsWith('application/json');
+      return (isJson ? await response.json() : await response.text()) as ResultOf<Id>;
+    });
+  }
+
+  /** Calls an operation and passes the successful response to `read`. */
+  async send<Id extends OperationId, Result>(
+    id: Id,
+    parameters: ParametersOf<Id>,
+    { signal, requestId, retries = this.options.retries ?? RETRIES_DEFAULT }: CallOptions,
+    read: (response: Response) => Promise<Result>,
+    accept?: string,
+  ): Promise<Result> {
+    const headers = new Headers({ ...this.options.headers?.(), Authorization: `Bearer ${this.options.apiKey}` });
+    if (accept !== undefined) headers.set('Accept', accept);
+    if (requestId !== undefined) headers.set('X-Request-Id', requestId);
+    for (const [name, value] of Object.entries(parameters.header ?? {})) headers.set(name, String(value));
+    if (parameters.body !== undefined) headers.set('Content-Type', 'application/json');
+    const [method = '', path = ''] = OPERATIONS[id].split(' ');
+    const url = `${this.baseUrl}${pathOf(path, parameters.path ?? {})}${queryOf(parameters.query ?? {})}`;
+    const body = parameters.body === undefined ? null : JSON.stringify(parameters.body);
+    const init: RequestInit = { method, headers, body, ...(signal && { signal }) };
+    for (let attempt = 1; ; attempt++) {
+      try {
+        const response = await (this.options.fetch ?? fetch)(url, init);
+        if (!response.ok && !(id === 'getReady' && response.status === NOT_READY)) {
+          throw errorOf(response, await response.json().catch(() => undefined));
+        }
+        return await read(response);
+      } catch (error) {
+        const given = error instanceof ChannelTranscriptsError ? (error.retryAfterSeconds ?? 0) : 0;
+        if (attempt > retries || signal?.aborted || given > WAIT_SECONDS_MAX) throw error;
+        if (!mayBeRepeated(error, isSafeToRepeat(id, headers))) throw error;
+        // `Retry-After` is a lower bound: a restart can take longer.
+        await this.pause(Math.max(given, Math.min(WAIT_SECONDS_MAX, 2 ** attempt)), signal);
+      }
+    }
+  }
+}
+
+/**
+ * A call that the service itself refused has cost nothing. Without an answer of the service (a lost connection, an error page
+ * of a proxy) the call may have run and may be charged, so only a safe one is repeated. `fetch` rejects with a TypeError
+ * when the connection fails.
+ */
+function mayBeRepeated(error: unknown, isSafe: boolean): boolean {
+  if (!(error instanceof ChannelTranscriptsError)) return isSafe && error instanceof TypeError;
+  return error.retryable && (isSafe || error.code !== 'unexpected_response');
+}
+
+function pathOf(path: string, values: object): string {
+  const given = new Map<string, unknown>(Object.entries(values));
+  return path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(given.get(name))));
+}
+
+function queryOf(values: object): string {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(values)) if (value !== undefined) query.set(name, String(value));
+  return query.size === 0 ? '' : `?${query.toString()}`;
+}
+
+/** The values without those that are undefined. */
+export function defined<T extends object>(values: T): { [Name in keyof T]?: Exclude<T[Name], undefined> } {
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as never;
+}
+
+/** Yields the items of all pages, from the first or from the position `after`. */
+export async function* itemsOf<Item, Position>(
+  after: Position | undefined,
+  read: (after: Position | undefined) => Promise<[Item[], Position | null]>,
+): AsyncGenerator<Item, void, undefined> {
+  for (let position = after; ;) {
+    const [items, next] = await read(position);
+    yield* items;
+    if (next === null) return;
+    position = next;
+  }
+}

@@ -1,0 +1,48 @@
+export {
+  AdminClient,
+  type AdminOptions,
+  type AuditEntry,
+  type AuditOptions,
+  type Key,
+  type Organization,
+} from './admin.js';
+export {
+  ChannelTranscriptsClient,
+  type ChannelTranscripts,
+  type ChannelUploads,
+  type ListOptions,
+  type PlaylistTranscripts,
+  type Ready,
+  type TranscriptsOptions,
+  type UploadsOptions,
+  type Usage,
+  type VideoFormat,
+  type VideoOptions,
+  type VideosTranscripts,
+  type VideoTranscript,
+} from './client.js';
+export {
+  ChannelTranscriptsError,
+  isChannelTranscriptsError,
+  statedError,
+  type ErrorCode,
+  type ErrorFields,
+  type KnownError,
+} from './errors.js';
+export type { TranscriptsEvent } from './events.js';
+export type { CallOptions, ClientOptions } from './http.js';
+export type { Job, JobOptions, Jobs, ResultsOptions, WaitOptions } from './jobs.js';
+export { OPERATIONS, type OperationId, type ParametersOf, type ResultOf } from './operations.js';
+export type { components, operations, paths } from './schema.js';
+export {
+  verifyWebhook,
+  type HeadersGiven,
+  type JobEvent,
+  type Webhook,
+  type WebhookDelivery,
+  type WebhookEvent,
+  type WebhookOptions,
+  type Webhooks,
+  type WebhookTestResult,
+  type WebhookWithSecret,
+} from './webhooks.js';

@@ -1,0 +1,191 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import {
+  AdminClient,
+  ChannelTranscriptsClient,
+  isChannelTranscriptsError,
+  OPERATIONS,
+  type ChannelTranscripts,
+} from '../src/index.js';
+import { pause } from '../src/http.js';
+import { json, lost, refusal, scripted, unavailable } from './scripted-fetch.js';
+
+const ANSWER: ChannelTranscripts = {
+  channel: { id: 'UCtidewater_____________', name: 'Tidewater Kitchen', handle: '@tidewater' },
+  results: [],
+  summary: { total: 0, succeeded: 0, failed: 0, cached: 0, fetched: 0 },
+};
+const PROXY_PAGE = new Response('<h1>Bad gateway</h1>', { status: 502, headers: { 'Content-Type': 'text/html' } });
+
+type Call = [string, (client: ChannelTranscriptsClient) => Promise<unknown>];
+const CHARGED: Call[] = [
+  ['transcripts', (client) => client.transcripts('@tidewater')],
+  ['events', (client) => client.events('@tidewater').next()],
+  ['playlist', (client) => client.playlist('PLsaturday')],
+  ['videos', (client) => client.videos(['tw-chowder_'])],
+  ['video', (client) => client.video('tw-chowder_')],
+  ['videoAs', (client) => client.videoAs('srt', 'tw-chowder_')],
+];
+const FREE: Call[] = [
+  ['usage', (client) => client.usage()],
+  ['uploads', (client) => client.uploads('@tidewater')],
+  ['jobs.get', (client) => client.jobs.get('job_1')],
+  ['webhooks.list', (client) => client.webhooks.list()],
+];
+
+function clientOf(...steps: Parameters<typeof scripted>) {
+  const service = scripted(...steps);
+  return { client: new ChannelTranscriptsClient(service.options, service.wait), ...service };
+}
+
+describe('the operations of the client', () => {
+  it('are those of the OpenAPI document, with its methods and paths', () => {
+    const file = join(import.meta.dirname, '../../../tools/openapi/openapi.json');
+    const { paths } = JSON.parse(readFileSync(file, 'utf8')) as {
+      paths: Record<string, Record<string, { operationId: string }>>;
+    };
+    const documented = Object.entries(paths).flatMap(([path, methods]) =>
+      Object.entries(methods).map(([method, { operationId }]) => [operationId, `${method.toUpperCase()} ${path}`]),
+    );
+    expect(OPERATIONS).toEqual(Object.fromEntries(documented));
+  });
+
+  it('send what they are given, encoded', async () => {
+    const { client, sent } = clientOf(json(ANSWER));
+    const url = 'https://www.youtube.com/@tidewater/videos?view=0';
+    const options = { limit: 3, languages: ['en', 'de'], since: 'tw-bread___', requestId: 'mine' };
+    expect(await client.transcripts(url, options)).toEqual(ANSWER);
+    expect(sent[0]).toMatchObject({
+      method: 'GET',
+      path: `/channels/${encodeURIComponent(url)}/transcripts?limit=3&languages=en%2Cde&since=tw-bread___`,
+    });
+    expect(sent[0]?.headers.get('Authorization')).toBe('Bearer ctk_test');
+    expect(sent[0]?.headers.get('X-Request-Id')).toBe('mine');
+    await client.videos(['a', 'b'], { languages: ['fr'] });
+    expect(sent[1]).toMatchObject({ path: '/transcripts', body: { videos: ['a', 'b'], languages: ['fr'] } });
+  });
+
+  it('are refused before any request when the client cannot send one', () => {
+    expect(() => new ChannelTranscriptsClient({ baseUrl: 'localhost:3000', apiKey: 'ctk_x' })).toThrow(
+      'baseUrl must be a URL such as https://transcripts.example.com, but is "localhost:3000".',
+    );
+    expect(() => new AdminClient({ baseUrl: 'http://localhost:3000', adminToken: '' })).toThrow('apiKey is empty');
+  });
+
+  it('say that a service is not ready, as its body does', async () => {
+    const { client } = clientOf(json({ status: 'unavailable', stopping: true, dependencies: {} }, 503));
+    expect(await client.ready()).toMatchObject({ status: 'unavailable', stopping: true });
+  });
+});
+
+describe('a call that fails', () => {
+  it.each([...CHARGED, ...FREE])(
+    'is repeated after a refusal that passes, not before its Retry-After (%s)',
+    async (_, call) => {
+      const { client, sent, pauses } = clientOf(
+        unavailable(7),
+        refusal(429, 'rate_limited', true, 1),
+        refusal(404, 'x', false),
+      );
+      await expect(call(client)).rejects.toMatchObject({ status: 404 });
+      expect([sent.length, pauses]).toEqual([3, [7, 4]]);
+    },
+  );
+
+  it.each(CHARGED)('is not repeated when it can be charged and nobody knows whether it was (%s)', async (_, call) => {
+    for (const step of [lost, PROXY_PAGE]) {
+      const { client, sent } = clientOf(step);
+      await expect(call(client)).rejects.toThrow();
+      expect(sent).toHaveLength(1);
+    }
+  });
+
+  it.each(FREE)('is repeated when it is free and its answer was lost (%s)', async (_, call) => {
+    for (const step of [lost, PROXY_PAGE]) {
+      const { client, sent } = clientOf(step);
+      await expect(call(client)).rejects.toThrow();
+      expect(sent).toHaveLength(3);
+    }
+  });
+
+  it('sends no request after a lost answer of a charged call, whatever happened before', async () => {
+    const step = fc.constantFrom('refused', 'lost', 'page', 'unknown', 'succeeds' as const);
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 6 }), fc.nat(5), async (steps, retries) => {
+        const answers = {
+          refused: unavailable(),
+          lost,
+          page: PROXY_PAGE,
+          unknown: refusal(404, 'x', false),
+          succeeds: json(ANSWER),
+        };
+        const { options, wait, sent } = scripted(...steps.map((name) => answers[name]));
+        const client = new ChannelTranscriptsClient({ ...options, retries }, wait);
+        const outcome = await client.transcripts('@tidewater').then(
+          () => 'succeeds',
+          () => 'fails',
+        );
+        const ending = steps.findIndex((name) => name !== 'refused');
+        const expected = Math.min(ending === -1 ? Infinity : ending + 1, retries + 1);
+        expect(sent).toHaveLength(expected);
+        expect(outcome).toBe(steps[Math.min(expected, steps.length) - 1] === 'succeeds' ? 'succeeds' : 'fails');
+      }),
+    );
+  });
+
+  it('is left to the caller when the service asks for a long pause, or the call is not to be repeated', async () => {
+    const long = clientOf(refusal(503, 'upstream_blocked', true, 600));
+    await expect(long.client.transcripts('@tidewater')).rejects.toMatchObject({ retryAfterSeconds: 600 });
+    const once = clientOf(unavailable());
+    await expect(once.client.usage({ retries: 0 })).rejects.toMatchObject({ code: 'service_unavailable' });
+    expect([long.sent.length, once.sent.length]).toEqual([1, 1]);
+  });
+
+  it('ends with the reason of its signal, also while it waits', async () => {
+    await expect(pause(60, AbortSignal.abort())).rejects.toThrow(/abort/i);
+    const leaving = new AbortController();
+    const { options } = scripted(() => {
+      setTimeout(() => leaving.abort(), 0);
+      return unavailable(30);
+    });
+    const call = new ChannelTranscriptsClient(options).usage({ signal: leaving.signal });
+    await expect(call).rejects.toThrow(/abort/i);
+  });
+
+  it('is recognized by its code, whose fields then have their type', async () => {
+    const details = { limit: 1, used: 1, reserved: 0, required: 3, resetAt: '2026-12-01', scope: 'organization' };
+    const error = { code: 'plan_limit_exceeded', message: 'Exceeded.', retryable: false, requestId: 'r', ...details };
+    const { client } = clientOf(json({ error }, 402));
+    const thrown: unknown = await client.transcripts('@tidewater').catch((reason: unknown) => reason);
+    if (!isChannelTranscriptsError(thrown) || thrown.code !== 'plan_limit_exceeded') throw thrown;
+    const { required, resetAt }: { required: number; resetAt: string } = thrown.fields;
+    expect([required, resetAt, thrown.requestId]).toEqual([3, '2026-12-01', 'r']);
+    expect(isChannelTranscriptsError(new Error('other'))).toBe(false);
+  });
+});
+
+describe('lists', () => {
+  it('yield the items of all pages, each once and in order', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.nat(4), { minLength: 1, maxLength: 6 }), async (sizes) => {
+        const pages = sizes.map((size, page) =>
+          Array.from({ length: size }, (_, index) => ({ id: `${page}.${index}` })),
+        );
+        const page = (key: string) => (request: { path: string }) => {
+          const after = Number(new URLSearchParams(request.path.split('?')[1]).get('after') ?? 0);
+          return json({ [key]: pages[after], next: after + 1 < pages.length ? String(after + 1) : null });
+        };
+        const { options, wait } = scripted(page('jobs'));
+        const ids = [];
+        for await (const { id } of new ChannelTranscriptsClient(options, wait).jobs.list()) ids.push(id);
+        expect(ids).toEqual(pages.flat().map(({ id }) => id));
+        const admin = new AdminClient({ ...scripted(page('organizations')).options, adminToken: 'token' });
+        const organizations = [];
+        for await (const { id } of admin.organizations()) organizations.push(id);
+        expect(organizations).toEqual(ids);
+      }),
+    );
+  });
+});

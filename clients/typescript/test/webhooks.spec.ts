@@ -1,0 +1,48 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { Webhook } from 'standardwebhooks';
+import { verifyWebhook } from '../src/index.js';
+
+const SECRET = `whsec_${Buffer.from('a secret of a webhook, of 32 by').toString('base64')}`;
+const OTHER = `whsec_${Buffer.from('another secret, after a rotation').toString('base64')}`;
+const EVENT = { type: 'job.completed', timestamp: '2026-11-20T17:12:00.000Z', data: { jobId: 'job_1' } };
+const BODY = JSON.stringify(EVENT);
+const SENT = new Date('2026-11-20T17:12:01Z');
+const AT = { now: SENT.getTime() };
+
+const signed = (...secrets: string[]) => ({
+  'webhook-id': 'msg_1',
+  'webhook-timestamp': String(SENT.getTime() / 1000),
+  'webhook-signature': secrets.map((secret) => new Webhook(secret).sign('msg_1', SENT, BODY)).join(' '),
+});
+
+describe('verifying a webhook', () => {
+  it('returns the event when a signature is of the secret, also during a rotation', async () => {
+    expect(await verifyWebhook(BODY, signed(SECRET), SECRET, AT)).toEqual(EVENT);
+    expect(await verifyWebhook(BODY, new Headers(signed(OTHER, SECRET)), SECRET, AT)).toEqual(EVENT);
+  });
+
+  it('refuses every change of the body, the id or the time', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.nat(BODY.length - 1), fc.string({ minLength: 1, maxLength: 1 }), async (at, character) => {
+        fc.pre(BODY[at] !== character);
+        const changed = BODY.slice(0, at) + character + BODY.slice(at + 1);
+        await expect(verifyWebhook(changed, signed(SECRET), SECRET, AT)).rejects.toThrow(
+          'no signature is of this secret',
+        );
+      }),
+    );
+    for (const change of [{ 'webhook-id': 'msg_2' }, { 'webhook-timestamp': String(SENT.getTime() / 1000 + 1) }]) {
+      await expect(verifyWebhook(BODY, { ...signed(SECRET), ...change }, SECRET, AT)).rejects.toThrow('not genuine');
+    }
+  });
+
+  it('refuses another secret, an old message, and headers that are missing or unreadable', async () => {
+    await expect(verifyWebhook(BODY, signed(OTHER), SECRET, AT)).rejects.toThrow('no signature is of this secret');
+    const late = { now: AT.now + 301_000 };
+    await expect(verifyWebhook(BODY, signed(SECRET), SECRET, late)).rejects.toThrow('more than 5 minutes away');
+    await expect(verifyWebhook(BODY, {}, SECRET, AT)).rejects.toThrow('webhook-id is missing');
+    const unreadable = { ...signed(SECRET), 'webhook-signature': 'v1,§ v2,AAAA v1' };
+    await expect(verifyWebhook(BODY, unreadable, SECRET, AT)).rejects.toThrow('no signature is of this secret');
+  });
+});
