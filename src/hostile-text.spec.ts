@@ -20,15 +20,23 @@ import { parseName } from './organizations/input-rules.js';
 import { readCaptionJson3 } from './platform/youtube/captions/caption-formats.js';
 import { readCaptionXml } from './platform/youtube/captions/caption-xml.js';
 import { captionUrl } from './platform/youtube/captions/caption-fetch.js';
-import { readChannelPage, readHandle, readResolvedUrl } from './platform/youtube/channel/channel-page.js';
+import {
+  readChannelPage,
+  readHandle,
+  readResolvedUrl,
+  readPlaylistOwner,
+} from './platform/youtube/channel/channel-page.js';
 import { classifyResponse, readHtmlKind, readRetryAfter } from './platform/youtube/egress/upstream-response.js';
-import { readFeedDates } from './platform/youtube/channel/feed.js';
+import { readFeedDates } from './platform/youtube/channel/list-additions.js';
 import { asNumber, textOf } from './platform/youtube/response-parsing.js';
-import { readPlaylistOwner } from './platform/youtube/channel/playlist-owner.js';
 import { addressKind } from './platform/youtube/egress/platform-url.js';
 import { decodeEntities, plainText } from './platform/youtube/captions/plain-text.js';
-import { readMicroformat, readPlayer, readReel } from './platform/youtube/video/player-response.js';
-import { readPlayabilityProblem } from './platform/youtube/video/playability.js';
+import {
+  readMicroformat,
+  readPlayer,
+  readReel,
+  readPlayabilityProblem,
+} from './platform/youtube/video/player-response.js';
 import { selectTracks } from './platform/youtube/video/track-selection.js';
 import {
   isAnnouncementText,

@@ -7,7 +7,7 @@ import { readCaptionXml } from '../../src/platform/youtube/captions/caption-xml.
 import { readChannelPage, readResolvedUrl } from '../../src/platform/youtube/channel/channel-page.js';
 import type { Upload } from '../../src/domain/transcript.js';
 import { asArray, asString, at, UnreadableError } from '../../src/platform/youtube/response-parsing.js';
-import { readFeedDates } from '../../src/platform/youtube/channel/feed.js';
+import { readFeedDates } from '../../src/platform/youtube/channel/list-additions.js';
 import { readListedUpload } from '../../src/platform/youtube/channel/listed-upload.js';
 import {
   readMicroformat,

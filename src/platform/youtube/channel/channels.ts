@@ -18,8 +18,7 @@ import { report } from '../event-log.js';
 import { CHANNEL_FIELDS } from '../innertube/field-masks.js';
 import { type InnertubeCall, InnertubeClient, type ParsedResponse } from '../innertube/innertube-client.js';
 import { ChannelReadError, isJsonError, upstreamError } from './channel-errors.js';
-import { type ChannelPage, readChannelPage, readResolvedUrl } from './channel-page.js';
-import { readPlaylistOwner } from './playlist-owner.js';
+import { type ChannelPage, readChannelPage, readResolvedUrl, readPlaylistOwner } from './channel-page.js';
 import { PlaylistReader } from './playlist-reader.js';
 
 /** A reference that has to be resolved to an ID. */

@@ -10,8 +10,14 @@ import { type InnertubeCall, InnertubeClient, parsed, type ParsedResponse } from
 import { withOptional } from '../optional-work.js';
 import { UpstreamMetrics } from '../upstream-metrics.js';
 import { isJsonError, upstreamError } from './channel-errors.js';
-import { readFeedDates } from './feed.js';
-import { type ShortsList, withDates, withKinds, withListKind, withLongVideos } from './upload-kinds.js';
+import {
+  readFeedDates,
+  type ShortsList,
+  withDates,
+  withKinds,
+  withListKind,
+  withLongVideos,
+} from './list-additions.js';
 import { type PlaylistHeader, type PlaylistPage, readPlaylistPage, type UploadsPage } from './uploads-page.js';
 
 /** A list, and its metric label: all uploads of a channel, its Shorts, or a playlist that a caller names. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { recordedQuery, TrafficRedactor } from './redact-traffic.js';
+import { recordedQuery, TrafficRedactor } from './traffic-recording.js';
 
 const redactor = (...secrets: string[]) => new TrafficRedactor(new Set(secrets));
 const TOKEN = 'CgtBZWY3LWZvNi1oMCi53OPLBjIKCgJDSBIEGgAgSQ%3D%3D_-abcdefghijklmnopqrstuvwxyz0123456789';

@@ -7,7 +7,7 @@ import { EgressPool } from '../egress/egress-pool.js';
 import { RetryBudget } from '../egress/retry.js';
 import type { UpstreamResponse } from '../egress/upstream-response.js';
 import { InnertubeClient } from '../innertube/innertube-client.js';
-import { readPlayerId, readSignatureTimestamp, SignatureTimestamp } from './signature-timestamp.js';
+import { readPlayerId, readSignatureTimestamp, SignatureTimestamp } from './web-proofs.js';
 
 describe('readPlayerId', () => {
   it.each([
