@@ -10,7 +10,7 @@ export interface Budget {
   blockSeconds: number;
 }
 
-/** What the platform allows each address. The times are those of the fake YouTube's clock. */
+/** What the platform allows each address. */
 export interface BudgetSettings {
   /** Player and reel requests; those above the budget get a bot check. */
   player: Budget;

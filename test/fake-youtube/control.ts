@@ -2,11 +2,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { CHANNELS } from './catalogue/catalogue.js';
 import { PLAYLISTS } from './catalogue/playlists.js';
 import type { Fault } from './faults/fault-registry.js';
-import { readChanges, UnreadableError } from './faults/read-changes.js';
-import { escapeXml } from './caption-formats/escape.js';
 import type { RecordedRequest, RequestLog } from './request-log.js';
 import { sendText } from './send.js';
-import type { Settings } from './settings.js';
+import { readChanges, type Settings, UnreadableError } from './settings.js';
 
 /** What the control pages of a running fake YouTube use. */
 export interface Controls {
@@ -35,7 +33,7 @@ export function handleControl(
     case 'GET /':
       return sendText(response, 200, 'text/plain; charset=utf-8', usage());
     case 'GET /fake-youtube/requests':
-      return requestsPage(request, response, controls.requests);
+      return requestsPage(response, controls.requests);
     case 'POST /fake-youtube/reset':
       controls.reset();
       return sendText(response, 200, JSON_TYPE, '{}');
@@ -47,20 +45,13 @@ export function handleControl(
 }
 
 /** The number of requests by kind, by client and by video. */
-export function countsOf(list: readonly RecordedRequest[]): Record<(typeof COUNTED)[number], Record<string, number>> {
-  const counts = {
-    kind: new Map<string, number>(),
-    client: new Map<string, number>(),
-    videoId: new Map<string, number>(),
-  };
-  for (const request of list) {
-    for (const by of COUNTED) {
-      const value = request[by];
-      if (value !== null) counts[by].set(value, (counts[by].get(value) ?? 0) + 1);
-    }
-  }
-  const { kind, client, videoId } = counts;
-  return { kind: Object.fromEntries(kind), client: Object.fromEntries(client), videoId: Object.fromEntries(videoId) };
+function countsOf(list: readonly RecordedRequest[]): Record<string, Record<string, number>> {
+  const counts = COUNTED.map((by) => {
+    const found: Record<string, number> = {};
+    for (const { [by]: value } of list) if (value !== null) found[value] = (found[value] ?? 0) + 1;
+    return [by, found] as const;
+  });
+  return Object.fromEntries(counts);
 }
 
 function change(body: string, response: ServerResponse, controls: Controls): void {
@@ -75,26 +66,10 @@ function change(body: string, response: ServerResponse, controls: Controls): voi
   }
 }
 
-function requestsPage(request: IncomingMessage, response: ServerResponse, log: RequestLog): void {
+function requestsPage(response: ServerResponse, log: RequestLog): void {
   const { total, aborted, inFlight, inFlightMax, sockets, socketsMax } = log;
   const figures = { total, aborted, inFlight, inFlightMax, sockets, socketsMax };
-  const counts = countsOf(log.list);
-  if (!request.headers.accept?.includes('text/html')) {
-    return sendText(response, 200, JSON_TYPE, JSON.stringify({ ...figures, ...counts }));
-  }
-  const tables = Object.entries({ requests: figures, ...counts }).map(([name, rows]) => table(name, rows));
-  const style = '<style>body{font:16px sans-serif;margin:2em}td{padding:0 1em 0 0}</style>';
-  sendText(
-    response,
-    200,
-    'text/html; charset=utf-8',
-    `<!DOCTYPE html><title>Requests</title>${style}${tables.join('')}`,
-  );
-}
-
-function table(name: string, rows: Readonly<Record<string, number>>): string {
-  const cells = Object.entries(rows).map(([key, count]) => `<tr><td>${escapeXml(key)}</td><td>${count}</td></tr>`);
-  return `<h2>${escapeXml(name)}</h2><table>${cells.join('')}</table>`;
+  sendText(response, 200, JSON_TYPE, JSON.stringify({ ...figures, ...countsOf(log.list) }));
 }
 
 function usage(): string {

@@ -2,7 +2,6 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Budgets } from './budgets.js';
 import { PoTokens } from './calls/po-token.js';
-import { Clock } from './clock.js';
 import { type Fault, FaultRegistry } from './faults/fault-registry.js';
 import { type Hold, Holds } from './faults/held-requests.js';
 import type { RequestMatch } from './faults/match.js';
@@ -46,19 +45,15 @@ export async function startFakeYoutube(options: FakeYoutubeOptions = {}): Promis
   const requests = new RequestLog();
   const holds = new Holds();
   const settings = settingsOf(options);
-  const clock = new Clock();
-  const budgets = new Budgets(() => clock.now());
-  const tokens = new PoTokens(settings, clock);
+  const budgets = new Budgets(Date.now);
+  const tokens = new PoTokens(settings);
   const visitors = new Visitors();
   const faults = new FaultRegistry(options.seed ?? 1, tokens, visitors);
   const controls = {
     requests,
     setFaults: (...given: Fault[]) => faults.set(given),
     reseed: (seed: number) => faults.reseed(seed),
-    set: (changes: Partial<Settings>) => {
-      Object.assign(settings, settingsOf({ ...settings, ...changes }));
-      clock.accelerate(settings.timeScale);
-    },
+    set: (changes: Partial<Settings>) => void Object.assign(settings, changes),
     hold: (match: RequestMatch, count?: number) => holds.hold(match, count),
     reset: () => {
       holds.releaseAll();
@@ -67,12 +62,11 @@ export async function startFakeYoutube(options: FakeYoutubeOptions = {}): Promis
       faults.set(options.faults ?? []);
       budgets.clear();
       Object.assign(settings, settingsOf(options));
-      clock.accelerate(settings.timeScale);
     },
   };
   controls.reset();
 
-  const handler = new RequestHandler({ settings, clock, visitors, tokens }, faults, budgets, holds, requests, controls);
+  const handler = new RequestHandler({ settings, visitors, tokens }, faults, budgets, holds, requests, controls);
   const server = createServer((request, response) => void handler.handle(request, response));
   // Longer than any pause in a test: the default of 5 seconds would reset connections that a client is about to reuse.
   server.keepAliveTimeout = 60_000;

@@ -1,28 +1,76 @@
-import { type PlaylistShape } from './calls/playlist-page.js';
-import type { BudgetSettings } from './budgets.js';
+import { z } from 'zod';
+import { REPORTED_BUDGETS, type Budget, type BudgetSettings } from './budgets.js';
 import { SIGNATURE_TIMESTAMP } from './calls/player-script.js';
-import type { Client } from './catalogue/model.js';
+import { PLAYLIST_SHAPES } from './calls/playlist-page.js';
+import { CLIENTS } from './catalogue/model.js';
+import { ALL_FAULT_KINDS, type Fault } from './faults/fault-registry.js';
+import { MATCHABLE_KINDS } from './faults/match.js';
+
+const amount = z.number().nonnegative();
+const share = z.number().min(0).max(1);
+
+const budget = ({ burst, perMinute, blockSeconds }: Budget) =>
+  z
+    .strictObject({
+      burst: amount.default(burst),
+      perMinute: amount.default(perMinute),
+      blockSeconds: amount.default(blockSeconds),
+    })
+    .default({ burst, perMinute, blockSeconds });
+
+/** What is not given is as reported of the platform. */
+const budgets: z.ZodType<BudgetSettings> = z.strictObject({
+  player: budget(REPORTED_BUDGETS.player),
+  timedtext: budget(REPORTED_BUDGETS.timedtext),
+  penaltySeconds: amount.default(REPORTED_BUDGETS.penaltySeconds),
+  blockSecondsMax: amount.default(REPORTED_BUDGETS.blockSecondsMax),
+  badShare: share.default(REPORTED_BUDGETS.badShare),
+});
 
 /** How the fake YouTube behaves when nothing goes wrong. */
-export interface Settings {
-  /** Minimum latency of every response. */
-  latencyMs: number;
-  playlistShape: PlaylistShape;
-  /** Clients whose `$fields` is ignored: the platform is only known to honour it for WEB and for ANDROID's reel. */
-  fieldsIgnored: readonly Client[];
-  /** Whether requests without the cookie `SOCS` are sent to the consent page. */
-  consentRequired: boolean;
-  /** Whether player requests without visitor data that was issued for their client and address get a bot check. */
-  visitorDataRequired: boolean;
-  /** The signature timestamp of the current player script, which WEB must send with a PO token. */
-  signatureTimestamp: number;
-  /** How long a PO token of the provider is valid. */
-  poTokenSeconds: number;
-  /** What each address may request; null: anything. */
-  budgets: BudgetSettings | null;
-  /** How much faster than real time budgets, blocks, tokens and caption URLs expire. */
-  timeScale: number;
-}
+const settings = z.strictObject({
+  latencyMs: amount.describe('minimum latency of every response'),
+  playlistShape: z.enum(PLAYLIST_SHAPES),
+  fieldsIgnored: z
+    .array(z.enum(CLIENTS))
+    .readonly()
+    .describe('clients whose $fields is ignored: the platform is known to honour it for WEB and for ANDROID’s reel'),
+  consentRequired: z.boolean().describe('whether requests without the cookie SOCS are sent to the consent page'),
+  visitorDataRequired: z
+    .boolean()
+    .describe('whether player requests without visitor data issued for their client and address get a bot check'),
+  signatureTimestamp: amount.describe('that of the current player script, which WEB must send with a PO token'),
+  poTokenSeconds: amount.describe('how long a PO token of the provider is valid'),
+  budgets: budgets.nullable().describe('what each address may request; null: anything'),
+});
+export type Settings = z.output<typeof settings>;
+
+const kind = z.enum(MATCHABLE_KINDS);
+const match = z
+  .strictObject({
+    kind: z.union([kind, z.array(kind)]),
+    path: z.string().refine(isExpression, 'Not a regular expression'),
+    client: z.enum(CLIENTS),
+    ...{ clientVersion: z.string(), videoId: z.string(), channelId: z.string(), egress: z.string() },
+  })
+  .partial();
+
+const faults = z.array(
+  z
+    .strictObject({
+      kind: z.enum(ALL_FAULT_KINDS),
+      match,
+      rate: share,
+      times: amount,
+      playability: z.string(),
+      location: z.string(),
+      retryAfterSeconds: amount,
+    })
+    .partial()
+    .required({ kind: true }),
+);
+
+const changes = settings.partial().extend({ faults: faults.optional() });
 
 const DEFAULTS: Settings = {
   latencyMs: 0,
@@ -33,19 +81,63 @@ const DEFAULTS: Settings = {
   signatureTimestamp: SIGNATURE_TIMESTAMP,
   poTokenSeconds: 6 * 3_600,
   budgets: null,
-  timeScale: 1,
 };
 
 export function settingsOf(given: Partial<Settings>): Settings {
-  return {
-    latencyMs: given.latencyMs ?? DEFAULTS.latencyMs,
-    playlistShape: given.playlistShape ?? DEFAULTS.playlistShape,
-    fieldsIgnored: given.fieldsIgnored ?? DEFAULTS.fieldsIgnored,
-    consentRequired: given.consentRequired ?? DEFAULTS.consentRequired,
-    visitorDataRequired: given.visitorDataRequired ?? DEFAULTS.visitorDataRequired,
-    signatureTimestamp: given.signatureTimestamp ?? DEFAULTS.signatureTimestamp,
-    poTokenSeconds: given.poTokenSeconds ?? DEFAULTS.poTokenSeconds,
-    budgets: given.budgets ?? DEFAULTS.budgets,
-    timeScale: given.timeScale ?? DEFAULTS.timeScale,
+  const names = Object.keys(DEFAULTS).filter((name) => name in given);
+  return { ...DEFAULTS, ...Object.fromEntries(names.map((name) => [name, Reflect.get(given, name)])) };
+}
+
+/** The fake YouTube cannot read an option or a control request; the message gives the reason in one line. */
+export class UnreadableError extends Error {}
+
+/**
+ * Reads settings and faults from JSON.
+ *
+ * @throws UnreadableError
+ */
+export function readChanges(text: string): { faults?: Fault[]; settings: Partial<Settings> } {
+  const { faults: given, ...changed } = valid(changes, parsed(text));
+  return { ...(given && { faults: given as Fault[] }), settings: changed as Partial<Settings> };
+}
+
+/**
+ * Reads a fault from a command line: `429`, `429=0.1` or `429=0.1@player`.
+ *
+ * @throws UnreadableError
+ */
+export function readFaultFlag(text: string): Fault {
+  const [, name = '', rate, requests] = /^([a-z0-9-]+)(?:=([0-9.]+))?(?:@([a-z-]+))?$/.exec(text) ?? [];
+  if (name === '')
+    throw new UnreadableError(`A fault is written kind[=rate][@requests], e.g. 429=0.1@player, not ${text}`);
+  const given = {
+    kind: name,
+    ...(rate !== undefined && { rate: Number(rate) }),
+    ...(requests !== undefined && { match: { kind: requests } }),
   };
+  const [fault] = valid(faults, [given]);
+  return fault as Fault;
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new UnreadableError('The text is not JSON');
+  }
+}
+
+function valid<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> {
+  const { data, error } = schema.safeParse(value);
+  const [issue] = error?.issues ?? [];
+  if (issue) throw new UnreadableError(`${['settings', ...issue.path].join('.')}: ${issue.message}`);
+  return data as z.output<Schema>;
+}
+
+function isExpression(source: string): boolean {
+  try {
+    return new RegExp(source).source.length > 0;
+  } catch {
+    return false;
+  }
 }

@@ -28,8 +28,8 @@ export function player(incoming: Incoming, state: ServerState): FakeResponse {
   if (refusal) return jsonResponse(() => refusalResponse(refusal, incoming, state));
   const visitorData = state.visitors.dataFor(incoming);
   const written = (): JsonObject =>
-    playerResponse(videoId, client, { visitorData, nowMs: state.clock.now(), refusal: webRefusal(incoming, state) });
-  return jsonResponse(written, client === 'WEB' ? undefined : cacheKey(incoming, visitorData, state));
+    playerResponse(videoId, client, { visitorData, nowMs: Date.now(), refusal: webRefusal(incoming, state) });
+  return jsonResponse(written, client === 'WEB' ? undefined : cacheKey(incoming, visitorData));
 }
 
 /** `POST /youtubei/v1/reel/reel_item_watch`: the same inside `playerResponse`; empty for an unavailable video. */
@@ -42,9 +42,9 @@ export function reel(incoming: Incoming, state: ServerState): FakeResponse {
   if (!video || video.state === 'deleted' || video.errorOn?.includes(client)) return jsonResponse(() => ({}));
   const visitorData = state.visitors.dataFor(incoming);
   const written = (): JsonObject => ({
-    playerResponse: playerResponse(videoId, client, { visitorData, nowMs: state.clock.now() }),
+    playerResponse: playerResponse(videoId, client, { visitorData, nowMs: Date.now() }),
   });
-  return jsonResponse(written, cacheKey(incoming, visitorData, state));
+  return jsonResponse(written, cacheKey(incoming, visitorData));
 }
 
 /** The response of a player or reel request that is refused; it brings the visitor data of a new visitor. */
@@ -67,8 +67,8 @@ function webRefusal(incoming: Incoming, { settings, tokens }: ServerState): Json
 }
 
 /** Caption URLs, and with them the response, change every hour. */
-function cacheKey({ kind, client, videoId }: Incoming, visitorData: string, { clock }: ServerState): string {
-  return `${kind}:${videoId}:${client}:${visitorData}:${Math.floor(clock.now() / 3_600_000)}`;
+function cacheKey({ kind, client, videoId }: Incoming, visitorData: string): string {
+  return `${kind}:${videoId}:${client}:${visitorData}:${Math.floor(Date.now() / 3_600_000)}`;
 }
 
 interface Reply {

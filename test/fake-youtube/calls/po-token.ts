@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import type { Clock } from '../clock.js';
 import { type FakeResponse, jsonResponse, textResponse } from '../fake-response.js';
 import type { Incoming } from '../incoming-request.js';
 import { stringAt } from '../json.js';
@@ -14,10 +13,7 @@ interface IssuedToken {
 export class PoTokens {
   private readonly issued = new Map<string, IssuedToken>();
 
-  constructor(
-    private readonly settings: Settings,
-    private readonly clock: Clock,
-  ) {}
+  constructor(private readonly settings: Settings) {}
 
   /** `POST /get_pot`: a token for the video named by `content_binding`. */
   respond(incoming: Incoming): FakeResponse {
@@ -26,7 +22,7 @@ export class PoTokens {
       return textResponse(400, 'application/json; charset=utf-8', () => '{"error":"content_binding is required"}');
     }
     const poToken = randomBytes(90).toString('base64url');
-    const expiresAtMs = this.clock.now() + this.settings.poTokenSeconds * 1_000;
+    const expiresAtMs = Date.now() + this.settings.poTokenSeconds * 1_000;
     this.issued.set(poToken, { contentBinding, expiresAtMs });
     return jsonResponse(() => ({ contentBinding, poToken, expiresAt: new Date(expiresAtMs).toISOString() }));
   }
@@ -35,6 +31,6 @@ export class PoTokens {
   accepts({ client, videoId, body, url }: Incoming): boolean {
     const inQuery = url.searchParams.get('c') === 'WEB' ? url.searchParams.get('pot') : null;
     const token = this.issued.get(stringAt(body, 'serviceIntegrityDimensions', 'poToken') ?? inQuery ?? '');
-    return client === 'WEB' && token?.contentBinding === videoId && token.expiresAtMs > this.clock.now();
+    return client === 'WEB' && token?.contentBinding === videoId && token.expiresAtMs > Date.now();
   }
 }

@@ -184,15 +184,6 @@ describe('the controls over HTTP', () => {
     expect((await player()).status).toBe(200);
   });
 
-  it('show the counts as a page to a browser', async () => {
-    await player();
-    const { headers, text } = await request(`${fakeYoutube.url}/fake-youtube/requests`, {
-      headers: { Accept: 'text/html' },
-    });
-    expect(headers.get('content-type')).toBe('text/html; charset=utf-8');
-    expect(text).toContain('<td>player</td><td>1</td>');
-  });
-
   it.each([
     '',
     '[]',
