@@ -1,7 +1,6 @@
 import { parseArgs } from 'node:util';
 import type { FakeYoutubeOptions } from './fake-youtube.js';
-import { ALL_FAULT_KINDS } from './faults/fault-registry.js';
-import { MATCHABLE_KINDS } from './faults/match.js';
+import { ALL_FAULT_KINDS, MATCHABLE_KINDS } from './faults/fault-registry.js';
 import { readChanges, readFaultFlag, UnreadableError } from './settings.js';
 
 export const HELP = `Usage: npm run fake-youtube -- [options]

@@ -3,7 +3,7 @@ import { CHANNELS } from './catalogue/catalogue.js';
 import { PLAYLISTS } from './catalogue/playlists.js';
 import type { Fault } from './faults/fault-registry.js';
 import type { RecordedRequest, RequestLog } from './request-log.js';
-import { sendText } from './send.js';
+import { sendText } from './rendered-bodies.js';
 import { readChanges, type Settings, UnreadableError } from './settings.js';
 
 /** What the control pages of a running fake YouTube use. */

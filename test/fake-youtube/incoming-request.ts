@@ -1,5 +1,5 @@
 import { type Client, CLIENTS } from './catalogue/model.js';
-import { clientOfCaptionUrl } from './calls/caption-url.js';
+import { clientOfCaptionUrl } from './calls/timedtext.js';
 import { type JsonObject, parseJsonObject, stringAt } from './json.js';
 
 export const REQUEST_KINDS = [
@@ -53,7 +53,6 @@ const GET_KINDS: Record<string, RequestKind> = {
   '/feeds/videos.xml': 'feed',
   '/api/timedtext': 'timedtext',
   '/iframe_api': 'page',
-  '/watch': 'page',
 };
 const POST_KINDS: Record<string, RequestKind> = {
   '/youtubei/v1/navigation/resolve_url': 'resolve',

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { invalidArgument } from './fake-response.js';
+import { invalidArgument, RenderedBodies, type RenderedBody, send } from './rendered-bodies.js';
 import { respond } from './respond.js';
 import type { Budgets } from './budgets.js';
 import { handleControl, type Controls, isControl } from './control.js';
@@ -9,9 +9,7 @@ import type { Fault, FaultRegistry, FaultKind } from './faults/fault-registry.js
 import type { Holds } from './faults/held-requests.js';
 import { type Incoming, readIncoming } from './incoming-request.js';
 import type { RecordedRequest, RequestLog } from './request-log.js';
-import { send } from './send.js';
-import type { ServerState } from './server-state.js';
-import { type RenderedBody, RenderedBodies } from './rendered-bodies.js';
+import type { ServerState } from './settings.js';
 
 const REQUEST_BYTES_MAX = 1_048_576;
 /** Faults where this server, not the client, breaks the connection. */

@@ -1,6 +1,5 @@
 import type { Client } from './catalogue/model.js';
-import type { FaultKind } from './faults/fault-registry.js';
-import { matches, type RequestMatch } from './faults/match.js';
+import { type FaultKind, matches, type RequestMatch } from './faults/fault-registry.js';
 import type { Incoming, RequestKind } from './incoming-request.js';
 
 export interface RecordedRequest {

@@ -1,12 +1,12 @@
 import { browse } from './calls/browse.js';
 import { feed } from './calls/feed.js';
-import { playerPage } from './calls/player-script.js';
+import { playerPage } from './calls/po-token.js';
 import { player, reel } from './calls/player.js';
 import { resolveUrl, visitorId } from './calls/resolve-url.js';
 import { timedtext } from './calls/timedtext.js';
-import { type FakeResponse, htmlNotFound, invalidArgument } from './fake-response.js';
+import { type FakeResponse, htmlNotFound, invalidArgument } from './rendered-bodies.js';
 import type { Incoming, RequestKind } from './incoming-request.js';
-import type { ServerState } from './server-state.js';
+import type { ServerState } from './settings.js';
 
 type Responder = (incoming: Incoming, state: ServerState) => FakeResponse;
 

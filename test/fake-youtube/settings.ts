@@ -1,10 +1,10 @@
 import { z } from 'zod';
-import { REPORTED_BUDGETS, type Budget, type BudgetSettings } from './budgets.js';
-import { SIGNATURE_TIMESTAMP } from './calls/player-script.js';
+import { type Budget, type BudgetSettings, REPORTED_BUDGETS } from './budgets.js';
+import { type PoTokens, SIGNATURE_TIMESTAMP } from './calls/po-token.js';
 import { PLAYLIST_SHAPES } from './calls/playlist-page.js';
 import { CLIENTS } from './catalogue/model.js';
-import { ALL_FAULT_KINDS, type Fault } from './faults/fault-registry.js';
-import { MATCHABLE_KINDS } from './faults/match.js';
+import { ALL_FAULT_KINDS, type Fault, MATCHABLE_KINDS } from './faults/fault-registry.js';
+import type { Visitors } from './visitors.js';
 
 const amount = z.number().nonnegative();
 const share = z.number().min(0).max(1);
@@ -140,4 +140,11 @@ function isExpression(source: string): boolean {
   } catch {
     return false;
   }
+}
+
+/** What the responses depend on besides the request and the catalogue. */
+export interface ServerState {
+  readonly settings: Settings;
+  readonly visitors: Visitors;
+  readonly tokens: PoTokens;
 }

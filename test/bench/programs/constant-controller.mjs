@@ -10,7 +10,7 @@ import { Controller, Get, Header, Module, Query, Req, Res } from '@nestjs/common
 import { AuthModule } from '../../../dist/modules/auth/auth.module.js';
 import { RequiresFeature } from '../../../dist/modules/auth/guarded.decorator.js';
 import { AppModule } from '../../../dist/modules/app.module.js';
-import { TranscriptsQueryDto } from '../../../dist/modules/channels/dto/transcripts-query.dto.js';
+import { TranscriptsQueryDto } from '../../../dist/modules/transcripts/dto/transcripts-query.dto.js';
 
 const bytes = readFileSync(process.env.BODY_FILE);
 const body = bytes.toString('utf8');

@@ -1,4 +1,4 @@
-import { type FakeResponse, invalidArgument, jsonResponse } from '../fake-response.js';
+import { type FakeResponse, invalidArgument, jsonResponse } from '../rendered-bodies.js';
 import { CHANNELS, channelById } from '../catalogue/catalogue.js';
 import type { Channel, Video, VideoState } from '../catalogue/model.js';
 import { type Playlist, playlistById } from '../catalogue/playlists.js';

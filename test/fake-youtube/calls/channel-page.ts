@@ -1,4 +1,4 @@
-import { type FakeResponse, invalidArgument, jsonResponse } from '../fake-response.js';
+import { type FakeResponse, invalidArgument, jsonResponse } from '../rendered-bodies.js';
 import { channelById } from '../catalogue/catalogue.js';
 import type { Channel } from '../catalogue/model.js';
 import type { JsonObject } from '../json.js';
@@ -29,10 +29,7 @@ export function channelPath(channel: Channel): string {
 function page(channel: Channel): JsonObject {
   return {
     ...context(channel.id),
-    contents: {
-      twoColumnBrowseResultsRenderer: { tabs: ['Home', 'Videos', 'Shorts'].map((title) => tab(channel, title)) },
-    },
-    header: header(channel),
+    contents: { twoColumnBrowseResultsRenderer: { tabs: [{ tabRenderer: { title: 'Home', selected: true } }] } },
     metadata: {
       channelMetadataRenderer: {
         title: channel.name,
@@ -46,37 +43,6 @@ function page(channel: Channel): JsonObject {
         vanityChannelUrl: `http://www.youtube.com${channelPath(channel)}`,
       },
     },
-    microformat: {
-      microformatDataRenderer: {
-        urlCanonical: `https://www.youtube.com/channel/${channel.id}`,
-        title: channel.name,
-        description: channel.description,
-      },
-    },
-  };
-}
-
-function tab(channel: Channel, title: string): JsonObject {
-  const endpoint = { browseEndpoint: { browseId: channel.id, canonicalBaseUrl: channelPath(channel) } };
-  return { tabRenderer: { endpoint, title, selected: title === 'Home' } };
-}
-
-function header(channel: Channel): JsonObject {
-  const part = (content: string): JsonObject => ({ text: { content } });
-  const rows = [
-    ...(channel.handle === null ? [] : [{ metadataParts: [part(channel.handle)] }]),
-    { metadataParts: [part('12.4K subscribers'), part(`${channel.uploads().length} videos`)] },
-  ];
-  return {
-    pageHeaderRenderer: {
-      pageTitle: channel.name,
-      content: {
-        pageHeaderViewModel: {
-          title: { dynamicTextViewModel: { text: { content: channel.name }, maxLines: 2 } },
-          metadata: { contentMetadataViewModel: { metadataRows: rows, delimiter: '•' } },
-        },
-      },
-    },
   };
 }
 
@@ -86,7 +52,6 @@ function ageGate(channel: Channel): JsonObject {
     avatar: avatar(),
     header: { runs: [{ text: 'Sign in to view this channel' }] },
     mainText: { runs: [{ text: 'Confirm your age by signing in to see what is on this channel.' }] },
-    signInButton: { buttonRenderer: { style: 'STYLE_BRAND', text: { runs: [{ text: 'Sign in' }] } } },
   };
   const content = { sectionListRenderer: { contents: [{ channelAgeGateRenderer: ageGate }] } };
   return {

@@ -11,15 +11,12 @@ import {
   nextPageFrame,
   thumbnails,
   uploaderOf,
-  watchEndpoint,
 } from './playlist-page.js';
-import { ageText, clockText, spokenDuration, viewsText } from './wording.js';
+import { ageText, clockText, viewsText } from './playability.js';
 
 /** A page of `playlistVideoRenderer`s, as the platform wrote them until June 2026. */
 export function oldList(page: ListPage): JsonObject {
-  const items = page.videos.map((video, index) => ({
-    playlistVideoRenderer: videoRenderer(page, video, page.offset + index),
-  }));
+  const items = page.videos.map((video) => ({ playlistVideoRenderer: videoRenderer(page, video) }));
   const contents: JsonObject[] = page.nextToken === null ? items : [...items, continuation(page.nextToken)];
   if (page.offset > 0) return nextPageFrame(page, contents);
   const list = {
@@ -33,27 +30,20 @@ function continuation(token: string): JsonObject {
   return { continuationItemRenderer: { trigger: 'CONTINUATION_TRIGGER_ON_ITEM_SHOWN', continuationEndpoint } };
 }
 
-function videoRenderer(page: ListPage, video: Video, index: number): JsonObject {
-  const title = titleOf(video);
+function videoRenderer(page: ListPage, video: Video): JsonObject {
   return {
     videoId: video.id,
     thumbnail: { thumbnails: thumbnails(video.id) },
-    title: { runs: [{ text: title }], accessibility: { accessibilityData: { label: title } } },
-    index: { simpleText: String(index + 1) },
+    title: { runs: [{ text: titleOf(video) }] },
     ...(!isDeleted(video) && { shortBylineText: byline(page, video) }),
     ...(hasLength(video) && {
-      lengthText: {
-        accessibility: { accessibilityData: { label: spokenDuration(video.durationSeconds) } },
-        simpleText: clockText(video.durationSeconds),
-      },
+      lengthText: { simpleText: clockText(video.durationSeconds) },
       lengthSeconds: String(video.durationSeconds),
     }),
-    navigationEndpoint: watchEndpoint(video.id, page.listId, index),
     ...badges(video),
     isPlayable: !isDeleted(video),
-    menu: menu(video.id),
     thumbnailOverlays: [overlay(video)],
-    ...(video.state === 'upcoming' && { upcomingEventData: upcomingEvent() }),
+    ...(video.state === 'upcoming' && { upcomingEventData: { startTime: String(EVENT_START.getTime() / 1_000) } }),
     ...(!isDeleted(video) && { videoInfo: videoInfo(video) }),
   };
 }
@@ -98,31 +88,10 @@ function overlay(video: Video): JsonObject {
   return { thumbnailOverlayNowPlayingRenderer: { text: { runs: [{ text: 'Now playing' }] } } };
 }
 
-function upcomingEvent(): JsonObject {
-  return {
-    startTime: String(EVENT_START.getTime() / 1_000),
-    isReminderSet: false,
-    upcomingEventText: { runs: [{ text: 'Scheduled for ' }, { text: 'DATE_PLACEHOLDER' }] },
-  };
-}
-
 function videoInfo(video: Video): JsonObject {
   if (video.state === 'upcoming') return { runs: [{ text: `Scheduled for ${EVENT_TEXT}` }] };
   if (video.state === 'live') return { runs: [{ text: String(video.viewCount) }, { text: ' watching' }] };
   if (video.state === 'members-only') return { simpleText: ageText(video.publishedAt) };
   const age = video.pastLive ? `Streamed ${ageText(video.publishedAt)}` : ageText(video.publishedAt);
   return { runs: [{ text: viewsText(video.viewCount) }, { text: ' • ' }, { text: age }] };
-}
-
-function menu(videoId: string): JsonObject {
-  const share = {
-    commandMetadata: { webCommandMetadata: { sendPost: true, apiUrl: '/youtubei/v1/share/get_share_panel' } },
-  };
-  const items = [
-    {
-      menuServiceItemRenderer: { text: { runs: [{ text: 'Add to queue' }] }, serviceEndpoint: { videoIds: [videoId] } },
-    },
-    { menuServiceItemRenderer: { text: { runs: [{ text: 'Share' }] }, serviceEndpoint: share } },
-  ];
-  return { menuRenderer: { items, accessibility: { accessibilityData: { label: 'Action menu' } } } };
 }

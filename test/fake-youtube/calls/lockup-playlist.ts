@@ -9,13 +9,12 @@ import {
   nextPageFrame,
   thumbnails,
   uploaderOf,
-  watchEndpoint,
 } from './playlist-page.js';
-import { ageText, clockText, spokenDuration, viewsText } from './wording.js';
+import { ageText, clockText, viewsText } from './playability.js';
 
 /** A page of `lockupViewModel`s, as the platform writes them since June 2026. */
 export function newList(page: ListPage): JsonObject {
-  const items = page.videos.map((video, index) => ({ lockupViewModel: lockup(page, video, page.offset + index) }));
+  const items = page.videos.map((video) => ({ lockupViewModel: lockup(page, video) }));
   const contents: JsonObject[] = page.nextToken === null ? items : [...items, continuation(page.nextToken)];
   if (page.offset > 0) return nextPageFrame(page, contents);
   return firstPageFrame(page, page.total === 0 ? [emptyListMessage()] : contents);
@@ -30,7 +29,7 @@ function continuation(token: string): JsonObject {
   };
 }
 
-function lockup(page: ListPage, video: Video, index: number): JsonObject {
+function lockup(page: ListPage, video: Video): JsonObject {
   const badge = timeBadge(video);
   const overlays = badge ? [{ thumbnailBottomOverlayViewModel: { badges: [{ thumbnailBadgeViewModel: badge }] } }] : [];
   return {
@@ -40,15 +39,10 @@ function lockup(page: ListPage, video: Video, index: number): JsonObject {
         // A deleted video has no title.
         ...(video.state !== 'deleted' && { title: { content: titleOf(video) } }),
         metadata: { contentMetadataViewModel: { metadataRows: rows(page, video), delimiter: ' • ' } },
-        menuButton: menuButton(video.id),
       },
     },
     contentId: video.id,
     contentType: 'LOCKUP_CONTENT_TYPE_VIDEO',
-    rendererContext: {
-      accessibilityContext: { label: `${titleOf(video)} ${spokenDuration(video.durationSeconds)}` },
-      commandContext: { onTap: { innertubeCommand: watchEndpoint(video.id, page.listId, index) } },
-    },
   };
 }
 
@@ -60,7 +54,6 @@ function timeBadge(video: Video): JsonObject | undefined {
   const badge = (text: string, style: string): JsonObject => ({
     text,
     badgeStyle: `THUMBNAIL_OVERLAY_BADGE_STYLE_${style}`,
-    animationActivationTargetId: video.id,
   });
   if (video.state === 'live') return badge('LIVE', 'LIVE');
   if (video.state === 'upcoming') return badge('Upcoming', 'DEFAULT');
@@ -89,20 +82,4 @@ function rows(page: ListPage, video: Video): JsonObject[] {
     case 'country-blocked':
       return [row(channel.name), row(viewsText(video.viewCount), video.pastLive ? `Streamed ${age}` : age)];
   }
-}
-
-function menuButton(videoId: string): JsonObject {
-  const item = (content: string, command: JsonObject): JsonObject => ({
-    listItemViewModel: {
-      title: { content },
-      rendererContext: { commandContext: { onTap: { innertubeCommand: command } } },
-    },
-  });
-  const listItems = [
-    item('Add to queue', { signalServiceEndpoint: { signal: 'CLIENT_SIGNAL', actions: [{ videoIds: [videoId] }] } }),
-    item('Share', { commandMetadata: { webCommandMetadata: { apiUrl: '/youtubei/v1/share/get_share_panel' } } }),
-  ];
-  const sheet = { sheetViewModel: { content: { listViewModel: { listItems } } } };
-  const onTap = { innertubeCommand: { showSheetCommand: { panelLoadingStrategy: { inlineContent: sheet } } } };
-  return { buttonViewModel: { iconName: 'MORE_VERT', onTap, accessibilityText: 'More actions' } };
 }

@@ -1,24 +1,15 @@
 import { createHash } from 'node:crypto';
-import { type FakeResponse, invalidArgument, jsonResponse } from '../fake-response.js';
+import { type FakeResponse, invalidArgument, jsonResponse } from '../rendered-bodies.js';
 import { videoById } from '../catalogue/catalogue.js';
 import type { Channel, Client, Track, Video } from '../catalogue/model.js';
 import type { Incoming } from '../incoming-request.js';
-import type { ServerState } from '../server-state.js';
+import type { ServerState } from '../settings.js';
 import { at, type JsonObject } from '../json.js';
-import { captionUrl } from './caption-url.js';
-import { channelPath } from './channel-page.js';
+import { captionUrl } from './timedtext.js';
 import { botCheck, type Playability, playabilityOf, reload } from './playability.js';
-import { EVENT_START } from './playlist-page.js';
 import { responseContext } from './response-context.js';
 
-const TRANSLATIONS = {
-  ar: 'Arabic',
-  'zh-Hant': 'Chinese (Traditional)',
-  en: 'English',
-  fr: 'French',
-  de: 'German',
-  ja: 'Japanese',
-};
+const TRANSLATIONS = { en: 'English', fr: 'French', de: 'German', ja: 'Japanese' };
 
 /** `POST /youtubei/v1/player`: whether the video can be watched, what it is, and its caption tracks. */
 export function player(incoming: Incoming, state: ServerState): FakeResponse {
@@ -134,14 +125,9 @@ function captionTrack(videoId: string, track: Track, client: Client, nowMs: numb
 }
 
 function videoDetails(channel: Channel, video: Video): JsonObject {
-  const sizes: readonly (readonly [name: string, width: number, height: number])[] = [
-    ['mqdefault', 320, 180],
-    ['hq720', 1280, 720],
-  ];
-  const thumbnails = sizes.map(([name, width, height]) => ({
-    url: `https://i.ytimg.com/vi/${video.id}/${name}.jpg`,
-    width,
-    height,
+  const thumbnails = [320, 1280].map((width) => ({
+    url: `https://i.ytimg.com/vi/${video.id}/${width === 320 ? 'mqdefault' : 'hq720'}.jpg`,
+    ...{ width, height: (width * 9) / 16 },
   }));
   return {
     videoId: video.id,
@@ -150,17 +136,12 @@ function videoDetails(channel: Channel, video: Video): JsonObject {
     ...(video.state === 'live' && { isLive: true, isLiveDvrEnabled: true, isLowLatencyLiveStream: true }),
     ...(video.state === 'upcoming' && { isUpcoming: true }),
     channelId: channel.id,
-    isOwnerViewing: false,
     shortDescription: channel.description,
-    isCrawlable: true,
     thumbnail: { thumbnails },
-    allowRatings: true,
     viewCount: String(video.viewCount),
     author: channel.name,
     isPrivate: false,
-    isUnpluggedCorpus: false,
     isLiveContent: video.pastLive === true || video.state === 'live' || video.state === 'upcoming',
-    isTvfilmVideo: false,
   };
 }
 
@@ -169,38 +150,25 @@ function microformat(channel: Channel, video: Video): JsonObject {
   const published = isoWithOffset(video.publishedAt);
   return {
     playerMicroformatRenderer: {
-      embed: { iframeUrl: `https://www.youtube.com/embed/${video.id}`, width: 1280, height: 720 },
       title: { simpleText: video.title },
       description: { simpleText: channel.description },
       lengthSeconds: String(video.durationSeconds),
-      ownerProfileUrl: `http://www.youtube.com${channelPath(channel)}`,
       externalChannelId: channel.id,
       isFamilySafe: video.state !== 'age-gated',
-      availableCountries: ['DE', 'FR', 'GB', 'US'],
-      isUnlisted: false,
-      hasYpcMetadata: false,
       viewCount: String(video.viewCount),
-      category: 'Howto & Style',
       publishDate: published,
       ownerChannelName: channel.name,
       ...liveDetails(video),
       uploadDate: published,
       isShortsEligible: video.short === true,
       externalVideoId: video.id,
-      canonicalUrl: `https://www.youtube.com/watch?v=${video.id}`,
     },
   };
 }
 
-function liveDetails(video: Video): JsonObject {
-  const start = isoWithOffset(video.publishedAt);
-  if (video.state === 'live') return { liveBroadcastDetails: { isLiveNow: true, startTimestamp: start } };
-  if (video.state === 'upcoming') {
-    return { liveBroadcastDetails: { isLiveNow: false, startTimestamp: isoWithOffset(EVENT_START) } };
-  }
-  if (!video.pastLive) return {};
-  const end = isoWithOffset(new Date(video.publishedAt.getTime() + video.durationSeconds * 1_000));
-  return { liveBroadcastDetails: { isLiveNow: false, startTimestamp: start, endTimestamp: end } };
+function liveDetails({ state, pastLive }: Video): JsonObject {
+  const isStream = state === 'live' || state === 'upcoming' || pastLive === true;
+  return isStream ? { liveBroadcastDetails: { isLiveNow: state === 'live' } } : {};
 }
 
 /** In the platform's time zone, California: `2026-10-31T12:00:00-08:00`. */
@@ -235,15 +203,10 @@ function format(videoId: string, index: number, signature: string): JsonObject {
     bitrate: 120_000 + index * 7_000,
     width: 640,
     height: 360,
-    initRange: { start: '0', end: '741' },
-    indexRange: { start: '742', end: '2197' },
-    lastModified: '1780000000000000',
     contentLength: String(9_000_000 + index * 40_000),
     quality: 'medium',
     fps: 25,
     qualityLabel: '360p',
-    projectionType: 'RECTANGULAR',
-    averageBitrate: 110_000 + index * 6_000,
     approxDurationMs: '721040',
     signatureCipher: `s=${signature}${signature}&sp=sig&url=https%3A%2F%2Ffake-youtube.googlevideo.com%2Fvideoplayback%3Fitag%3D${index}`,
   };

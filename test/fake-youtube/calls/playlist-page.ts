@@ -33,30 +33,11 @@ export const EVENT_START = new Date('2030-03-14T18:00:00Z');
 export const EVENT_TEXT = '3/14/30, 6:00 PM';
 
 export function thumbnails(videoId: string): JsonObject[] {
-  const sizes = [
-    [168, 94],
-    [196, 110],
-    [246, 138],
-    [336, 188],
-  ];
-  return sizes.map(([width, height]) => ({
+  return [168, 336].map((width) => ({
     url: `https://i.ytimg.com/vi/${videoId}/hqdefault.jpg?w=${width}`,
     width,
-    height,
+    height: Math.round(width * 0.56),
   }));
-}
-
-export function watchEndpoint(videoId: string, listId: string, index: number): JsonObject {
-  return {
-    commandMetadata: {
-      webCommandMetadata: {
-        url: `/watch?v=${videoId}&list=${listId}&index=${index + 1}`,
-        webPageType: 'WEB_PAGE_TYPE_WATCH',
-        rootVe: 3832,
-      },
-    },
-    watchEndpoint: { videoId, playlistId: listId, index, params: 'OAI%3D', playerParams: 'iAQB' },
-  };
 }
 
 export function browseContinuation(token: string): JsonObject {

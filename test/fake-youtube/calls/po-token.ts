@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { type FakeResponse, jsonResponse, textResponse } from '../fake-response.js';
 import type { Incoming } from '../incoming-request.js';
 import { stringAt } from '../json.js';
+import { type FakeResponse, htmlNotFound, jsonResponse, textResponse } from '../rendered-bodies.js';
 import type { Settings } from '../settings.js';
 
 interface IssuedToken {
@@ -33,4 +33,29 @@ export class PoTokens {
     const token = this.issued.get(stringAt(body, 'serviceIntegrityDimensions', 'poToken') ?? inQuery ?? '');
     return client === 'WEB' && token?.contentBinding === videoId && token.expiresAtMs > Date.now();
   }
+}
+
+/** The signature timestamp of the player script by default. */
+export const SIGNATURE_TIMESTAMP = 20_345;
+const PLAYER_ID = '0a1b2c3d';
+
+/** The pages that name the player script, and the script that contains the signature timestamp. */
+export function playerPage(incoming: Incoming, signatureTimestamp: number): FakeResponse {
+  const { pathname } = incoming.url;
+  if (pathname === '/iframe_api') {
+    const api = `/s/player/${PLAYER_ID}/www-widgetapi.vflset/www-widgetapi.js`.replaceAll('/', '\\/');
+    return javascript(`var scriptUrl = 'https:\\/\\/www.youtube.com${api}';try{var ttPolicy=null}catch(e){}`);
+  }
+  if (!new RegExp(`^/s/player/${PLAYER_ID}/player_(?:ias|es6)\\.vflset/[A-Za-z_]+/base\\.js$`).test(pathname)) {
+    return htmlNotFound();
+  }
+  return javascript(
+    'var _yt_player={};(function(g){var window=this;' +
+      `var mk=function(a){return{contentPlaybackContext:{signatureTimestamp:${signatureTimestamp},html5Preference:"HTML5_PREF_WANTS"}}};` +
+      '})(_yt_player);',
+  );
+}
+
+function javascript(text: string): FakeResponse {
+  return textResponse(200, 'text/javascript; charset=utf-8', () => text);
 }

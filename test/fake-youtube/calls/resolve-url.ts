@@ -1,4 +1,4 @@
-import { type FakeResponse, invalidArgument, jsonResponse, notFound } from '../fake-response.js';
+import { type FakeResponse, invalidArgument, jsonResponse, notFound } from '../rendered-bodies.js';
 import { channelByPath } from '../catalogue/catalogue.js';
 import type { Incoming } from '../incoming-request.js';
 import { stringAt } from '../json.js';

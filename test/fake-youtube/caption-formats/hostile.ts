@@ -1,4 +1,4 @@
-import { escapeXml } from './escape.js';
+import { escapeXml } from './caption-formats.js';
 
 /** Long enough to block a non-linear reader for seconds; below the size limit even when fully escaped. */
 const CUE_LENGTH = 50_000;

@@ -2,8 +2,7 @@ import { benchChannelByHandle, benchChannelById, benchVideo } from './bench.js';
 import { HARBOUR_LIGHT } from './harbour-light.js';
 import { type Channel, type Video } from './model.js';
 import * as others from './other-channels.js';
-import { PILOT_SCHOOL } from './pilot-school.js';
-import { TIDEWATER } from './tidewater.js';
+import { PILOT_SCHOOL, TIDEWATER } from './other-channels.js';
 
 /** The fixed channels; every handle `@bench-<videos>x<cues>` is a generated channel in addition. */
 export const CHANNELS: readonly Channel[] = [

@@ -1,4 +1,3 @@
-import * as languages from './harbour-light-languages.js';
 import * as scripts from './harbour-light-scripts.js';
 import { type Channel, channelId, hoursBefore, type Track, type Video, videoId } from './model.js';
 import { generated, manual, needingToken, silentlyNeedingToken, timed } from './track.js';
@@ -46,11 +45,11 @@ export const HARBOUR_LIGHT: Channel = {
       generated('en', () => scripts.SHARPENING),
     ]),
     film('hl-keeper', 'The lighthouse keeper’s last log book', { days: 6, seconds: 431, views: 302_118 }, [
-      manual('de', languages.KEEPER_DE),
+      manual('de', scripts.KEEPER_DE),
       manual('en', scripts.KEEPER_EN),
       generated('en', () => scripts.KEEPER_EN),
-      manual('fr', languages.KEEPER_FR),
-      manual('es', languages.KEEPER_ES),
+      manual('fr', scripts.KEEPER_FR),
+      manual('es', scripts.KEEPER_ES),
     ]),
     film('hl-crew', 'Crew only: the plans for the next boat', {
       days: 8,
@@ -62,18 +61,18 @@ export const HARBOUR_LIGHT: Channel = {
       'hl-pearl',
       'صانع القوارب من الخليج | A boatbuilder from the Gulf',
       { days: 10, seconds: 918, views: 45_009 },
-      [manual('ar', languages.PEARL_AR)],
+      [manual('ar', scripts.PEARL_AR)],
     ),
     film('hl-rope', 'חבל בעבודת יד: making rope by hand', { days: 12, seconds: 505, views: 12_760 }, [
-      manual('iw', languages.ROPE_HE),
+      manual('iw', scripts.ROPE_HE),
     ]),
     film('hl-foghorn', '霧笛のしくみ — how the old foghorn works', { days: 15, seconds: 388, views: 77_431 }, [
-      manual('ja', languages.FOG_JA),
-      generated('ja', () => languages.FOG_JA),
+      manual('ja', scripts.FOG_JA),
+      generated('ja', () => scripts.FOG_JA),
     ]),
     film('hl-nets', '补渔网 / 補漁網: mending nets with Mrs Lin', { days: 18, seconds: 640, views: 98_205 }, [
-      manual('zh-Hans', languages.NETS_ZH_HANS),
-      manual('zh-Hant', languages.NETS_ZH_HANT),
+      manual('zh-Hans', scripts.NETS_ZH_HANS),
+      manual('zh-Hant', scripts.NETS_ZH_HANT),
     ]),
     film('hl-signs', 'Painting signs: "Salt & Vinegar" <in gold> 🎨', { days: 21, seconds: 703, views: 21_377 }, [
       { ...manual('en', scripts.SIGNS), timesAsStrings: true },
@@ -107,7 +106,7 @@ export const HARBOUR_LIGHT: Channel = {
     ]),
     film('hl-deleted', 'Test upload, please ignore', { days: 68, seconds: 12, views: 1, state: 'deleted' }),
     film('hl-werft', 'Zu Besuch in der Werft: ein Tag an der Förde', { days: 75, seconds: 1_033, views: 40_288 }, [
-      generated('de', () => languages.VISIT_DE),
+      generated('de', () => scripts.VISIT_DE),
     ]),
     film(
       'hl-oars',
@@ -158,7 +157,7 @@ export const HARBOUR_LIGHT: Channel = {
       state: 'premium',
     }),
     film('hl-timber', 'Uma serração que canta: choosing timber by ear', { days: 400, seconds: 540, views: 1 }, [
-      manual('pt', languages.TIMBER_PT),
+      manual('pt', scripts.TIMBER_PT),
     ]),
     film('hl-first', 'Hello from the workshop', { days: 800, seconds: 61, views: 0 }, [
       manual('en', scripts.HARBOUR_WALK),

@@ -1,8 +1,8 @@
-import { FOG_JA } from './harbour-light-languages.js';
-import { type Channel, channelId, hoursBefore, type Video, videoId } from './model.js';
+import { FOG_JA } from './harbour-light-scripts.js';
+import { type Channel, channelId, type Client, hoursBefore, type Video, videoId } from './model.js';
 import { seedOf } from './random.js';
-import { talk } from './speech.js';
-import { generated, manual } from './track.js';
+import { coloured, italic, talk } from './speech.js';
+import { generated, manual, webOnly } from './track.js';
 
 const DAY = 24;
 
@@ -110,5 +110,113 @@ export const WITHOUT_HANDLE: Channel = {
   uploads: () => [
     talkVideo('um-buoy', 'Painting the mooring buoy', 12),
     talkVideo('um-chain', 'Ninety feet of chain', 40),
+  ],
+};
+
+function recipe(name: string, title: string, ageDays: number, lines: readonly string[]): Video {
+  return {
+    id: videoId(name),
+    title,
+    state: 'ok',
+    durationSeconds: lines.length * 4 + 20,
+    viewCount: 1_000 + ageDays * 137,
+    publishedAt: hoursBefore(ageDays * DAY),
+    tracks: [manual('en', lines)],
+  };
+}
+
+/** Five videos that all have a transcript, for tests without faults. */
+export const TIDEWATER: Channel = {
+  id: channelId('tidewater'),
+  name: 'Tidewater Kitchen',
+  handle: '@tidewater',
+  customNames: ['TidewaterKitchen'],
+  userNames: ['tidewatercooks'],
+  description: 'Supper from what the boats bring in.',
+  state: 'ok',
+  uploadsPlaylist: 'present',
+  uploads: () => [
+    recipe('tw-chowder', 'Mussel chowder for eight', 2, [
+      'Eight people, one pot, three pounds of mussels.',
+      'Throw out the ones that stay open when you knock.',
+      'Leeks, butter, a potato each, and milk at the end.',
+      'It is ready when the windows are steamed up.',
+    ]),
+    recipe('tw-bread', 'Bread that keeps for a week at sea', 9, [
+      'Rye, wheat, salt, and the starter from the shelf.',
+      'It rises overnight while you sleep, or keep watch.',
+      'Bake it dark. Pale bread is wet bread by Wednesday.',
+    ]),
+    recipe('tw-mackerel', 'Mackerel, four ways', 16, [
+      'One fish each, four ways, and no washing up.',
+      'Grilled, soused, smoked, and straight from the pan.',
+      'The best one is whichever you caught.',
+    ]),
+    recipe('tw-pickles', 'Pickled samphire', 30, [
+      'Pick it above the tide line and leave the roots.',
+      'Boil for a minute, no more, and into the jar.',
+      'Vinegar, bay, a chilli if you are brave.',
+    ]),
+    recipe('tw-tea', 'Tea on a gimballed stove', 45, [
+      'The stove swings so that the kettle does not.',
+      'Half a kettle, lid on, and wait for the lull.',
+      'Milk first. We are not discussing it.',
+    ]),
+  ],
+};
+
+/** The clients that were recorded, or are reported, to refuse videos made for kids. */
+const REFUSING_KIDS: readonly Client[] = ['VISIONOS', 'ANDROID_VR'];
+
+const KNOTS: readonly string[] = [
+  'Good morning, pilots. Today we learn our first knot.',
+  'The rabbit comes out of the hole and round the tree.',
+  'Pull, and it will never slip. That is the bowline.',
+];
+
+function lesson(name: string, title: string, ageDays: number, differences: Partial<Video> = {}): Video {
+  return {
+    id: videoId(name),
+    title,
+    state: 'ok',
+    durationSeconds: 145,
+    viewCount: 4_000 + ageDays,
+    publishedAt: hoursBefore(ageDays * DAY),
+    tracks: [generated('en', () => KNOTS)],
+    ...differences,
+  };
+}
+
+/** Videos that are playable, although single clients report otherwise. */
+export const PILOT_SCHOOL: Channel = {
+  id: channelId('pilotschool'),
+  name: 'Little Pilot School',
+  handle: '@pilotschool',
+  customNames: [],
+  userNames: [],
+  description: 'Knots, lights and signals for children.',
+  state: 'ok',
+  uploadsPlaylist: 'present',
+  uploads: () => [
+    lesson('ps-kids', 'My first knot (made for kids)', 3, { unplayableOn: REFUSING_KIDS }),
+    lesson('ps-kids-err', 'The lighthouse song (made for kids)', 6, { errorOn: REFUSING_KIDS }),
+    lesson('ps-noreel', 'What the red light says', 9, { errorOn: ['ANDROID_REEL'] }),
+    lesson('ps-webless', 'What the green light says', 12, { errorOn: ['VISIONOS', 'ANDROID', 'IOS', 'ANDROID_VR'] }),
+    lesson('ps-styled', 'Signals in colour', 15, {
+      tracks: [
+        webOnly(
+          manual('en', [
+            ['Red means ', coloured('left', '#FF0000'), '.'],
+            [italic('Green'), ' means right.'],
+          ]),
+        ),
+        generated('en', () => KNOTS),
+      ],
+    }),
+    lesson('ps-webonly', 'Signals in colour, without a word', 18, {
+      tracks: [webOnly(manual('en', [[coloured('Red', '#FF0000'), ' is left and green is right.']]))],
+    }),
+    lesson('ps-plain', 'How to coil a rope', 21),
+    lesson('ps-gone', 'A lesson that was deleted', 24, { state: 'deleted', tracks: [] }),
   ],
 };

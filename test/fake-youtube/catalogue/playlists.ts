@@ -1,8 +1,7 @@
 import { videoById } from './catalogue.js';
 import { HARBOUR_LIGHT } from './harbour-light.js';
 import { type Channel, type Video, videoId } from './model.js';
-import { FOG_SIGNAL } from './other-channels.js';
-import { TIDEWATER } from './tidewater.js';
+import { FOG_SIGNAL, TIDEWATER } from './other-channels.js';
 
 /** A playlist that a user made, or an album. The lists of a channel's uploads are made from its uploads instead. */
 export interface Playlist {

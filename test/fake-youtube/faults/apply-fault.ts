@@ -6,12 +6,10 @@ import { refusalResponse } from '../calls/player.js';
 import { hostileCaptions } from '../caption-formats/hostile.js';
 import type { Incoming } from '../incoming-request.js';
 import type { JsonObject } from '../json.js';
-import { send, sendText } from '../send.js';
-import type { RenderedBody } from '../rendered-bodies.js';
-import type { ServerState } from '../server-state.js';
+import { type RenderedBody, send, sendText } from '../rendered-bodies.js';
+import type { ServerState } from '../settings.js';
 import type { Fault } from './fault-registry.js';
-import { CAPTCHA_PAGE, CONSENT_PAGE, NOT_FOUND_PAGE } from './pages.js';
-import { REFUSING_PAGES, REFUSING_PLAYABILITIES } from './refusals.js';
+import { CAPTCHA_PAGE, CONSENT_PAGE, NOT_FOUND_PAGE, REFUSING_PAGES, REFUSING_PLAYABILITIES } from './refusals.js';
 
 const HTML = 'text/html; charset=utf-8';
 const JSON_TYPE = 'application/json; charset=UTF-8';

@@ -1,7 +1,6 @@
 import { seededRandom } from '../catalogue/random.js';
-import type { Incoming, RequestKind } from '../incoming-request.js';
+import { type Incoming, REQUEST_KINDS, type RequestKind } from '../incoming-request.js';
 import type { Visitors } from '../visitors.js';
-import { matches, type RequestMatch } from './match.js';
 import { REFUSING_PLAYABILITIES } from './refusals.js';
 
 /** The faults that can be injected; README.md describes each. */
@@ -111,4 +110,34 @@ export function isPossible(kind: FaultKind, request: RequestKind): boolean {
   if (kind === 'feed-unavailable') return request === 'feed';
   const ofPlayers = kind === 'bot-check' || kind === 'retired' || Object.hasOwn(REFUSING_PLAYABILITIES, kind);
   return !ofPlayers || request === 'player' || request === 'reel';
+}
+
+export const MATCHABLE_KINDS = [...REQUEST_KINDS, 'browse'] as const;
+/** A kind of request; `browse` matches all kinds of browse requests. */
+export type MatchableKind = RequestKind | 'browse';
+
+/** Selects requests that match every given property; an empty match selects all. */
+export interface RequestMatch {
+  kind?: MatchableKind | readonly MatchableKind[];
+  /** Matched against the path and query; a string is the source of a regular expression. */
+  path?: RegExp | string;
+  client?: string;
+  clientVersion?: string;
+  videoId?: string;
+  channelId?: string;
+  egress?: string;
+}
+
+export function matches(
+  match: RequestMatch,
+  incoming: Pick<Incoming, 'kind' | 'path' | 'client' | 'clientVersion' | 'videoId' | 'channelId' | 'egress'>,
+): boolean {
+  const kinds: readonly MatchableKind[] | undefined = typeof match.kind === 'string' ? [match.kind] : match.kind;
+  if (kinds && !kinds.some((kind) => incoming.kind === kind || incoming.kind.startsWith(`${kind}-`))) return false;
+  if (match.path !== undefined && !new RegExp(match.path).test(incoming.path)) return false;
+  if (match.client !== undefined && match.client !== incoming.client) return false;
+  if (match.clientVersion !== undefined && match.clientVersion !== incoming.clientVersion) return false;
+  if (match.egress !== undefined && match.egress !== incoming.egress) return false;
+  if (match.videoId !== undefined && match.videoId !== incoming.videoId) return false;
+  return match.channelId === undefined || match.channelId === incoming.channelId;
 }

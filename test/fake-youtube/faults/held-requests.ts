@@ -1,5 +1,5 @@
 import type { Incoming } from '../incoming-request.js';
-import { matches, type RequestMatch } from './match.js';
+import { matches, type RequestMatch } from './fault-registry.js';
 
 /** Requests held in flight, so that a test can observe that moment without sleeping. */
 export interface Hold {
