@@ -1,6 +1,5 @@
 import { execFile } from 'node:child_process';
 import { chmod, mkdir, mkdtemp, open, readFile, rm } from 'node:fs/promises';
-import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -120,32 +119,4 @@ export async function startService(folder, env, { name = 'service', main = 'dist
     throw new Error(`${error.message}\n${said.join('\n')}`, { cause: error });
   });
   return { program, port, startMs: readyAt - program.spawnedAt, stop: () => program.stop() };
-}
-
-/** A Redis without persistence, or null where none is installed. */
-export async function startRedis(folder) {
-  const path = await run('sh', ['-c', 'command -v redis-server || command -v valkey-server']).then(
-    ({ stdout }) => stdout.trim(),
-    () => '',
-  );
-  if (path === '') return null;
-  const port = await freePort();
-  const log = await open(join(folder, 'redis.log'), 'a');
-  const args = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no', '--dir', folder];
-  const program = new Program('redis', args, { command: path, output: log.fd });
-  await log.close();
-  const command = (text) =>
-    new Promise((resolve, reject) => {
-      const socket = connect(port, '127.0.0.1', () => socket.write(`${text}\r\n`));
-      socket.once('data', (data) => {
-        socket.destroy();
-        resolve(String(data));
-      });
-      socket.once('error', reject);
-    });
-  for (let tries = 0; !(await command('PING').catch(() => '')).startsWith('+PONG'); tries += 1) {
-    if (tries === 100) throw new Error('Redis did not start');
-    await sleep(50);
-  }
-  return { url: `redis://127.0.0.1:${port}`, flush: () => command('FLUSHALL'), stop: () => program.stop() };
 }

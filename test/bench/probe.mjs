@@ -3,14 +3,12 @@
  * requests over IPC, and ends the program when the benchmark has ended.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
-import { Session } from 'node:inspector/promises';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 
 const RESOLUTION_MS = 2;
 const delay = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
 let cpuAtStart = process.cpuUsage();
 let rssAtStartMb = 0;
-let profiler;
 
 function statusMb(name) {
   const kilobytes = new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(readFileSync('/proc/self/status', 'utf8'))?.[1];
@@ -46,31 +44,17 @@ const answers = {
     delay.disable();
     return measured;
   },
-  async profileStart() {
-    profiler ??= new Session();
-    profiler.connect();
-    await profiler.post('Profiler.enable');
-    await profiler.post('Profiler.setSamplingInterval', { interval: 500 });
-    await profiler.post('Profiler.start');
-    return {};
-  },
-  async profileStop() {
-    const { profile } = await profiler.post('Profiler.stop');
-    profiler.disconnect();
-    return { profile };
-  },
 };
 
 if (process.send) {
-  process.on('message', async ({ probe, id }) => {
+  process.on('message', ({ probe, id }) => {
     if (probe === undefined) return;
     try {
-      process.send({ id, value: await answers[probe]() });
+      process.send({ id, value: answers[probe]() });
     } catch (error) {
       process.send({ id, error: String(error) });
     }
   });
   process.on('disconnect', () => process.exit(1));
   process.channel.unref();
-  if (process.env.BENCH_PROFILE_START === '1') await answers.profileStart();
 }

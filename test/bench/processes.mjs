@@ -72,12 +72,6 @@ export class Program {
     return { value, ...(await this.ask({ probe: 'stop' })) };
   }
 
-  async profile(work) {
-    await this.ask({ probe: 'profileStart' });
-    await work();
-    return (await this.ask({ probe: 'profileStop' })).profile;
-  }
-
   async stop() {
     if (this.child.exitCode === null && this.child.signalCode === null) this.child.kill('SIGTERM');
     const late = setTimeout(() => this.child.kill('SIGKILL'), 10_000);

@@ -4,14 +4,13 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { cached } from './parts/cached.mjs';
 import { cold } from './parts/cold.mjs';
-import { redis } from './parts/redis.mjs';
 import { small } from './parts/small.mjs';
 import { survival } from './parts/survival.mjs';
 import { BENCH, killAll, stopAll } from './processes.mjs';
 import { drawCharts, print, printConditions } from './report/report.mjs';
 import { makeFolder, makeKey, openDatabase } from './environment.mjs';
 
-const PARTS = { cold, cached, small, redis, survival };
+const PARTS = { cold, cached, small, survival };
 const MINUTES_MAX = 20;
 const RUNS = 5;
 const HELP = `Usage: npm run bench -- [options]
@@ -93,7 +92,6 @@ async function main() {
     for (const part of options.parts) {
       bench.say(part);
       const report = await PARTS[part](bench);
-      if (!report) continue;
       print(report);
       reports.push(report);
     }

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { goal, median, sharesOf } from '../figures.mjs';
+import { goal, median } from '../figures.mjs';
 import { Connection, load } from '../http-reader.mjs';
 import { startService, startFakeYoutube } from '../environment.mjs';
 import { callService, pathOf } from './call.mjs';
@@ -24,14 +24,6 @@ export async function cached(bench) {
   } finally {
     await fakeYoutube.stop();
   }
-}
-
-/** The service with a channel in its cache, and a bare server with the same bytes in its memory. */
-export async function startBoth(bench, fakeYoutube, size, environment = {}) {
-  const service = await startFilled(bench, fakeYoutube, size, environment);
-  await writeBody(bench, service.body);
-  const bare = await startWithBody(bench, 'bare-server', {});
-  return { service, bare };
 }
 
 /** A bare server that does the guards' work before each response, with the bytes of `writeBody`. */
@@ -60,11 +52,9 @@ function startWithBody(bench, name, environment) {
 }
 
 /** A service that has served a call once; `body` is its cached response. */
-export async function startFilled(bench, fakeYoutube, size, environment = {}) {
-  const service = await startService(bench.folder, {
-    ...{ DATABASE_URL: bench.databaseUrl, YOUTUBE_BASE_URL: fakeYoutube.url },
-    ...environment,
-  });
+export async function startFilled(bench, fakeYoutube, size) {
+  const environment = { DATABASE_URL: bench.databaseUrl, YOUTUBE_BASE_URL: fakeYoutube.url };
+  const service = await startService(bench.folder, environment);
   await callService(bench, service, size);
   const { body, cached: fromCache } = await callService(bench, service, size);
   if (fromCache !== Math.min(size.videos, size.limit ?? size.videos)) throw new Error('A second call was not cached');
@@ -72,7 +62,9 @@ export async function startFilled(bench, fakeYoutube, size, environment = {}) {
 }
 
 async function measureSpeed(bench, fakeYoutube, size, seconds) {
-  const { service, bare } = await startBoth(bench, fakeYoutube, size);
+  const service = await startFilled(bench, fakeYoutube, size);
+  await writeBody(bench, service.body);
+  const bare = await startWithBody(bench, 'bare-server', {});
   const guarded = await startGuarded(bench);
   const constant = { ...(await startConstant(bench, fakeYoutube)), path: '/constant/buffer' };
   const servers = { service, constant, guarded, bare };
@@ -84,11 +76,7 @@ async function measureSpeed(bench, fakeYoutube, size, seconds) {
       // The first one warms up.
       if (run > 0) runs.push(figures);
     }
-    const profile = sharesOf(
-      await service.program.profile(() => load({ ...ways(bench, service, size).gzip, seconds })),
-      8,
-    );
-    return { runs, bodyBytes: service.body.length, profile };
+    return { runs, bodyBytes: service.body.length };
   } finally {
     for (const server of Object.values(servers)) await server.stop();
   }
@@ -104,7 +92,7 @@ function ways(bench, { port, path }, size) {
 }
 
 /** One after the other, so that each has the machine to itself. */
-export async function bothWays(bench, servers, size, seconds) {
+async function bothWays(bench, servers, size, seconds) {
   const figures = {};
   for (const [name, server] of Object.entries(servers)) {
     for (const [encoding, way] of Object.entries(ways(bench, server, size))) {
@@ -146,7 +134,7 @@ async function readSlowly(bench, port, size) {
   if (status !== 200) throw new Error(`A slow reader received ${status}`);
 }
 
-function report(size, { runs, bodyBytes, profile }, memory) {
+function report(size, { runs, bodyBytes }, memory) {
   const of = (name, figure) => median(runs.map((run) => run[name][figure]));
   const ratio = (encoding, server = 'guarded', figure = 'perSecond', ours = 'service') =>
     median(runs.map((run) => run[`${ours}.${encoding}`][figure] / run[`${server}.${encoding}`][figure]));
@@ -183,8 +171,6 @@ function report(size, { runs, bodyBytes, profile }, memory) {
       `The constant reaches ${ratio('plain', 'guarded', 'perSecond', 'constant').toFixed(2)} of the responses a second of the bare server with the guards' work, and ${ratio('gzip', 'guarded', 'perSecond', 'constant').toFixed(2)} with gzip; the service ${ratio('plain', 'constant').toFixed(2)} of those of the constant, and ${ratio('gzip', 'constant').toFixed(2)} with gzip.`,
       `Idle, with the cache filled: ${median(memory.map((run) => run.idleMb)).toFixed(0)} MB.`,
     ],
-    profile,
-    profileOf: 'with gzip',
     charts: [
       {
         ...{ file: 'cached.svg', title: 'Cached: JSON that arrives', unit: 'MB/s' },

@@ -1,4 +1,4 @@
-import { goal, medians, sharesOf, spread } from '../figures.mjs';
+import { goal, medians, spread } from '../figures.mjs';
 import { Program } from '../processes.mjs';
 import { startService, startFakeYoutube } from '../environment.mjs';
 import { callService } from './call.mjs';
@@ -23,12 +23,11 @@ const PROGRAMS = [
 ];
 
 /** A program that collects a channel's transcripts: `collect(channel)` returns `{ ms, firstEntryMs? }`. */
-async function start(bench, { name, file, args = [], atOnce = Infinity }, fakeYoutube, environment = {}) {
+async function start(bench, { name, file, args = [], atOnce = Infinity }, fakeYoutube) {
   if (file === undefined) {
     const service = await startService(bench.folder, {
       DATABASE_URL: bench.databaseUrl,
       YOUTUBE_BASE_URL: fakeYoutube.url,
-      ...environment,
     });
     const collect = (channel) => callService(bench, service, channel);
     return { program: service.program, collect, stop: service.stop };
@@ -52,9 +51,9 @@ async function start(bench, { name, file, args = [], atOnce = Infinity }, fakeYo
 }
 
 /** One run of one program: a process of its own, warmed up, and each size once. */
-async function run(bench, program, fakeYoutube, sizes, latencyMs, environment) {
+async function run(bench, program, fakeYoutube, sizes, latencyMs) {
   await fakeYoutube.setLatency(0);
-  const started = await start(bench, program, fakeYoutube, environment);
+  const started = await start(bench, program, fakeYoutube);
   try {
     await started.collect(WARM_UP);
     await fakeYoutube.setLatency(latencyMs);
@@ -111,27 +110,13 @@ export async function cold(bench) {
       }
     }
     const trips = await roundTrips(bench, fakeYoutubes.get(SERVICE), largest);
-    const profile = await profileOf(bench, fakeYoutubes.get(SERVICE), largest);
-    return report(sizes, runs, trips, profile);
+    return report(sizes, runs, trips);
   } finally {
     for (const fakeYoutube of fakeYoutubes.values()) await fakeYoutube.stop();
   }
 }
 
-/** Where the service spends its time in a cold call; measured separately, since profiling costs time. */
-async function profileOf(bench, fakeYoutube, size) {
-  await fakeYoutube.setLatency(0);
-  const started = await start(bench, PROGRAMS[0], fakeYoutube);
-  try {
-    await started.collect(WARM_UP);
-    await fakeYoutube.setLatency(LATENCY_MS);
-    return sharesOf(await started.program.profile(() => started.collect(size)));
-  } finally {
-    await started.stop();
-  }
-}
-
-function report(sizes, runs, trips, profile) {
+function report(sizes, runs, trips) {
   const of = (name, { videos }) => medians(runs.get(name).map((figures) => figures.get(videos)));
   const goals = sizes.flatMap((size) => {
     const [ours, tight] = [of(SERVICE, size), of(TIGHT, size)];
@@ -180,7 +165,6 @@ function report(sizes, runs, trips, profile) {
       ...sizes.map((size) => floorOf(size, of)),
       `${trips.toFixed(1)} sequential requests precede the first entry (measured by the delay when each takes 200 ms longer).`,
     ],
-    profile,
     charts: [
       bars(`Cold call for ${largest.videos} videos: wall time`, 's', 'seconds'),
       bars(`Cold call for ${largest.videos} videos: CPU`, 's', 'cpuSeconds'),
@@ -199,7 +183,3 @@ function floorOf(size, of) {
     `the best library would be ${(0.9 * best).toFixed(2)} s.`
   );
 }
-
-/** For the same call over another cache: the service's runs alone. */
-export const SERVICE_PROGRAM = PROGRAMS[0];
-export { LATENCY_MS, run as runCold, WARM_UP };

@@ -1,4 +1,4 @@
-import { goal, median, sharesOf } from '../figures.mjs';
+import { goal, median } from '../figures.mjs';
 import { startFakeYoutube } from '../environment.mjs';
 import { startConstant, startFilled, startGuarded, writeBody } from './cached.mjs';
 import { pathOf, SMALL_CONNECTIONS, smallLoad } from './call.mjs';
@@ -29,17 +29,16 @@ export async function small(bench) {
       }
       if (run > 0) runs.push(figures);
     }
-    const profile = sharesOf(await service.program.profile(() => smallLoad(bench, paths.service, seconds)));
     await service.stop();
     await constant.stop();
     await guarded.stop();
-    return report(service.body.length, runs, profile);
+    return report(service.body.length, runs);
   } finally {
     await fakeYoutube.stop();
   }
 }
 
-function report(bodyBytes, runs, profile) {
+function report(bodyBytes, runs) {
   const of = (name, figure) => median(runs.map((run) => run[name][figure]));
   const ratio = (name, ours = 'service') => median(runs.map((run) => run[ours].perSecond / run[name].perSecond));
   const row = (label, name) => [label, of(name, 'perSecond'), of(name, 'medianMs'), of(name, 'cpuMs')];
@@ -59,7 +58,6 @@ function report(bodyBytes, runs, profile) {
       goal('one video: requests a second against that constant', ratio('sameBytes', 'video'), { atLeast: 0.5 }),
     ],
     notes: [`Against a constant of 11 bytes: ${ratio('short').toFixed(2)}.`],
-    profile,
     charts: [
       {
         ...{ file: 'small.svg', title: 'Cached, limit=1', unit: 'requests/s' },

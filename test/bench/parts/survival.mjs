@@ -5,23 +5,17 @@ import { goal } from '../figures.mjs';
 import { allowedVideos, perHourOf } from '../survival/day.mjs';
 
 /** Hours of one egress. The loop sends dozens of requests for a video. */
-const HOURS = { service: 24, unpaced: 24, loop: 2 };
+const HOURS = { service: 24, loop: 2 };
 /** More egresses serve more videos in less time, and for a gateway nothing is learned. */
 const HOURS_OF_MANY = 8;
 const HOURS_OF_GATEWAY = 3;
-const UNPACED = { UPSTREAM_PLAYER_PER_MINUTE: 0, UPSTREAM_TIMEDTEXT_PER_MINUTE: 0 };
-const READERS = { service: 'the service', unpaced: 'the service without its pace', loop: 'a retry loop' };
+const READERS = { service: 'the service', loop: 'a retry loop' };
 const EGRESSES = [1, 4, 16];
 const DEMANDS = [0.5, 1, 2];
 const BAD_SHARES = [0, 0.3, 0.6];
 const DEMAND_NAMES = { 0.5: 'half', 1: 'once', 2: 'twice' };
 const GATEWAY = 'http://operator-session-{session}:secret@gateway:80';
 const AT_ONCE = 2;
-/** Far below what is reported: its blocks last twice as long as the refill of its burst. */
-const STRICT_BUDGETS = {
-  player: { burst: 30, perMinute: 2, blockSeconds: 1_800 },
-  timedtext: { burst: 30, perMinute: 4, blockSeconds: 600 },
-};
 
 /** One day under the budgets that are reported of the platform, in simulated time, beside a plain retry loop. */
 export async function survival(bench) {
@@ -31,7 +25,7 @@ export async function survival(bench) {
   const next = scenarios.entries();
   const work = async () => {
     for (const [index, scenario] of next) {
-      const allowed = allowedVideos({ ...scenario, budgets: { ...budgets, ...scenario.budgets } });
+      const allowed = allowedVideos({ ...scenario, budgets });
       days[index] = { ...scenario, ...(await simulate(scenario)), allowed };
       bench.say(`survival: ${nameOf(scenario)}: ${(100 * shareOf(days[index])).toFixed(1)} % of the allowed videos`);
     }
@@ -47,19 +41,17 @@ function scenariosOf(quick, budgets) {
   const networks = [
     ...egresses.map((count) => ({ egresses: count, badShare: 0 })),
     ...badShares.map((badShare) => ({ egresses: 1, gateway: GATEWAY, badShare })),
-    ...(quick ? [] : [{ egresses: 1, badShare: 0, budgets: STRICT_BUDGETS }]),
   ];
   return networks.flatMap((network) =>
-    (network.budgets ? [2] : demands).flatMap((demand) =>
-      readersOf(network).map((reader) => {
+    demands.flatMap((demand) =>
+      Object.keys(READERS).map((reader) => {
         const hours = quick ? 2 : hoursOf(network, reader);
         return {
           ...network,
-          ...(reader === 'unpaced' && { environment: UNPACED }),
           demand,
           reader,
           hours,
-          perHour: perHourOf({ ...network, demand, budgets: { ...budgets, ...network.budgets } }),
+          perHour: perHourOf({ ...network, demand, budgets }),
         };
       }),
     ),
@@ -68,11 +60,6 @@ function scenariosOf(quick, budgets) {
 
 function hoursOf({ egresses, gateway }, reader) {
   return Math.min(HOURS[reader], gateway ? HOURS_OF_GATEWAY : egresses > 1 ? HOURS_OF_MANY : HOURS.service);
-}
-
-function readersOf({ egresses, gateway, budgets }) {
-  if (budgets) return ['service'];
-  return egresses === 1 && !gateway ? ['service', 'unpaced', 'loop'] : ['service', 'loop'];
 }
 
 /** Runs one day in a process of its own, whose clocks are replaced. */
@@ -87,8 +74,7 @@ async function simulate(scenario) {
   return JSON.parse(Buffer.concat(chunks).toString());
 }
 
-function networkOf({ egresses, gateway, badShare, budgets }) {
-  if (budgets) return '1 egress, strict';
+function networkOf({ egresses, gateway, badShare }) {
   if (gateway) return `gateway, ${badShare * 100} % bad`;
   return egresses === 1 ? '1 egress' : `${egresses} egresses`;
 }
@@ -117,8 +103,7 @@ function row(day) {
 
 function report(days, { player, timedtext, penaltySeconds, blockSecondsMax }) {
   const services = days.filter(({ reader }) => reader === 'service');
-  const plain = services.filter((day) => !day.gateway && !day.budgets);
-  const strict = STRICT_BUDGETS;
+  const plain = services.filter((day) => !day.gateway);
   const worst = (of, list, choose) => choose(...list.map(of));
   const gatewayAt = (badShare) => services.filter(({ gateway, badShare: bad }) => gateway && bad === badShare);
   const gatewayGoal = (badShare, atLeast) =>
@@ -151,10 +136,7 @@ function report(days, { player, timedtext, penaltySeconds, blockSecondsMax }) {
       `They call with a deadline of 45 s, and again for what failed for a passing reason: when the failure says so, else ` +
       `after 5 minutes. What is allowed counts the player requests that a safe answer needs, two for a deleted video. The ` +
       `retry loop reads with one client, retries a refusal 3 times a second apart or 10 times through the ` +
-      `gateway, and calls again likewise. A strict egress may send ${strict.player.burst} player requests at once and ` +
-      `${strict.player.perMinute} a minute, and ${strict.timedtext.burst} and ${strict.timedtext.perMinute} caption requests, and is ` +
-      `refused for ${strict.player.blockSeconds / 60} and ${strict.timedtext.blockSeconds / 60} minutes. Such blocks last longer than the refill of the burst, so ` +
-      `that each of them costs what would have been refilled meanwhile; it is no part of the goals.`,
+      `gateway, and calls again likewise.`,
     tables: [
       {
         title: 'Videos and requests',

@@ -3,7 +3,7 @@ import { arch, cpus, platform, release, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { PROJECT } from '../processes.mjs';
 import { barChart } from './charts.mjs';
-import { goalTable, profileTable, textTable } from './table.mjs';
+import { goalTable, textTable } from './table.mjs';
 
 const CHARTS = join(PROJECT, 'docs/performance');
 
@@ -31,9 +31,6 @@ export async function drawCharts(reports) {
   }
 }
 
-function tablesOf({ tables, goals, profile, profileOf }) {
-  const spent = profile
-    ? [{ ...profileTable(profile), title: `Where the time goes${profileOf ? ` (${profileOf})` : ''}` }]
-    : [];
-  return [...tables, ...(goals.length > 0 ? [goalTable(goals)] : []), ...spent];
+function tablesOf({ tables, goals }) {
+  return goals.length > 0 ? [...tables, goalTable(goals)] : tables;
 }

@@ -26,11 +26,3 @@ export function goalTable(goals) {
     ]),
   };
 }
-
-export function profileTable(profile) {
-  return {
-    title: 'Where the time goes',
-    columns: ['', 'share', 'ms'],
-    rows: profile.map(({ where, share, ms }) => [where, `${(share * 100).toFixed(0)} %`, ms.toFixed(0)]),
-  };
-}

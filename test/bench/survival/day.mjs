@@ -43,23 +43,17 @@ export function allowedVideos({ egresses, gateway, perHour, hours, budgets }) {
 export async function runDay(time, read, { perHour, hours }) {
   const videos = await catalogue(Math.ceil(perHour * hours));
   const wanted = [];
-  const ends = { served: 0, servedAtFirst: 0, asked: 0, wrong: 0, codes: {}, wrongCodes: {}, byHour: [] };
+  const ends = { served: 0, servedAtFirst: 0, asked: 0, wrong: 0 };
   const pending = new Set();
   let next = 0;
   const one = async (entry, context) => {
     entry.calls += 1;
     const end = await read(entry.video.id, context).catch(() => ({ ok: false, failure: { code: 'upstream_timeout' } }));
     const code = end.ok ? 'ok' : end.failure.code;
-    ends.codes[code] = (ends.codes[code] ?? 0) + 1;
     if (!code.startsWith('upstream_')) {
       ends.served += 1;
       if (entry.calls === 1) ends.servedAtFirst += 1;
-      const hour = Math.floor(time.nowMs / 3_600_000);
-      ends.byHour[hour] = (ends.byHour[hour] ?? 0) + 1;
-      const truth = truthOf(entry.video);
-      if (code === truth) return;
-      ends.wrong += 1;
-      ends.wrongCodes[`${truth} as ${code}`] = (ends.wrongCodes[`${truth} as ${code}`] ?? 0) + 1;
+      if (code !== truthOf(entry.video)) ends.wrong += 1;
       return;
     }
     const seconds = end.failure?.retryAfterSeconds ?? null;

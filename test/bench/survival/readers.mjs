@@ -8,7 +8,7 @@ const load = (file) => import(join(PROJECT, 'dist/modules', file));
 /** What users of the open libraries do when they are refused: through a gateway ten tries at once, else three a second apart. */
 const LOOP = { gatewayTries: 10, tries: 3, pauseMs: 1_000, atOnce: 16, clientName: 'ANDROID' };
 
-/** The service's own adapter, with the egresses of a scenario. @returns it, read(videoId, context) and the events that it logged */
+/** The service's own adapter, with the egresses of a scenario. @returns read(videoId, context) */
 export async function openService(proxyUrls, environment) {
   await import('reflect-metadata');
   const { NestFactory } = await import(require.resolve('@nestjs/core'));
@@ -17,17 +17,12 @@ export async function openService(proxyUrls, environment) {
   const { Environment } = await load('config/environment.js');
   const { YoutubeModule } = await load('platform/youtube/youtube.module.js');
   const { YoutubePlatform } = await load('platform/youtube/youtube-platform.js');
-  const events = {};
-  const count = (message) => {
-    const name = message?.event ?? 'other';
-    events[name] = (events[name] ?? 0) + 1;
-  };
   const values = { UPSTREAM_PROXY_URL: proxyUrls.length > 0 ? proxyUrls : undefined, ...environment };
   const module = { module: YoutubeModule, imports: [ConfigModule.forRoot(Object.assign(new Environment(), values))] };
   const app = await NestFactory.createApplicationContext(module, { logger: false });
-  Logger.overrideLogger({ log: count, warn: count, error: count });
+  Logger.overrideLogger(false);
   const platform = app.get(YoutubePlatform);
-  return { platform, read: (videoId, context) => platform.readVideo(videoId, [], context), events };
+  return (videoId, context) => platform.readVideo(videoId, [], context);
 }
 
 /** Several replicas of the service, which share the egresses and nothing else; each call is for one of them, in turn. */
@@ -36,12 +31,11 @@ export async function openReplicas(count, proxyUrls, environment) {
   while (replicas.length < count) replicas.push(await openService(proxyUrls, environment));
   const replicaOf = new WeakMap();
   let calls = 0;
-  const read = (videoId, context) => {
+  return (videoId, context) => {
     const { fairnessKey } = context;
     if (!replicaOf.has(fairnessKey)) replicaOf.set(fairnessKey, replicas[calls++ % count]);
-    return replicaOf.get(fairnessKey).read(videoId, context);
+    return replicaOf.get(fairnessKey)(videoId, context);
   };
-  return { ...replicas.at(-1), read };
 }
 
 /** A plain loop over the same clients' requests. */
@@ -83,7 +77,7 @@ export function openLoop(platform, proxyUrls, gateway) {
     const text = await platform.exchange({ method: 'GET', path: pathname + search, headers: {}, body: '', egress });
     return text.status === 200 ? 'ok' : 'refused';
   };
-  const read = async (videoId, { deadlineAtMs }) => {
+  return async (videoId, { deadlineAtMs }) => {
     await slot();
     try {
       for (let tries = 0; tries < most; tries += 1) {
@@ -97,7 +91,6 @@ export function openLoop(platform, proxyUrls, gateway) {
       next();
     }
   };
-  return { read, events: {} };
 }
 
 /** As the libraries tell the reasons apart. */

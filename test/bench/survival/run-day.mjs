@@ -1,5 +1,5 @@
 /*
- * One simulated day in this process, described by JSON as the argument: { reader: "service" | "unpaced" | "loop", egresses, gateway,
+ * One simulated day in this process, described by JSON as the argument: { reader: "service" | "loop", egresses, gateway,
  * badShare, perHour, hours, replicas, environment, budgets }, the last three optional. Prints the
  * figures as JSON.
  */
@@ -21,14 +21,14 @@ const platform = await VirtualPlatform.open(time, budgets);
 platform.replaceAgents();
 // The service is loaded in real time, because importing it reads files.
 const { seededRandom } = await import(join(PROJECT, 'dist-tools/test/fake-youtube/catalogue/random.js'));
-const opening =
+const read =
   reader !== 'loop'
     ? await openReplicas(replicas, proxyUrls, environment)
     : openLoop(platform, proxyUrls, Boolean(gateway));
 const startedAt = process.hrtime.bigint();
 Math.random = seededRandom(1);
 time.install();
-const ends = await time.runUntil(runDay(time, opening.read, { perHour, hours }));
+const ends = await time.runUntil(runDay(time, read, { perHour, hours }));
 const seconds = Number(process.hrtime.bigint() - startedAt) / 1e9;
-process.stdout.write(JSON.stringify({ ...ends, ...platform.counts, events: opening.events, seconds }));
+process.stdout.write(JSON.stringify({ ...ends, ...platform.counts, seconds }));
 process.exit(0);

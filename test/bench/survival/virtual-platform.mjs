@@ -16,24 +16,20 @@ export class VirtualPlatform {
   static async open(time, budgets) {
     const load = (file) => import(join(FAKE, file));
     const { settingsOf } = await load('settings.js');
-    const [{ Clock }, { Budgets }, { Visitors }, { PoTokens }] = await Promise.all(
-      ['clock.js', 'budgets.js', 'visitors.js', 'calls/po-token.js'].map(load),
-    );
-    const [{ readIncoming }, { respond }, { RenderedBodies }] = await Promise.all(
-      ['incoming-request.js', 'respond.js', 'rendered-bodies.js'].map(load),
-    );
-    const [{ refusalResponse }, { REFUSING_PLAYABILITIES }] = await Promise.all(
-      ['calls/player.js', 'faults/refusals.js'].map(load),
-    );
+    const { Budgets } = await load('budgets.js');
+    const { Visitors } = await load('visitors.js');
+    const { PoTokens } = await load('calls/po-token.js');
+    const { readIncoming } = await load('incoming-request.js');
+    const { respond } = await load('respond.js');
+    const { RenderedBodies } = await load('rendered-bodies.js');
+    const { refusalResponse } = await load('calls/player.js');
+    const { REFUSING_PLAYABILITIES } = await load('faults/refusals.js');
     const settings = settingsOf({ budgets });
-    const clock = new Clock();
-    const state = {
-      ...{ settings, clock, visitors: new Visitors(), tokens: new PoTokens(settings, clock) },
-    };
+    const state = { settings, visitors: new Visitors(), tokens: new PoTokens(settings) };
     const refusal = (incoming) => refusalResponse(REFUSING_PLAYABILITIES['bot-check-renewed'], incoming, state);
     return new VirtualPlatform(time, {
       ...{ state, readIncoming, respond, refusal },
-      ...{ bodies: new RenderedBodies(), budgets: new Budgets(() => clock.now()) },
+      ...{ bodies: new RenderedBodies(), budgets: new Budgets(() => Date.now()) },
     });
   }
 
