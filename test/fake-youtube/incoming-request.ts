@@ -1,5 +1,4 @@
 import { type Client, CLIENTS } from './catalogue/model.js';
-import { clientOfCaptionUrl } from './calls/timedtext.js';
 import { type JsonObject, parseJsonObject, stringAt } from './json.js';
 
 export const REQUEST_KINDS = [
@@ -121,6 +120,14 @@ function clientOf(
   const client =
     CLIENTS.find((known) => known === name) ?? CLIENT_NUMBERS[typeof number === 'string' ? number : ''] ?? null;
   return kind === 'reel' && client === 'ANDROID' ? 'ANDROID_REEL' : client;
+}
+
+/** A caption URL names the client that it was issued to in `ei`. */
+function clientOfCaptionUrl(query: URLSearchParams): Client | null {
+  const name = Buffer.from(query.get('ei') ?? '', 'base64url')
+    .toString()
+    .split(':')[0];
+  return CLIENTS.find((client) => client === name) ?? null;
 }
 
 function channelOf(url: URL, body: JsonObject | undefined): string | null {

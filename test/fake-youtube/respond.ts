@@ -27,7 +27,7 @@ const INNERTUBE: Partial<Record<RequestKind, Responder>> = {
 
 const OTHERS: Partial<Record<RequestKind, Responder>> = {
   feed,
-  timedtext,
+  timedtext: (incoming, state) => timedtext(incoming, state.tokens),
   page: (incoming, { settings }) => playerPage(incoming, settings.signatureTimestamp),
   'po-token': (incoming, { tokens }) => tokens.respond(incoming),
 };

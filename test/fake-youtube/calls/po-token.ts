@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto';
 import type { Incoming } from '../incoming-request.js';
 import { stringAt } from '../json.js';
 import { type FakeResponse, htmlNotFound, jsonResponse, textResponse } from '../rendered-bodies.js';
-import type { Settings } from '../settings.js';
 
 interface IssuedToken {
   contentBinding: string;
@@ -13,7 +12,7 @@ interface IssuedToken {
 export class PoTokens {
   private readonly issued = new Map<string, IssuedToken>();
 
-  constructor(private readonly settings: Settings) {}
+  constructor(private readonly settings: { poTokenSeconds: number }) {}
 
   /** `POST /get_pot`: a token for the video named by `content_binding`. */
   respond(incoming: Incoming): FakeResponse {

@@ -1,15 +1,15 @@
 import { createHash } from 'node:crypto';
 import { json3, legacyXml, srv3 } from '../caption-formats/caption-formats.js';
 import { videoById } from '../catalogue/catalogue.js';
-import { type Client, CLIENTS, type Track } from '../catalogue/model.js';
+import type { Client, Track } from '../catalogue/model.js';
 import type { Incoming } from '../incoming-request.js';
 import { type FakeResponse, htmlNotFound, textResponse } from '../rendered-bodies.js';
-import type { ServerState } from '../settings.js';
+import type { PoTokens } from './po-token.js';
 
 const XML = 'text/xml; charset=UTF-8';
 
 /** `GET /api/timedtext`: the text of a track; 200 without a byte when a PO token is needed and missing. */
-export function timedtext(incoming: Incoming, { tokens }: ServerState): FakeResponse {
+export function timedtext(incoming: Incoming, tokens: PoTokens): FakeResponse {
   const query = incoming.url.searchParams;
   const videoId = query.get('v') ?? '';
   const found = videoById(videoId);
@@ -73,13 +73,6 @@ export function needsToken(track: Track, client: Client): boolean {
 
 function announcesToken(track: Track, client: Client): boolean {
   return needsToken(track, client) && (track.tokenNeed?.announced ?? true);
-}
-
-export function clientOfCaptionUrl(query: URLSearchParams): Client | null {
-  const name = Buffer.from(query.get('ei') ?? '', 'base64url')
-    .toString()
-    .split(':')[0];
-  return CLIENTS.find((client) => client === name) ?? null;
 }
 
 /** Whether a URL was issued here, its signed parameters are unchanged and it has not expired. */
