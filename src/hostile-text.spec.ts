@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { superLinearGrowth } from '../test/linear-time.js';
 import { parseLanguages } from './transcripts/dto/transcripts-query.dto.js';
 import { parseChannelReference } from './domain/channel-reference.js';
-import { parseUrl } from './domain/parse-url.js';
+import { parseUrl } from './domain/page-url.js';
 import { parsePlaylistReference } from './domain/playlist-reference.js';
 import { parseVideoReference } from './domain/video-reference.js';
 import { readQuery } from './http/request-paths.js';
@@ -47,8 +47,7 @@ import {
 } from './platform/youtube/channel/displayed-values.js';
 import { listItems, readPlaylistPage, readUploadsPage } from './platform/youtube/channel/uploads-page.js';
 import { jsonOf } from './transcripts/cache/transcript-text.js';
-import { videoText } from './transcripts/formats/markdown.js';
-import { escapeMarkdown, linkDestination } from './transcripts/formats/markdown-text.js';
+import { escapeMarkdown, linkDestination, videoText } from './transcripts/formats/markdown.js';
 import { srt, webVtt } from './transcripts/formats/subtitles.js';
 
 const VIDEO_ID = 'aaaaaaaaaaa';

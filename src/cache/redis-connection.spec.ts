@@ -1,7 +1,7 @@
 import type { lookup } from 'node:dns';
 import { createServer, connect, type AddressInfo } from 'node:net';
 import { describe, expect, it } from '@jest/globals';
-import { sharedLookup } from './shared-lookup.js';
+import { sharedLookup } from './redis-connection.js';
 
 /** A name server whose responses wait for `respond`. */
 function slowNameServer() {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { parseUrl } from '../domain/parse-url.js';
+import { parseUrl } from '../domain/page-url.js';
 
 /*
  * The kinds of variables. A message follows the name of the variable ("must be …") and says what is right. Only messages by

@@ -5,3 +5,14 @@ export interface Caller {
   keyId: string;
   organization: { id: string; name: string; plan: Plan };
 }
+
+/** The operator who makes a change, as the audit trail names them. */
+export interface Actor {
+  /** `admin` over HTTP with the admin token, `cli` by a command. */
+  kind: 'admin' | 'cli';
+  /** The ID of the HTTP request; null for a command. */
+  requestId: string | null;
+}
+
+/** The operator who runs a command. */
+export const CLI_ACTOR: Actor = { kind: 'cli', requestId: null };

@@ -1,7 +1,7 @@
 import { PLAN_NAMES, type Plan } from './plan.js';
 import type { VideoFailureCode } from './transcript.js';
 
-/** Every `error.code` of a refused call. `http/error-status.ts` maps each to its HTTP status. */
+/** Every `error.code` of a refused call. `http/error-body.ts` maps each to its HTTP status. */
 export type ErrorCode =
   | 'invalid_request'
   | 'unauthorized'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { parseUrl } from './parse-url.js';
+import { parseUrl } from './page-url.js';
 
 /** After some thousand calls V8 optimizes the caller, which changes the result of `URL.canParse`. */
 const CALLS = 20_000;

@@ -1,5 +1,19 @@
 import { REFERENCE_LENGTH_MAX } from './channel-reference.js';
 
+/**
+ * Parses a URL; undefined when it is not one. Not by `URL.canParse`: in Node.js 20 and 22, once V8 has optimized its caller,
+ * it refuses hosts with characters such as `ü`.
+ *
+ * @param base for a relative URL
+ */
+export function parseUrl(text: string, base?: string): URL | undefined {
+  try {
+    return new URL(text, base);
+  } catch {
+    return undefined;
+  }
+}
+
 /** The URL of a page on the platform. Segments and parameters are percent-decoded. */
 interface PageUrl {
   /** On `youtu.be` the path is a video ID. */

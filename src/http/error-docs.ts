@@ -22,8 +22,7 @@ import {
   VideoNotFoundError,
   type DomainError,
 } from '../domain/errors.js';
-import { ErrorBodyDto, errorBody } from './error-body.js';
-import { ERROR_STATUS } from './error-status.js';
+import { ERROR_STATUS, errorBody, ErrorBodyDto } from './error-body.js';
 import { bodyTooLarge, unsupportedBody } from './json-body.js';
 import { QUOTA_HEADERS, RATE_LIMIT_HEADERS } from './limit-headers.js';
 import { InternalError, MethodNotAllowedError, RefusedRequestError, RouteNotFoundError } from './routing-errors.js';

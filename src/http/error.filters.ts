@@ -1,12 +1,41 @@
-import { Catch, type ArgumentsHost, type ExceptionFilter } from '@nestjs/common';
+import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException, Logger } from '@nestjs/common';
 import type { Request, Response } from 'express';
-import { DomainError, PlanLimitExceededError } from '../domain/errors.js';
-import { asDomainError, causeText } from './as-domain-error.js';
-import { errorBody } from './error-body.js';
-import { ERROR_STATUS } from './error-status.js';
+import { isDatabaseUnavailable } from '../database/database-errors.js';
+import {
+  DatabaseUnavailableError,
+  DomainError,
+  InvalidRequestError,
+  PlanLimitExceededError,
+} from '../domain/errors.js';
+import { ERROR_STATUS, errorBody } from './error-body.js';
 import { setQuotaHeaders } from './limit-headers.js';
 import { requestContext } from './request-context.js';
-import { MethodNotAllowedError, RefusedRequestError } from './routing-errors.js';
+import { InternalError, MethodNotAllowedError, RefusedRequestError, RouteNotFoundError } from './routing-errors.js';
+
+/** Seconds after which a caller may try again when the database is unavailable. */
+const DATABASE_RETRY_AFTER_SECONDS = 5;
+
+const logger = new Logger('UnexpectedError');
+
+/** Turns what is not a domain error into one: the framework's own refusals, an unavailable database, and bugs, which are logged. */
+export function asDomainError(error: unknown, requestId: string): DomainError {
+  if (error instanceof DomainError) return error;
+  if (error instanceof HttpException) {
+    if (error.getStatus() === 404) return new RouteNotFoundError();
+    if (error.getStatus() < 500) return new InvalidRequestError([{ field: 'request', message: error.message }]);
+  }
+  if (isDatabaseUnavailable(error)) {
+    logger.error({ event: 'database_away', requestId, cause: causeText(error) });
+    return new DatabaseUnavailableError(DATABASE_RETRY_AFTER_SECONDS, error);
+  }
+  logger.error({ event: 'bug', requestId, stack: error instanceof Error ? error.stack : String(error) });
+  return new InternalError(error);
+}
+
+/** The cause of an error as the log shows it. */
+export function causeText(cause: unknown): string {
+  return cause instanceof Error ? `${cause.name}: ${cause.message}` : String(cause);
+}
 
 const UNAUTHORIZED: number = ERROR_STATUS.unauthorized;
 

@@ -1,8 +1,7 @@
 import type { IncomingMessage, Server } from 'node:http';
 import { parse, type ParsedUrlQuery } from 'node:querystring';
 import type { NextFunction, Request, Response } from 'express';
-import { PAGE_HOST } from '../domain/page-url.js';
-import { parseUrl } from '../domain/parse-url.js';
+import { PAGE_HOST, parseUrl } from '../domain/page-url.js';
 import { requestContext } from './request-context.js';
 import { MethodNotAllowedError, RouteNotFoundError } from './routing-errors.js';
 

@@ -1,6 +1,19 @@
 import { applyDecorators, HttpCode, type HttpStatus, type Type } from '@nestjs/common';
-import { ApiExtraModels, ApiResponse, getSchemaPath, type ApiResponseOptions } from '@nestjs/swagger';
+import { ApiExtraModels, ApiResponse, type ApiResponseOptions, getSchemaPath } from '@nestjs/swagger';
 import { RATE_LIMIT_HEADERS } from './limit-headers.js';
+
+// How the OpenAPI document describes the kinds of fields that many responses have. Examples are those of whole responses.
+
+export const count = (description: string) => ({ type: 'integer', minimum: 0, description }) as const;
+
+export const textOrNull = (description: string) => ({ type: String, nullable: true, description }) as const;
+
+export const dateTime = (description: string) => ({ type: String, format: 'date-time', description }) as const;
+
+export const dateTimeOrNull = (description: string) => ({ ...dateTime(description), nullable: true }) as const;
+
+/** The field of a page that leads to the next one. */
+export const nextCursor = textOrNull('The value of `after` for the next page. Null on the last page.');
 
 type Headers = NonNullable<ApiResponseOptions['headers']>;
 

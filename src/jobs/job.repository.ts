@@ -3,7 +3,7 @@ import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { Environment } from '../config/environment.js';
 import { queryWithDeadline, retryConflicts } from '../database/query-with-deadline.js';
-import type { Actor } from '../domain/actor.js';
+import type { Actor } from '../domain/caller.js';
 import { InvalidApiKeyError } from '../domain/errors.js';
 import { PLANS, planIncludes } from '../domain/plan.js';
 import { unlistedVideo, type Channel, type Upload } from '../domain/transcript.js';

@@ -34,8 +34,14 @@ import {
   JOBS_RATE_LIMIT,
   LOCATION,
 } from './dto/api-jobs.js';
-import { CANCELED_JOB_EXAMPLE, JobDto, JobsPageDto, NEW_JOB_EXAMPLE, RUNNING_JOB_EXAMPLE } from './dto/job.dto.js';
-import { JobEventDto } from './dto/job-event.dto.js';
+import {
+  CANCELED_JOB_EXAMPLE,
+  JobDto,
+  JobEventDto,
+  JobsPageDto,
+  NEW_JOB_EXAMPLE,
+  RUNNING_JOB_EXAMPLE,
+} from './dto/job.dto.js';
 import { CreateJobDto, idempotencyKey, JobsQueryDto, ResultsQueryDto, toJobRequest } from './dto/jobs-request.dto.js';
 import { JOB_ID } from './job.js';
 import { JobsService } from './jobs.service.js';

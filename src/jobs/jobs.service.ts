@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { Injectable, Logger } from '@nestjs/common';
 import { Environment } from '../config/environment.js';
-import type { Actor } from '../domain/actor.js';
+import type { Actor } from '../domain/caller.js';
 import { parseChannelReference } from '../domain/channel-reference.js';
 import {
   ChannelNotFoundError,

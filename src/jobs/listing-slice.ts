@@ -5,8 +5,7 @@ import type { Channel, Upload } from '../domain/transcript.js';
 import { VideoPlatform, type UploadsListPage } from '../platform/video-platform.js';
 import { Call } from '../transcripts/call.js';
 import { ChannelUploads } from '../transcripts/sources/channel-uploads.js';
-import { blocked } from './slice-outcome.js';
-import type { ClaimedSlice, SliceEnd } from './slice.js';
+import { blocked, type ClaimedSlice, type SliceEnd } from './slice.js';
 
 /** A page of the list, to be stored. `next` is null at the end of the list. */
 interface ListedPage {

@@ -4,8 +4,7 @@ import { Environment } from '../config/environment.js';
 import { isConnectionFailure, sqlStateOf } from '../database/database-errors.js';
 import { DomainError, InvalidApiKeyError } from '../domain/errors.js';
 import { failSpan, inRootSpan } from '../observability/tracing/tracer.js';
-import { QuotaService } from '../quota/quota.service.js';
-import { retryDelayMs } from '../quota/settlement-retry.js';
+import { QuotaService, retryDelayMs } from '../quota/quota.service.js';
 import { ContinuationRejectedError } from '../platform/video-platform.js';
 import { CallEnded } from '../transcripts/call.js';
 import { TranscriptMetrics } from '../transcripts/transcript-metrics.js';
@@ -13,8 +12,7 @@ import { JobMetrics, type SliceResult } from './job-metrics.js';
 import { JobRepository } from './job.repository.js';
 import { logStateChange, type ChangedJob } from './job.js';
 import { ListingSlice } from './listing-slice.js';
-import { setback, stayPaused } from './slice-outcome.js';
-import { SLICE_EXPIRED, type ClaimedSlice, type SliceEnd } from './slice.js';
+import { type ClaimedSlice, setback, SLICE_EXPIRED, type SliceEnd, stayPaused } from './slice.js';
 import { VideoSlice, type FetchedVideos } from './video-slice.js';
 
 /** What a slice changed; `changed` is undefined when its claim was lost. */

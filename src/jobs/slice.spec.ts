@@ -14,7 +14,7 @@ import {
   type Disposition,
   type SliceConditions,
   type SliceVideo,
-} from './slice-outcome.js';
+} from './slice.js';
 
 const NOW = new Date('2026-11-01T12:00:00Z');
 const SERVED = { now: NOW, allRefused: false, stopped: false };

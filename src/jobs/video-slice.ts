@@ -13,17 +13,21 @@ import { READING_FAILED, jobVideoFailedLine } from '../transcripts/transcript-de
 import { TranscriptsService } from '../transcripts/transcripts.service.js';
 import { JobRepository } from './job.repository.js';
 import {
+  type ClaimedSlice,
+  type Disposition,
   dispositionOf,
   endOfSlice,
+  type PendingVideo,
   refusesAll,
   setback,
+  type SliceEnd,
+  type SliceResults,
+  type SliceVideo,
   stayPaused,
+  type VideoChange,
   videosOfSlice,
   withoutQuota,
-  type Disposition,
-  type SliceVideo,
-} from './slice-outcome.js';
-import { type ClaimedSlice, type PendingVideo, type SliceEnd, type SliceResults, type VideoChange } from './slice.js';
+} from './slice.js';
 
 /** The results of a slice, which are not stored yet. */
 export interface FetchedVideos {

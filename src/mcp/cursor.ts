@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { InvalidRequestError } from '../domain/errors.js';
 import { VIDEO_ID } from '../domain/video-reference.js';
-import { languageCodes } from './language-codes.js';
+import { languageCodes } from './tools/tool.js';
 
 /** The most videos that a text is continued with. */
 export const CURSOR_VIDEOS_MAX = 10;

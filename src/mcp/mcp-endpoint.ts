@@ -14,15 +14,14 @@ import type { Request, Response } from 'express';
 import { z } from 'zod';
 import { DomainError, FeatureNotInPlanError } from '../domain/errors.js';
 import { planIncludes, requiredPlan } from '../domain/plan.js';
-import { asDomainError, causeText } from '../http/as-domain-error.js';
+import { asDomainError, causeText } from '../http/error.filters.js';
 import type { RequestContext } from '../http/request-context.js';
 import { responseEnd } from '../http/response-end.js';
 import { inSpan } from '../observability/tracing/tracer.js';
 import { getJob, startArchiveJob } from './tools/job-tools.js';
 import { getUsage, listChannelUploads } from './tools/list-tools.js';
 import { searchChannelTranscripts } from './tools/search-tool.js';
-import type { ToolServices } from './tools/tool-services.js';
-import { CallCanceled, type Tool } from './tools/tool.js';
+import { CallCanceled, type Tool, type ToolServices } from './tools/tool.js';
 import { getChannelTranscripts, getVideoTranscript } from './tools/transcript-tools.js';
 
 const TOOLS: readonly Tool[] = [

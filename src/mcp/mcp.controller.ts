@@ -16,7 +16,7 @@ import {
   REQUEST_ID_HEADER,
   type JsonRpcError,
 } from './json-rpc-errors.js';
-import { ToolServices } from './tools/tool-services.js';
+import { ToolServices } from './tools/tool.js';
 
 /** Messages have cursors and the client's description of itself; the proxy in deploy/nginx.conf has the same limit. */
 const MESSAGE_BYTES_MAX = 64 * 1024;

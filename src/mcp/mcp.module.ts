@@ -6,7 +6,7 @@ import { QuotaModule } from '../quota/quota.module.js';
 import { TranscriptsModule } from '../transcripts/transcripts.module.js';
 import { McpController } from './mcp.controller.js';
 import { McpMetrics } from './mcp-metrics.js';
-import { ToolServices } from './tools/tool-services.js';
+import { ToolServices } from './tools/tool.js';
 
 /** The tools for AI assistants. */
 @Module({

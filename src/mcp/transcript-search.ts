@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Segment } from '../domain/transcript.js';
 import { lineText, spaceBetween } from '../transcripts/formats/line-text.js';
-import { storedParts } from '../transcripts/formats/stored-segments.js';
+import { storedParts } from '../transcripts/cache/transcript-text.js';
 
 /** Characters of one segment in an excerpt; only captions that are not divided into lines have more. */
 const LINE_CHARACTERS_MAX = 300;

@@ -1,18 +1,27 @@
-import { Injectable, Logger, type ExecutionContext } from '@nestjs/common';
+import { applyDecorators, type ExecutionContext, Injectable, Logger } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
-import { RpcException } from '@nestjs/microservices';
+import { MessagePattern, RpcException } from '@nestjs/microservices';
 import type { Span } from '@opentelemetry/api';
 import { catchError, defer, finalize, Observable, throwError } from 'rxjs';
+import { RequiresFeature } from '../auth/guarded.decorator.js';
 import { ServiceAtCapacityError } from '../domain/errors.js';
-import { asDomainError, causeText } from '../http/as-domain-error.js';
+import type { Feature } from '../domain/plan.js';
 import { errorBody, type ErrorBodyDto } from '../http/error-body.js';
+import { asDomainError, causeText } from '../http/error.filters.js';
 import { RequestContext, requestContext, requestIdFrom, setRequestContext } from '../http/request-context.js';
 import { ShutdownState } from '../http/shutdown-state.js';
 import { RefusalSampler } from '../observability/logging/refusal-sampler.js';
 import { activeTraceId, failSpan, inServerSpan } from '../observability/tracing/tracer.js';
-import { MessageName } from './message-pattern.js';
 import { fieldsOf } from './message-reader.js';
 import type { ReplyChannel } from './message-transport.js';
+
+/** The pattern of a handler: the subject over NATS, the pattern over TCP. Also the name of its messages in logs and spans. */
+export const MessageName = Reflector.createDecorator<string>();
+
+/** Handles the messages of a pattern, behind the guards of a feature. */
+export function OnMessage(pattern: string, feature: Feature): MethodDecorator {
+  return applyDecorators(MessagePattern(pattern), MessageName(pattern), RequiresFeature(feature));
+}
 
 /** Messages in the guards. NATS has no back-pressure, so that further ones are refused. */
 const PENDING_MAX = 1_000;

@@ -1,5 +1,5 @@
 import { Logger } from '@nestjs/common';
-import { causeText } from '../http/as-domain-error.js';
+import { causeText } from '../http/error.filters.js';
 import { RefusalSampler } from '../observability/logging/refusal-sampler.js';
 
 /** The interface of both transports, TCP and NATS, to the service. */

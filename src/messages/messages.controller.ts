@@ -11,14 +11,13 @@ import { serializeEntry, serializeNdjson, type Chunk } from '../transcripts/resp
 import { inflate } from '../transcripts/cache/transcript-text.js';
 import { logPlan, onlyEntry } from '../transcripts/response/transcripts-response.js';
 import { ChannelUploads } from '../transcripts/sources/channel-uploads.js';
-import { givenVideos } from '../transcripts/sources/given-videos.js';
+import { givenVideos } from '../transcripts/sources/video-list.js';
 import { PlaylistSource } from '../transcripts/sources/playlist-source.js';
 import type { Delivery } from '../transcripts/transcript-delivery.js';
 import type { TranscriptsRequest } from '../transcripts/transcript-planner.js';
 import { TranscriptsService } from '../transcripts/transcripts.service.js';
 import { parseVideoList, VideoMessageDto } from '../videos/dto/videos-request.dto.js';
-import { MessageCalls, type MessageCall } from './message-calls.js';
-import { OnMessage } from './message-pattern.js';
+import { type MessageCall, MessageCalls, OnMessage } from './message-calls.js';
 import { readIdMessage, readVideosMessage } from './message-reader.js';
 
 /** The HTTP operations for transcripts and uploads as messages, behind the same guards; the responses are streams of events. */

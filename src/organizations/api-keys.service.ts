@@ -8,9 +8,8 @@ import type { Plan } from '../domain/plan.js';
 import { ApiKey } from './api-key.entity.js';
 import { displayPrefix } from '../domain/api-key-text.js';
 import { generateKey, hashKey, isWellFormedKey } from './api-key.js';
-import type { Actor } from '../domain/actor.js';
+import type { Actor, Caller } from '../domain/caller.js';
 import { recordChange } from './audit-trail.js';
-import type { Caller } from '../domain/caller.js';
 import { checkGraceHours, checkLifetimeDays, parseName } from './input-rules.js';
 import { LastUsedRecorder } from './last-used-recorder.js';
 import {

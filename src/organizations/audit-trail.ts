@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
-import type { Actor } from '../domain/actor.js';
+import type { Actor } from '../domain/caller.js';
 import { UnknownCursorError } from './organization-errors.js';
 import { toPage, type Page, type PageRequest } from './page.js';
 

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager, IsNull } from 'typeorm';
 import { retryConflicts } from '../database/query-with-deadline.js';
-import type { Actor } from '../domain/actor.js';
+import type { Actor } from '../domain/caller.js';
 import { recordChange } from './audit-trail.js';
 import { checkMonthlyLimit, parseName, parsePlan } from './input-rules.js';
 import {

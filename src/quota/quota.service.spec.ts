@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { QueryFailedError } from 'typeorm';
-import { mayHaveBeenExecuted, retryDelayMs, UnknownReservationError } from './settlement-retry.js';
+import { mayHaveBeenExecuted, retryDelayMs, UnknownReservationError } from './quota.service.js';
 
 const driverError = (message: string, code?: string): QueryFailedError =>
   new QueryFailedError('SELECT', [], Object.assign(new Error(message), code !== undefined && { code }));

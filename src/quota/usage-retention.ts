@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import type { Actor } from '../domain/actor.js';
+import type { Actor } from '../domain/caller.js';
 import { recordChange } from '../organizations/audit-trail.js';
 import { Environment } from '../config/environment.js';
 import { retryConflicts } from '../database/query-with-deadline.js';

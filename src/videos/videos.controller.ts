@@ -37,7 +37,7 @@ import { ApiErrors, type ErrorExample } from '../http/error-docs.js';
 import { bodyTooLarge, JsonBody, unsupportedBody } from '../http/json-body.js';
 import { NoParameters } from '../http/validation.js';
 import { ENTRY_MEDIA_TYPES, TranscriptsResponse } from '../transcripts/response/transcripts-response.js';
-import { givenVideos } from '../transcripts/sources/given-videos.js';
+import { givenVideos } from '../transcripts/sources/video-list.js';
 import { entryError } from '../transcripts/transcript-events.js';
 import { parseVideoList, VideoQueryDto, VideosBodyDto } from './dto/videos-request.dto.js';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { ATTEMPTS_MAX, pauseSeconds } from './retry-schedule.js';
+import { ATTEMPTS_MAX, pauseSeconds } from './webhook-deliverer.js';
 
 const DAY_SECONDS = 86_400;
 const attempts = Array.from({ length: ATTEMPTS_MAX - 1 }, (_, index) => index + 1);

@@ -1,16 +1,37 @@
 import { randomUUID } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
-import { Injectable, Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
+import { type BeforeApplicationShutdown, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { retryConflicts } from '../database/query-with-deadline.js';
 import { withTimeout } from '../domain/with-timeout.js';
-import { pauseSeconds } from './retry-schedule.js';
 import { WebhookMetrics } from './webhook-metrics.js';
-import { CLAIM, RECORD, RELEASE, type ClaimedRow, type RecordedRow } from './webhook-queries.js';
-import { WebhookSecrets } from './webhook-secrets.js';
-import { WebhookSender, type Attempt } from './webhook-sender.js';
-import { messageBody } from './webhook-signature.js';
+import { CLAIM, type ClaimedRow, RECORD, type RecordedRow, RELEASE } from './webhook-queries.js';
+import { messageBody, WebhookSecrets } from './webhook-secrets.js';
+import { type Attempt, WebhookSender } from './webhook-sender.js';
 import { FAILING_DAYS } from './webhook.js';
+
+const SECOND = 1;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+
+/** The pauses after the first, second, … failed attempt; together about a day. */
+const PAUSES_SECONDS = [5 * SECOND, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 5 * HOUR, 7 * HOUR, 9 * HOUR] as const;
+
+/** The share of a pause that is random, so that deliveries that failed together are not repeated together. */
+const JITTER = 0.2;
+
+/** The attempts of a delivery until it is given up. */
+export const ATTEMPTS_MAX = PAUSES_SECONDS.length + 1;
+
+/**
+ * Seconds until the next attempt, 10% less or more than the schedule; undefined when the delivery is given up.
+ *
+ * @param attempts the attempts so far, from 1
+ */
+export function pauseSeconds(attempts: number, random: () => number = Math.random): number | undefined {
+  const pause = PAUSES_SECONDS[attempts - 1];
+  return pause === undefined ? undefined : pause * (1 - JITTER / 2 + JITTER * random());
+}
 
 const LOOK_INTERVAL_MS = 2_000;
 /** Over all webhooks of this process; one webhook has one delivery at a time. */

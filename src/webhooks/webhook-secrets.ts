@@ -1,7 +1,7 @@
-import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { Environment } from '../config/environment.js';
-import { WebhooksDisabledError } from './webhook-errors.js';
+import { WebhooksDisabledError } from './webhook.js';
 
 const CIPHER = 'aes-256-gcm';
 const PURPOSE = 'channel-transcripts: secrets of webhooks';
@@ -63,4 +63,53 @@ export class WebhookSecrets {
 function deriveKey(text: string): EncryptionKey {
   const derived = Buffer.from(hkdfSync('sha256', text, '', PURPOSE, KEY_BYTES + KEY_ID_BYTES));
   return { key: derived.subarray(0, KEY_BYTES), id: derived.subarray(KEY_BYTES) };
+}
+
+const PREFIX = 'whsec_';
+/** Standard Webhooks: 24 to 64 bytes. */
+const SECRET_BYTES = 32;
+
+/** Generates the key of a secret, whose text form is `secretText`. */
+export function generateSecret(): Buffer {
+  return randomBytes(SECRET_BYTES);
+}
+
+/** A secret as its owner sees it: `whsec_` and the key in base64. */
+export function secretText(secret: Buffer): string {
+  return PREFIX + secret.toString('base64');
+}
+
+/** What is sent: the same `id` and `body` in every attempt of a delivery. */
+export interface WebhookMessage {
+  id: string;
+  /** JSON. */
+  body: string;
+}
+
+/**
+ * The headers of a message as Standard Webhooks 1.0.0 defines them
+ * (https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md).
+ *
+ * @param secrets one signature for each
+ * @param atMs the time of the attempt; receivers refuse messages that are minutes old
+ */
+export function signedHeaders(
+  { id, body }: WebhookMessage,
+  secrets: readonly Buffer[],
+  atMs: number,
+): Record<'webhook-id' | 'webhook-timestamp' | 'webhook-signature', string> {
+  const timestamp = String(Math.floor(atMs / 1000));
+  const signatures = secrets.map((secret) => {
+    return `v1,${createHmac('sha256', secret).update(`${id}.${timestamp}.${body}`).digest('base64')}`;
+  });
+  return { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': signatures.join(' ') };
+}
+
+/**
+ * The body of an event.
+ *
+ * @param data JSON, inserted unchanged
+ */
+export function messageBody(type: string, occurredAt: Date, data: string): string {
+  return `{"type":${JSON.stringify(type)},"timestamp":"${occurredAt.toISOString()}","data":${data}}`;
 }

@@ -3,10 +3,9 @@ import { isIP, type LookupFunction } from 'node:net';
 import { Injectable } from '@nestjs/common';
 import { Agent, request, type Dispatcher } from 'undici';
 import { Environment } from '../config/environment.js';
-import { isPublicAddress } from './public-address.js';
-import { signedHeaders, type WebhookMessage } from './webhook-signature.js';
-import { InvalidUrlError } from './webhook-errors.js';
-import { parseWebhookUrl } from './webhook-url.js';
+import { isPublicAddress, parseWebhookUrl } from './webhook-url.js';
+import { signedHeaders, type WebhookMessage } from './webhook-secrets.js';
+import { InvalidUrlError } from './webhook.js';
 
 const USER_AGENT = 'channel-transcripts-webhooks';
 /** How much of a response body is read, so that an ordinary receiver can finish it; the content is discarded. */

@@ -34,8 +34,14 @@ import {
   WebhooksDto,
   WebhookWithSecretDto,
 } from './dto/webhooks-response.dto.js';
-import { TooManyWebhooksError, UnreadableSecretError, WebhooksDisabledError } from './webhook-errors.js';
-import { ROTATION_HOURS, TEST_EVENT, WEBHOOKS_MAX } from './webhook.js';
+import {
+  ROTATION_HOURS,
+  TEST_EVENT,
+  TooManyWebhooksError,
+  UnreadableSecretError,
+  WEBHOOKS_MAX,
+  WebhooksDisabledError,
+} from './webhook.js';
 import { WEBHOOK_ID, WebhooksService } from './webhooks.service.js';
 
 function ApiWebhookId(): MethodDecorator {

@@ -19,20 +19,21 @@ import {
   type DeliveryRow,
   type WebhookRow,
 } from './webhook-queries.js';
-import { InvalidUrlError, TooManyWebhooksError, UnreadableSecretError } from './webhook-errors.js';
-import { HostResolutionError, PrivateAddressError, WebhookSender, type Attempt } from './webhook-sender.js';
-import { WebhookSecrets } from './webhook-secrets.js';
-import { generateSecret, messageBody, secretText } from './webhook-signature.js';
-import { hostOf, parseWebhookUrl } from './webhook-url.js';
 import {
+  type Delivery,
+  InvalidUrlError,
   ROTATION_HOURS,
   TEST_EVENT,
-  WEBHOOKS_MAX,
-  type Delivery,
+  TooManyWebhooksError,
+  UnreadableSecretError,
   type Webhook,
   type WebhookEvent,
+  WEBHOOKS_MAX,
   type WebhookWithSecret,
 } from './webhook.js';
+import { HostResolutionError, PrivateAddressError, WebhookSender, type Attempt } from './webhook-sender.js';
+import { generateSecret, messageBody, secretText, WebhookSecrets } from './webhook-secrets.js';
+import { hostOf, parseWebhookUrl } from './webhook-url.js';
 
 interface NewWebhook {
   url: string;

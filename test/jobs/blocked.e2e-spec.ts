@@ -4,7 +4,7 @@ import { Registry } from 'prom-client';
 import { JobMetrics } from '../../src/jobs/job-metrics.js';
 import { JobRepository } from '../../src/jobs/job.repository.js';
 import { valueOf } from '../quota/quota-database.js';
-import { RETRY_DELAYS_SECONDS } from '../../src/jobs/slice-outcome.js';
+import { RETRY_DELAYS_SECONDS } from '../../src/jobs/slice.js';
 import { JobRun } from './job-run.js';
 import { SliceSteps } from './slice-steps.js';
 

@@ -3,9 +3,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@je
 import { Registry } from 'prom-client';
 import { QuotaService } from '../../src/quota/quota.service.js';
 import { valueOf } from '../quota/quota-database.js';
-import { RETRY_DELAYS_SECONDS } from '../../src/jobs/slice-outcome.js';
+import { type ClaimedSlice, RETRY_DELAYS_SECONDS } from '../../src/jobs/slice.js';
 import { JobRepository } from '../../src/jobs/job.repository.js';
-import type { ClaimedSlice } from '../../src/jobs/slice.js';
 import { VideoSlice } from '../../src/jobs/video-slice.js';
 import { TranscriptCache } from '../../src/transcripts/cache/transcript-cache.js';
 import { TranscriptsService } from '../../src/transcripts/transcripts.service.js';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { UnknownOrganizationError } from '../../src/organizations/organization-errors.js';
-import { UnknownReservationError } from '../../src/quota/settlement-retry.js';
+import { UnknownReservationError } from '../../src/quota/quota.service.js';
 import { runQuery } from '../database/test-database.js';
 import { PLAN_FREE_MONTHLY, PLAN_PRO_MONTHLY, QuotaDatabase } from './quota-database.js';
 

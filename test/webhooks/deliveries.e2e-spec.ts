@@ -1,8 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Client } from 'pg';
-import { ATTEMPTS_MAX } from '../../src/webhooks/retry-schedule.js';
-import { WebhookDeliverer } from '../../src/webhooks/webhook-deliverer.js';
+import { ATTEMPTS_MAX, WebhookDeliverer } from '../../src/webhooks/webhook-deliverer.js';
 import { WebhookHousekeeping } from '../../src/webhooks/webhook-housekeeping.js';
 import { WebhookSender } from '../../src/webhooks/webhook-sender.js';
 import { startService, type TestService } from '../service.js';

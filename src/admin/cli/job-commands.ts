@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { CLI_ACTOR } from '../../domain/actor.js';
+import { CLI_ACTOR } from '../../domain/caller.js';
 import type { RunWork } from './output.js';
 
 /** Adds `job cancel`. */

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { CLI_ACTOR } from '../../domain/actor.js';
+import { CLI_ACTOR } from '../../domain/caller.js';
 import type { ApiKey } from '../../organizations/api-key.entity.js';
 import type { IssuedKey, RevokedKey, RotatedKey } from '../../organizations/api-keys.service.js';
 import { GRACE_HOURS_DEFAULT } from '../../organizations/organization-errors.js';

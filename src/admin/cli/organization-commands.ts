@@ -1,5 +1,5 @@
 import { Argument, type Command, Option } from 'commander';
-import { CLI_ACTOR } from '../../domain/actor.js';
+import { CLI_ACTOR } from '../../domain/caller.js';
 import { PLANS } from '../../domain/plan.js';
 import type { Organization } from '../../organizations/organization.entity.js';
 import { toDeletedOrganizationDto, toOrganizationDto } from '../to-dto.js';

@@ -9,10 +9,9 @@ import { formatTranscript, type TranscriptFormat } from '../../transcripts/forma
 import { serializeEntry, serializeJson, type Chunk } from '../../transcripts/response/response-writer.js';
 import { inflate } from '../../transcripts/cache/transcript-text.js';
 import { onlyEntry, type EntryFormat } from '../../transcripts/response/transcripts-response.js';
-import { givenVideos } from '../../transcripts/sources/given-videos.js';
+import { givenVideos, type VideoSource } from '../../transcripts/sources/video-list.js';
 import type { ChannelUploads } from '../../transcripts/sources/channel-uploads.js';
 import type { PlaylistSource } from '../../transcripts/sources/playlist-source.js';
-import type { VideoSource } from '../../transcripts/sources/video-list.js';
 import type { TranscriptsEvent } from '../../transcripts/transcript-events.js';
 import type { TranscriptsService } from '../../transcripts/transcripts.service.js';
 

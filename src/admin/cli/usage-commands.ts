@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { CLI_ACTOR } from '../../domain/actor.js';
+import { CLI_ACTOR } from '../../domain/caller.js';
 import { REPORT_GROUPS, type ReportGroup, type UsageReport } from '../../quota/usage-report.js';
 import type { Usage, Verification } from '../../quota/usage.js';
 import { labelled, table, type RunWork } from './output.js';

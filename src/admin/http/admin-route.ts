@@ -1,7 +1,7 @@
 import { applyDecorators, Logger, UseGuards, UseInterceptors } from '@nestjs/common';
 import { ApiBearerAuth, ApiParam, ApiTags } from '@nestjs/swagger';
 import type { Request } from 'express';
-import type { Actor } from '../../domain/actor.js';
+import type { Actor } from '../../domain/caller.js';
 import { ApiErrors, type ErrorExample } from '../../http/error-docs.js';
 import { JsonBody } from '../../http/json-body.js';
 import { requestContext } from '../../http/request-context.js';

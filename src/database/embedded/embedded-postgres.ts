@@ -3,7 +3,7 @@ import { dirname, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { isConnectionFailure, sqlStateOf } from '../database-errors.js';
-import { EmbeddedPostgresError, faultLine } from './embedded-postgres-error.js';
+import { EmbeddedPostgresError, faultLine } from './postgres-programs.js';
 import { prepareCluster, SERVICE_ROLE, startPostgres, stopPostgres, USERS_PIPE } from './postgres-cluster.js';
 import type { PostgresCluster } from './postgres-cluster.js';
 

@@ -4,8 +4,7 @@ import { existsSync } from 'node:fs';
 import * as fs from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { EmbeddedPostgresError, faultLine } from './embedded-postgres-error.js';
-import { findPrograms, run, type ProcessOwner } from './postgres-programs.js';
+import { EmbeddedPostgresError, faultLine, findPrograms, type ProcessOwner, run } from './postgres-programs.js';
 
 /** The role of the service and the commands, and its database. */
 export const SERVICE_ROLE = 'channel_transcripts';

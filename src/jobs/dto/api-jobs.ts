@@ -3,8 +3,14 @@ import { ApiExtraModels, ApiHeader, ApiOkResponse, ApiParam, getSchemaPath } fro
 import { READ_ERRORS } from '../../transcripts/dto/api-transcripts.js';
 import { API_HEADERS, ApiResult } from '../../http/response-docs.js';
 import { NDJSON } from '../../transcripts/response/transcripts-response.js';
-import { JobResultsDto, RESULTS_EXAMPLE, RESULTS_NDJSON_EXAMPLE } from './job-results.dto.js';
-import { JobDto, JobsPageDto, RUNNING_JOB_EXAMPLE } from './job.dto.js';
+import {
+  JobDto,
+  JobResultsDto,
+  JobsPageDto,
+  RESULTS_EXAMPLE,
+  RESULTS_NDJSON_EXAMPLE,
+  RUNNING_JOB_EXAMPLE,
+} from './job.dto.js';
 import { IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_LENGTH_MAX } from './jobs-request.dto.js';
 
 /** The name of the count of the operations on existing jobs, so that looking at a job takes no call from other operations. */

@@ -1,17 +1,17 @@
 import { ApiProperty, ApiSchema } from '@nestjs/swagger';
-import { ChannelDto, TRANSCRIPTS_EXAMPLE } from '../../transcripts/dto/transcripts-response.dto.js';
+import { count, dateTime, dateTimeOrNull, textOrNull } from '../../http/response-docs.js';
+import { ChannelDto, EntryDto, TRANSCRIPTS_EXAMPLE } from '../../transcripts/dto/transcripts-response.dto.js';
 import {
+  type Job,
   JOB_REASONS,
   JOB_STATES,
-  ON_QUOTA,
-  type Job,
   type JobReason,
   type JobRequest,
   type JobState,
   type JobSummary,
+  ON_QUOTA,
   type OnQuota,
 } from '../job.js';
-import { toCursor } from '../job.js';
 
 /** The examples of the OpenAPI document: a job that was just created, one that runs, and one that has ended. */
 export const NEW_JOB_EXAMPLE = {
@@ -46,16 +46,12 @@ export const CANCELED_JOB_EXAMPLE = {
 
 @ApiSchema({ name: 'JobRequest' })
 class JobRequestDto implements JobRequest {
-  @ApiProperty({
-    description: 'The channel as the request named it.',
-    example: RUNNING_JOB_EXAMPLE.request.channel,
-  })
+  @ApiProperty({ description: 'The channel as the request named it.' })
   channel: string;
 
   @ApiProperty({
     type: [String],
     description: 'Language codes in order of preference. Empty: the original language of each video.',
-    example: RUNNING_JOB_EXAMPLE.request.languages,
   })
   languages: readonly string[];
 
@@ -64,81 +60,42 @@ class JobRequestDto implements JobRequest {
     nullable: true,
     minimum: 1,
     description: 'The maximum number of uploads. Null: every upload of the channel.',
-    example: RUNNING_JOB_EXAMPLE.request.limit,
   })
   limit: number | null;
 
-  @ApiProperty({
-    type: String,
-    nullable: true,
-    description: 'Only uploads newer than this video are taken. Null: all.',
-    example: RUNNING_JOB_EXAMPLE.request.since,
-  })
+  @ApiProperty(textOrNull('Only uploads newer than this video are taken. Null: all.'))
   since: string | null;
 
-  @ApiProperty({
-    enum: ON_QUOTA,
-    description: 'What the job does when the monthly quota is used up.',
-    example: RUNNING_JOB_EXAMPLE.request.onQuota,
-  })
+  @ApiProperty({ enum: ON_QUOTA, description: 'What the job does when the monthly quota is used up.' })
   onQuota: OnQuota;
 }
 
 @ApiSchema({ name: 'JobSummary' })
 export class JobSummaryDto implements JobSummary {
-  @ApiProperty({
-    type: 'integer',
-    minimum: 0,
-    description:
-      'The number of listed uploads: `succeeded` + `failed` + `pending`. It grows until the list is complete.',
-    example: RUNNING_JOB_EXAMPLE.summary.total,
-  })
+  @ApiProperty(
+    count('The number of listed uploads: `succeeded` + `failed` + `pending`. It grows until the list is complete.'),
+  )
   total: number;
 
-  @ApiProperty({
-    type: 'integer',
-    minimum: 0,
-    description: 'Videos with a transcript: `cached` + `fetched`.',
-    example: RUNNING_JOB_EXAMPLE.summary.succeeded,
-  })
+  @ApiProperty(count('Videos with a transcript: `cached` + `fetched`.'))
   succeeded: number;
 
-  @ApiProperty({
-    type: 'integer',
-    minimum: 0,
-    description: 'Videos that have failed for good, the retries of the job included.',
-    example: RUNNING_JOB_EXAMPLE.summary.failed,
-  })
+  @ApiProperty(count('Videos that have failed for good, the retries of the job included.'))
   failed: number;
 
-  @ApiProperty({
-    type: 'integer',
-    minimum: 0,
-    description: 'Transcripts that were not fetched for this job. They are free.',
-    example: RUNNING_JOB_EXAMPLE.summary.cached,
-  })
+  @ApiProperty(count('Transcripts that were not fetched for this job. They are free.'))
   cached: number;
 
-  @ApiProperty({
-    type: 'integer',
-    minimum: 0,
-    description: 'Transcripts fetched for this job: the number charged to the monthly quota.',
-    example: RUNNING_JOB_EXAMPLE.summary.fetched,
-  })
+  @ApiProperty(count('Transcripts fetched for this job: the number charged to the monthly quota.'))
   fetched: number;
 
-  @ApiProperty({
-    type: 'integer',
-    minimum: 0,
-    description: 'Videos that have neither a transcript nor a final error yet.',
-    example: RUNNING_JOB_EXAMPLE.summary.pending,
-  })
+  @ApiProperty(count('Videos that have neither a transcript nor a final error yet.'))
   pending: number;
 }
 
 @ApiSchema({ name: 'Job' })
 export class JobDto implements Job {
-  @ApiProperty({ description: 'The ID of the job.', example: RUNNING_JOB_EXAMPLE.id })
+  @ApiProperty({ description: 'The ID of the job.' })
   id: string;
 
   @ApiProperty({
@@ -147,7 +104,6 @@ export class JobDto implements Job {
       '`queued`: no work was done yet. `listing`: the list of uploads is being read. `running`: transcripts are being fetched, ' +
       'or the job waits to try failed videos again. `paused`: it waits for what `reason` names and goes on by itself. ' +
       '`completed`, `canceled` and `failed`: it has ended; `canceled` and `failed` jobs can be resumed.',
-    example: RUNNING_JOB_EXAMPLE.state,
   })
   state: JobState;
 
@@ -159,7 +115,6 @@ export class JobDto implements Job {
       'Why the job is paused or has failed. `plan_limit_exceeded`: the quota is used up; a paused job goes on when the month turns or the ' +
       'limit grows. `upstream_blocked`: YouTube blocks the service; the job probes until it is served again. ' +
       '`plan_changed`: the plan does not include archive jobs any more. `channel_not_found`: the channel does not exist.',
-    example: RUNNING_JOB_EXAMPLE.reason,
   })
   reason: JobReason | null;
 
@@ -179,7 +134,6 @@ export class JobDto implements Job {
     required: ['id', 'name', 'handle'],
     selfRequired: true,
     description: 'The channel. Null until it was looked up.',
-    example: RUNNING_JOB_EXAMPLE.channel,
   })
   channel: ChannelDto | null;
 
@@ -189,39 +143,16 @@ export class JobDto implements Job {
   @ApiProperty({ description: 'Counts of the videos of the job.' })
   summary: JobSummaryDto;
 
-  @ApiProperty({
-    type: String,
-    format: 'date-time',
-    description: 'When the job was created.',
-    example: RUNNING_JOB_EXAMPLE.createdAt,
-  })
+  @ApiProperty(dateTime('When the job was created.'))
   createdAt: string;
 
-  @ApiProperty({
-    type: String,
-    format: 'date-time',
-    nullable: true,
-    description: 'When the first work on the job began. Null while it is queued.',
-    example: RUNNING_JOB_EXAMPLE.startedAt,
-  })
+  @ApiProperty(dateTimeOrNull('When the first work on the job began. Null while it is queued.'))
   startedAt: string | null;
 
-  @ApiProperty({
-    type: String,
-    format: 'date-time',
-    nullable: true,
-    description: 'When the job was completed, canceled or failed. Null before.',
-    example: RUNNING_JOB_EXAMPLE.finishedAt,
-  })
+  @ApiProperty(dateTimeOrNull('When the job was completed, canceled or failed. Null before.'))
   finishedAt: string | null;
 
-  @ApiProperty({
-    type: String,
-    format: 'date-time',
-    nullable: true,
-    description: 'When the results of the finished job are deleted. Null before it has finished.',
-    example: RUNNING_JOB_EXAMPLE.expiresAt,
-  })
+  @ApiProperty(dateTimeOrNull('When the results of the finished job are deleted. Null before it has finished.'))
   expiresAt: string | null;
 
   @ApiProperty({
@@ -232,7 +163,6 @@ export class JobDto implements Job {
     description:
       'Seconds after which it is worthwhile to look at the job again. Null when it has finished; not yet while a canceled job still stores ' +
       'the results of its running slice.',
-    example: RUNNING_JOB_EXAMPLE.checkAgainSeconds,
   })
   checkAgainSeconds: number | null;
 }
@@ -242,11 +172,79 @@ export class JobsPageDto {
   @ApiProperty({ type: [JobDto], description: 'Jobs of the organization, newest first.' })
   jobs: JobDto[];
 
-  @ApiProperty({
-    type: String,
-    nullable: true,
-    description: 'The `after` of the next page. Null on the last page.',
-    example: toCursor(RUNNING_JOB_EXAMPLE),
-  })
+  @ApiProperty(textOrNull('The `after` of the next page. Null on the last page.'))
   next: string | null;
+}
+
+/** The example of the OpenAPI document: the first two entries of a running job. */
+export const RESULTS_EXAMPLE = {
+  results: TRANSCRIPTS_EXAMPLE.results,
+  next: 2,
+  job: RUNNING_JOB_EXAMPLE,
+} satisfies JobResultsDto;
+
+/** The same as NDJSON. */
+export const RESULTS_NDJSON_EXAMPLE = [
+  ...RESULTS_EXAMPLE.results.map((result, index) => ({ type: 'result', position: index + 1, result })),
+  { type: 'summary', summary: RUNNING_JOB_EXAMPLE.summary, next: RESULTS_EXAMPLE.next, job: RUNNING_JOB_EXAMPLE },
+]
+  .map((event) => `${JSON.stringify(event)}\n`)
+  .join('');
+
+/** Written as text by `ResultsResponse`, because stored entries are already JSON. */
+@ApiSchema({ name: 'JobResults' })
+export class JobResultsDto {
+  @ApiProperty({
+    type: [EntryDto],
+    description:
+      "Entries of the job in the order of the channel's uploads, newest first. A page ends before the first pending video.",
+  })
+  results: EntryDto[];
+
+  @ApiProperty({
+    type: 'integer',
+    nullable: true,
+    minimum: 0,
+    description:
+      'The `after` of the next page. Null at the end of a finished job only: while the job runs, request `after=next` again ' +
+      'later.',
+  })
+  next: number | null;
+
+  @ApiProperty({ description: 'The job at the time of the last entry.' })
+  job: JobDto;
+}
+
+/** The states whose beginning is an event for webhooks, by the database function `job_store`. */
+const REPORTED_STATES = ['completed', 'failed', 'paused', 'canceled'] as const;
+
+@ApiSchema({ name: 'JobEventData' })
+class JobEventDataDto {
+  @ApiProperty({ description: 'The ID of the job: its results are at `GET /jobs/{id}/results`.' })
+  jobId: string;
+
+  @ApiProperty({ enum: REPORTED_STATES, description: 'The state that the job has entered.' })
+  state: string;
+
+  @ApiProperty(textOrNull('As `reason` of the job. Null when the state has none.'))
+  reason: string | null;
+
+  @ApiProperty(textOrNull('The ID of the channel. Null when it was not found yet.'))
+  channelId: string | null;
+
+  @ApiProperty({ description: 'The counts of the job when the event occurred.' })
+  summary: JobSummaryDto;
+}
+
+/** The body of a message to a webhook about a job. */
+@ApiSchema({ name: 'JobEvent' })
+export class JobEventDto {
+  @ApiProperty({ enum: REPORTED_STATES.map((state) => `job.${state}`), description: 'The event.' })
+  type: string;
+
+  @ApiProperty({ format: 'date-time', description: 'When the event occurred.' })
+  timestamp: string;
+
+  @ApiProperty({ description: 'The job.' })
+  data: JobEventDataDto;
 }

@@ -3,8 +3,7 @@ import { payerOf } from '../../transcripts/quota-reservations.js';
 import type { Delivery } from '../../transcripts/transcript-delivery.js';
 import type { Summary, TranscriptsEvent } from '../../transcripts/transcript-events.js';
 import type { CallPlan, TranscriptsRequest } from '../../transcripts/transcript-planner.js';
-import type { ToolServices } from './tool-services.js';
-import { CallCanceled, type ToolCall } from './tool.js';
+import { CallCanceled, type ToolCall, type ToolServices } from './tool.js';
 
 /** The transcripts that a tool reads. */
 interface FetchedTranscripts {

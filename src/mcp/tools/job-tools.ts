@@ -8,7 +8,7 @@ import {
   UPLOADS_MAX,
 } from '../../jobs/dto/jobs-request.dto.js';
 import { hasNoApiKey } from '../../http/validation.js';
-import { escapeMarkdown } from '../../transcripts/formats/markdown-text.js';
+import { escapeMarkdown } from '../../transcripts/formats/markdown.js';
 import { payerOf } from '../../transcripts/quota-reservations.js';
 import { channel, defineTool, languages, type ToolResult } from './tool.js';
 

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { clockTime } from '../../transcripts/formats/line-text.js';
-import { escapeMarkdown, linkDestination } from '../../transcripts/formats/markdown-text.js';
-import { listHead } from '../../transcripts/formats/markdown.js';
+import { escapeMarkdown, linkDestination, listHead } from '../../transcripts/formats/markdown.js';
 import type { Upload } from '../../domain/transcript.js';
 import { VIDEO_ID } from '../../domain/video-reference.js';
 import { channel, channelIdOutput, defineTool, listedVideo } from './tool.js';

@@ -6,8 +6,7 @@ import { entryError, type Entry, type Summary } from '../../transcripts/transcri
 import { staleCursor, writeCursor, type Position } from '../cursor.js';
 import { TextPage } from '../text-page.js';
 import { fetchTranscripts } from './fetch-transcripts.js';
-import type { ToolServices } from './tool-services.js';
-import type { ToolCall } from './tool.js';
+import type { ToolCall, ToolServices } from './tool.js';
 
 /** A position at the start of a text. */
 export type Start = Pick<Position, 'tool' | 'subject' | 'languages' | 'range'>;

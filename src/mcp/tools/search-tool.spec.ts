@@ -3,8 +3,7 @@ import { storedText } from '../../../test/stored-text.js';
 import { NO_DETAILS, unlistedVideo } from '../../domain/transcript.js';
 import { emptySummary, succeededEntry, type TranscriptsEvent } from '../../transcripts/transcript-events.js';
 import { searchChannelTranscripts } from './search-tool.js';
-import type { ToolServices } from './tool-services.js';
-import { CallCanceled, type ToolCall } from './tool.js';
+import { CallCanceled, type ToolCall, type ToolServices } from './tool.js';
 
 describe('a search of cached videos', () => {
   it('ends when the client disconnects, without reading the other videos', async () => {

@@ -1,7 +1,6 @@
 import { z } from 'zod';
-import { escapeMarkdown } from '../../transcripts/formats/markdown-text.js';
+import { escapeMarkdown, listHead, secondUrl, videoHead } from '../../transcripts/formats/markdown.js';
 import { inflate } from '../../transcripts/cache/transcript-text.js';
-import { listHead, secondUrl, videoHead } from '../../transcripts/formats/markdown.js';
 import { clockTime } from '../../transcripts/formats/line-text.js';
 import { InvalidRequestError } from '../../domain/errors.js';
 import { normalized, searchTranscript, type Match } from '../transcript-search.js';

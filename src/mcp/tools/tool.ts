@@ -1,11 +1,45 @@
+import { Injectable } from '@nestjs/common';
 import { z } from 'zod';
-import { InvalidRequestError, type InvalidField } from '../../domain/errors.js';
+import { Environment } from '../../config/environment.js';
+import { type InvalidField, InvalidRequestError } from '../../domain/errors.js';
+import { LANGUAGE_CODE, LANGUAGES_MAX, normalizeLanguages } from '../../domain/language-codes.js';
 import type { Feature } from '../../domain/plan.js';
 import type { RequestContext } from '../../http/request-context.js';
+import { JobsService } from '../../jobs/jobs.service.js';
+import { type Redactor, redactorFor } from '../../observability/logging/redaction.js';
+import { QuotaService } from '../../quota/quota.service.js';
+import { CallsInFlight } from '../../rate-limit/calls-in-flight.js';
+import { TranscriptCache } from '../../transcripts/cache/transcript-cache.js';
 import type { CallTimes } from '../../transcripts/call.js';
-import { languageCodes } from '../language-codes.js';
-import type { ToolName } from '../mcp-metrics.js';
-import type { ToolServices } from './tool-services.js';
+import { ChannelUploads } from '../../transcripts/sources/channel-uploads.js';
+import { TranscriptsService } from '../../transcripts/transcripts.service.js';
+import { McpMetrics, type ToolName } from '../mcp-metrics.js';
+
+/** The languages of a call. */
+export const languageCodes = z
+  .array(z.string().regex(LANGUAGE_CODE, 'must be language codes such as en or pt-BR'))
+  .min(1)
+  .max(LANGUAGES_MAX)
+  .transform(normalizeLanguages);
+
+/** What the tools use. Apart from them, so that the SDK and the schemas are loaded with the first message only. */
+@Injectable()
+export class ToolServices {
+  readonly redact: Redactor;
+
+  constructor(
+    readonly transcripts: TranscriptsService,
+    readonly cache: TranscriptCache,
+    readonly uploads: ChannelUploads,
+    readonly quota: QuotaService,
+    readonly jobs: JobsService,
+    readonly inFlight: CallsInFlight,
+    readonly metrics: McpMetrics,
+    environment: Environment,
+  ) {
+    this.redact = redactorFor(environment);
+  }
+}
 
 /** One call of a tool. */
 export interface ToolCall {

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { InvalidRequestError, VideoFailedError, VideoNotFoundError } from '../../domain/errors.js';
 import { parseVideoReference } from '../../domain/video-reference.js';
-import { givenVideos } from '../../transcripts/sources/given-videos.js';
+import { givenVideos } from '../../transcripts/sources/video-list.js';
 import type { Entry } from '../../transcripts/transcript-events.js';
 import { CURSOR_VIDEOS_MAX, readCursor } from '../cursor.js';
 import { readPage, type Page, type Start } from './read-page.js';

@@ -1,6 +1,8 @@
 import { promisify } from 'node:util';
 import { constants, crc32, deflateRaw, inflateRaw } from 'node:zlib';
-import type { Transcript } from '../../domain/transcript.js';
+import { z } from 'zod';
+import type { Segment, Transcript } from '../../domain/transcript.js';
+import { fromJson } from './keyed-codec.js';
 
 /** The JSON of a transcript, deflated once: cached and held in this form, and copied into gzip responses. */
 export interface TranscriptText {
@@ -38,4 +40,31 @@ export async function inflate({ deflated, jsonBytes, crc32: checksum }: Transcri
   });
   if (json.length !== jsonBytes || crc32(json) !== checksum) throw new Error('A cached transcript is damaged.');
   return json;
+}
+
+const transcriptSchema: z.ZodType<Record<string, Segment[]>> = z.record(
+  z.string(),
+  z.array(z.object({ text: z.string(), start: z.number(), duration: z.number() })),
+);
+
+/** The segments of one language. */
+interface StoredPart {
+  language: string;
+  segments: readonly Segment[];
+}
+
+/**
+ * Reads the JSON of a transcript: the languages in the order of the caller's preference, the segments in order of `start`.
+ *
+ * @throws Error when the text is not a transcript, which its checksum excludes
+ */
+export function storedParts(json: Buffer): StoredPart[] {
+  const transcript = fromJson(json, transcriptSchema);
+  if (!transcript) throw new Error('A stored transcript is not readable.');
+  return Object.entries(transcript).map(([language, segments]) => ({ language, segments }));
+}
+
+/** The segments of the first language. */
+export function firstLanguage(json: Buffer): readonly Segment[] {
+  return storedParts(json)[0]?.segments ?? [];
 }

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { lineText } from './line-text.js';
 import { videoHead, videoText, type MarkdownVideo } from './markdown.js';
-import { firstLanguage } from './stored-segments.js';
+import { firstLanguage } from '../cache/transcript-text.js';
 import { srt, webVtt } from './subtitles.js';
 
 /** The media type of each form of a transcript other than JSON. */

@@ -2,8 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { anyText } from '../../../test/any-text.js';
 import type { Segment } from '../../domain/transcript.js';
-import { jsonOf } from '../cache/transcript-text.js';
-import { firstLanguage, storedParts } from './stored-segments.js';
+import { firstLanguage, jsonOf, storedParts } from '../cache/transcript-text.js';
 
 const segment: fc.Arbitrary<Segment> = fc.record(
   {

@@ -1,4 +1,4 @@
-import type { Channel, Playlist, Upload } from '../../domain/transcript.js';
+import { type Channel, type Playlist, unlistedVideo, type Upload } from '../../domain/transcript.js';
 import type { ReadingContext } from '../../platform/video-platform.js';
 
 /** What a response names before its entries: the first event of the response. */
@@ -24,3 +24,15 @@ export interface VideoList {
  * @throws the errors that refuse the call, and the reason of `context.signal` when that is aborted first
  */
 export type VideoSource = (context: ReadingContext) => Promise<VideoList>;
+
+/**
+ * The source of a call that names its videos. A video that was not listed has no list metadata: its entry has what the video
+ * itself states.
+ *
+ * @param videoIds in the order of the entries; a video that occurs twice gets two entries
+ * @param resource what the ledger and the log name the call by
+ */
+export function givenVideos(videoIds: readonly string[], resource = 'videos'): VideoSource {
+  const uploads = videoIds.map(unlistedVideo);
+  return () => Promise.resolve({ header: { type: 'videos' }, resource, uploads });
+}

@@ -1,4 +1,5 @@
 import { ApiProperty, ApiSchema } from '@nestjs/swagger';
+import { count, dateTime } from '../../http/response-docs.js';
 import { PLANS, type Plan } from '../../domain/plan.js';
 import type { MonthUsed, Usage } from '../../quota/usage.js';
 
@@ -19,73 +20,43 @@ export const USAGE_EXAMPLE = {
 
 @ApiSchema({ name: 'UsagePeriod' })
 export class UsagePeriodDto {
-  @ApiProperty({
-    type: String,
-    format: 'date-time',
-    description: 'The start of the month (UTC).',
-    example: USAGE_EXAMPLE.period.start,
-  })
+  @ApiProperty(dateTime('The start of the month (UTC).'))
   start: string;
 
-  @ApiProperty({
-    type: String,
-    format: 'date-time',
-    description: 'The start of the next month (UTC), when the quota resets.',
-    example: USAGE_EXAMPLE.period.end,
-  })
+  @ApiProperty(dateTime('The start of the next month (UTC), when the quota resets.'))
   end: string;
 }
 
 @ApiSchema({ name: 'MonthUsed' })
 export class MonthUsedDto implements MonthUsed {
-  @ApiProperty({ description: 'The calendar month (UTC).', example: '2026-10' })
+  @ApiProperty({ description: 'The calendar month (UTC).' })
   period: string;
 
-  @ApiProperty({ type: 'integer', minimum: 0, description: 'Transcripts charged in the month.', example: 3480 })
+  @ApiProperty(count('Transcripts charged in the month.'))
   used: number;
 }
 
 @ApiSchema({ name: 'Usage' })
 export class UsageDto implements Usage {
-  @ApiProperty({ description: 'The ID of the organization.', example: USAGE_EXAMPLE.organization })
+  @ApiProperty({ description: 'The ID of the organization.' })
   organization: string;
 
-  @ApiProperty({ enum: PLANS, description: 'The plan of the organization.', example: USAGE_EXAMPLE.plan })
+  @ApiProperty({ enum: PLANS, description: 'The plan of the organization.' })
   plan: Plan;
 
   @ApiProperty({ description: 'The calendar month (UTC) that the counts apply to.' })
   period: UsagePeriodDto;
 
-  @ApiProperty({
-    type: 'integer',
-    minimum: 0,
-    description: 'The number of transcripts that the organization can fetch per month.',
-    example: USAGE_EXAMPLE.limit,
-  })
+  @ApiProperty(count('The number of transcripts that the organization can fetch per month.'))
   limit: number;
 
-  @ApiProperty({
-    type: 'integer',
-    minimum: 0,
-    description: 'Transcripts charged this month.',
-    example: USAGE_EXAMPLE.used,
-  })
+  @ApiProperty(count('Transcripts charged this month.'))
   used: number;
 
-  @ApiProperty({
-    type: 'integer',
-    minimum: 0,
-    description: 'Transcripts reserved by requests in progress.',
-    example: USAGE_EXAMPLE.reserved,
-  })
+  @ApiProperty(count('Transcripts reserved by requests in progress.'))
   reserved: number;
 
-  @ApiProperty({
-    type: 'integer',
-    minimum: 0,
-    description: 'Transcripts that can still be reserved this month.',
-    example: USAGE_EXAMPLE.remaining,
-  })
+  @ApiProperty(count('Transcripts that can still be reserved this month.'))
   remaining: number;
 
   @ApiProperty({

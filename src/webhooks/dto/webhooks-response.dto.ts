@@ -1,4 +1,5 @@
 import { ApiProperty, ApiSchema } from '@nestjs/swagger';
+import { count, dateTime, dateTimeOrNull, nextCursor, textOrNull } from '../../http/response-docs.js';
 import {
   DELIVERY_RETENTION_DAYS,
   DELIVERY_STATES,
@@ -13,9 +14,6 @@ import {
   type WebhookEvent,
   type WebhookWithSecret,
 } from '../webhook.js';
-
-const dateTime = (description: string) => ({ type: String, format: 'date-time', description }) as const;
-const dateTimeOrNull = (description: string) => ({ ...dateTime(description), nullable: true }) as const;
 
 @ApiSchema({ name: 'Webhook' })
 class WebhookDto implements Webhook {
@@ -80,16 +78,7 @@ const responseStatus = {
   nullable: true,
   description: 'The HTTP status of the response. Null when there was none.',
 } as const;
-const error = {
-  type: String,
-  nullable: true,
-  description: 'Why the attempt failed. Null when it succeeded.',
-} as const;
-const durationMs = {
-  type: 'integer',
-  minimum: 0,
-  description: 'How long the last attempt took, in milliseconds.',
-} as const;
+const durationMs = count('How long the last attempt took, in milliseconds.');
 
 @ApiSchema({ name: 'WebhookTestResult' })
 export class TestResultDto {
@@ -99,7 +88,7 @@ export class TestResultDto {
   @ApiProperty(responseStatus)
   responseStatus: number | null;
 
-  @ApiProperty(error)
+  @ApiProperty(textOrNull('Why the attempt failed. Null when it succeeded.'))
   error: string | null;
 
   @ApiProperty(durationMs)
@@ -125,7 +114,7 @@ class DeliveryDto implements Delivery {
   @ApiProperty(dateTime('When the event occurred.'))
   createdAt: string;
 
-  @ApiProperty({ type: 'integer', minimum: 0, description: 'The number of attempts so far.' })
+  @ApiProperty(count('The number of attempts so far.'))
   attempts: number;
 
   @ApiProperty(dateTimeOrNull('When the last attempt ended. Null before the first one has.'))
@@ -137,11 +126,11 @@ class DeliveryDto implements Delivery {
   @ApiProperty(responseStatus)
   responseStatus: number | null;
 
-  @ApiProperty({
-    ...error,
-    description:
+  @ApiProperty(
+    textOrNull(
       'Why the last attempt failed, or why no further one is made. Null when it succeeded, and before the first one.',
-  })
+    ),
+  )
   error: string | null;
 
   @ApiProperty({ ...durationMs, nullable: true })
@@ -156,11 +145,7 @@ export class DeliveriesPageDto {
   })
   deliveries: DeliveryDto[];
 
-  @ApiProperty({
-    type: String,
-    nullable: true,
-    description: 'The value of `after` for the next page. Null on the last page.',
-  })
+  @ApiProperty(nextCursor)
   next: string | null;
 }
 

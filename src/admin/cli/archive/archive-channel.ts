@@ -9,8 +9,7 @@ import type { JobsService } from '../../../jobs/jobs.service.js';
 import type { Payer } from '../../../transcripts/quota-reservations.js';
 import { CommandStopped } from '../output.js';
 import { ArchiveDirectory } from './archive-directory.js';
-import { ArchiveFiles } from './archive-files.js';
-import { readIndex, type ArchiveIndex, type IndexedVideo } from './archive-index.js';
+import { ArchiveFiles, type ArchiveIndex, type IndexedVideo, readIndex } from './archive-files.js';
 import type { ArchiveFormat } from './file-name.js';
 import type { ProgressReport } from './progress.js';
 

@@ -3,7 +3,7 @@ import { parseWholeNumber } from '../../../config/variables.js';
 import type { CommandResult } from '../output.js';
 import type { RunLocally } from '../transcripts-command.js';
 import type { ArchiveResult } from './archive-channel.js';
-import { summarize } from './archive-index.js';
+import { summarize } from './archive-files.js';
 import { ARCHIVE_FORMATS, type ArchiveFormat } from './file-name.js';
 
 /** The exit codes of a process that a signal has ended. */

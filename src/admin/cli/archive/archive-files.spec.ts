@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { readIndex, writeIndex, type ArchiveIndex } from './archive-index.js';
+import { readIndex, writeIndex, type ArchiveIndex } from './archive-files.js';
 
 const NOW = new Date('2026-11-22T10:00:00Z');
 const VIDEO = { videoId: 'hl-regatta_', title: null, url: 'https://www.youtube.com/watch?v=hl-regatta_' };

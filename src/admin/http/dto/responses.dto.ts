@@ -1,18 +1,11 @@
 import { ApiProperty, ApiPropertyOptional, ApiSchema } from '@nestjs/swagger';
+import { count, dateTime, dateTimeOrNull, nextCursor, textOrNull } from '../../../http/response-docs.js';
 import { PLANS, type Plan } from '../../../domain/plan.js';
 import { AUDIT_ACTIONS } from '../../../organizations/audit-trail.js';
 import type { Verification, VerifiedPeriod } from '../../../quota/usage.js';
 import { REPORT_GROUPS, type ReportGroup, type UsageReport, type UsageReportRow } from '../../../quota/usage-report.js';
 import type { Pruned } from '../../../quota/usage-retention.js';
 import { USAGE_EXAMPLE, UsageDto, UsagePeriodDto } from '../../../usage/dto/usage.dto.js';
-
-const dateTime = (description: string) => ({ type: String, format: 'date-time', description }) as const;
-const dateTimeOrNull = (description: string) => ({ ...dateTime(description), nullable: true }) as const;
-const nextCursor = {
-  type: String,
-  nullable: true,
-  description: 'The value of `after` for the next page. Null on the last page.',
-} as const;
 
 @ApiSchema({ name: 'Organization' })
 export class OrganizationDto {
@@ -41,7 +34,7 @@ export class DeletedOrganizationDto extends OrganizationDto {
   @ApiProperty(dateTime('When the organization was deleted.'))
   deletedAt: string;
 
-  @ApiProperty({ type: 'integer', description: 'The number of valid keys that the deletion revoked.' })
+  @ApiProperty(count('The number of valid keys that the deletion revoked.'))
   revokedKeys: number;
 }
 
@@ -80,11 +73,7 @@ export class KeyDto {
   @ApiProperty(dateTimeOrNull('When the key was last used, accurate to one minute. Null when it was not used yet.'))
   lastUsedAt: string | null;
 
-  @ApiProperty({
-    type: String,
-    nullable: true,
-    description: 'The ID of the key that replaces it. Null when the key was not rotated.',
-  })
+  @ApiProperty(textOrNull('The ID of the key that replaces it. Null when the key was not rotated.'))
   replacedBy: string | null;
 }
 
@@ -127,16 +116,16 @@ class VerifiedPeriodDto implements VerifiedPeriod {
   @ApiProperty({ description: 'The month, such as `2026-05`.' })
   period: string;
 
-  @ApiProperty({ type: 'integer', description: 'The number of charged transcripts that the quota is based on.' })
+  @ApiProperty(count('The number of charged transcripts that the quota is based on.'))
   used: number;
 
-  @ApiProperty({ type: 'integer', description: 'The sum of the charges of all settled calls.' })
+  @ApiProperty(count('The sum of the charges of all settled calls.'))
   recomputed: number;
 
-  @ApiProperty({ type: 'integer', description: 'Transcripts that were fetched but settled too late to be charged.' })
+  @ApiProperty(count('Transcripts that were fetched but settled too late to be charged.'))
   forfeited: number;
 
-  @ApiProperty({ type: 'integer', description: 'The number of settled calls.' })
+  @ApiProperty(count('The number of settled calls.'))
   settledCalls: number;
 }
 
@@ -151,22 +140,16 @@ class VerificationDto implements Verification {
 
 @ApiSchema({ name: 'UsageReportRow' })
 export class UsageReportRowDto implements UsageReportRow {
-  @ApiProperty({
-    description: 'The day, the ID of the API key, or the ID of the channel, playlist or video.',
-    example: '2026-10-05',
-  })
+  @ApiProperty({ description: 'The day, the ID of the API key, or the ID of the channel, playlist or video.' })
   group: string;
 
-  @ApiProperty({
-    type: 'integer',
-    description: 'Settled calls. A part of an archive job that was settled is one call.',
-  })
+  @ApiProperty(count('Settled calls. A part of an archive job that was settled is one call.'))
   calls: number;
 
-  @ApiProperty({ type: 'integer', description: 'Transcripts charged.' })
+  @ApiProperty(count('Transcripts charged.'))
   charged: number;
 
-  @ApiProperty({ type: 'integer', description: 'Transcripts that were fetched but settled too late to be charged.' })
+  @ApiProperty(count('Transcripts that were fetched but settled too late to be charged.'))
   forfeited: number;
 }
 
@@ -181,7 +164,7 @@ export class UsageReportDto implements UsageReport {
   @ApiProperty({ enum: REPORT_GROUPS, description: 'What the rows stand for.' })
   by: ReportGroup;
 
-  @ApiProperty({ type: 'integer', description: 'The sum of all rows: the transcripts charged within these days.' })
+  @ApiProperty(count('The sum of all rows: the transcripts charged within these days.'))
   charged: number;
 
   @ApiProperty({
@@ -214,19 +197,16 @@ export class AdminUsageDto extends UsageDto {
 
 @ApiSchema({ name: 'Pruned' })
 export class PrunedDto implements Pruned {
-  @ApiProperty({
-    type: 'integer',
-    description: 'The retention period in whole months, in addition to the current one.',
-  })
+  @ApiProperty(count('The retention period in whole months, in addition to the current one.'))
   retentionMonths: number;
 
   @ApiProperty({ description: 'The oldest month within the retention period, such as `2024-11`.' })
   keptFrom: string;
 
-  @ApiProperty({ type: 'integer', description: 'The number of removed months, counted per organization.' })
+  @ApiProperty(count('The number of removed months, counted per organization.'))
   periods: number;
 
-  @ApiProperty({ type: 'integer', description: 'The number of removed calls.' })
+  @ApiProperty(count('The number of removed calls.'))
   calls: number;
 }
 
@@ -247,14 +227,10 @@ export class AuditEntryDto {
   @ApiProperty({ enum: AUDIT_ACTIONS, description: 'What was done.' })
   action: (typeof AUDIT_ACTIONS)[number];
 
-  @ApiProperty({ type: String, nullable: true, description: 'The organization. Null for `usage.pruned`.' })
+  @ApiProperty(textOrNull('The organization. Null for `usage.pruned`.'))
   organizationId: string | null;
 
-  @ApiProperty({
-    type: String,
-    nullable: true,
-    description: 'The ID of the organization, key or job that was changed. Null for `usage.pruned`.',
-  })
+  @ApiProperty(textOrNull('The ID of the organization, key or job that was changed. Null for `usage.pruned`.'))
   target: string | null;
 
   @ApiProperty(valuesOrNull('The changed values before. Null when there were none.'))
@@ -263,7 +239,7 @@ export class AuditEntryDto {
   @ApiProperty(valuesOrNull('The changed values after. API keys and other secrets are never among them.'))
   after: Readonly<Record<string, unknown>> | null;
 
-  @ApiProperty({ type: String, nullable: true, description: 'The ID of the request. Null for a command.' })
+  @ApiProperty(textOrNull('The ID of the request. Null for a command.'))
   requestId: string | null;
 }
 

@@ -1,5 +1,5 @@
 import type { Segment } from '../../../domain/transcript.js';
-import { parseUrl } from '../../../domain/parse-url.js';
+import { parseUrl } from '../../../domain/page-url.js';
 import type { UpstreamResponse, FailedResponse } from '../egress/upstream-response.js';
 import { isEmptyBody, readCaptionJson3 } from './caption-formats.js';
 import { readCaptionXml } from './caption-xml.js';

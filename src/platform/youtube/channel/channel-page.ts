@@ -1,5 +1,5 @@
 import { type ChannelReference, parseChannelReference } from '../../../domain/channel-reference.js';
-import { parseUrl } from '../../../domain/parse-url.js';
+import { parseUrl } from '../../../domain/page-url.js';
 import type { Channel } from '../../../domain/transcript.js';
 import { YOUTUBE_ORIGIN } from '../egress/platform-url.js';
 import {

@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Environment } from '../../../config/environment.js';
-import { parseUrl } from '../../../domain/parse-url.js';
+import { parseUrl } from '../../../domain/page-url.js';
 import { type Exchange, ExchangeListener } from '../egress/http-transport.js';
 import { asString, at, isObject } from '../response-parsing.js';
 import type { DoctorReport } from './doctor.js';

@@ -1,4 +1,4 @@
-import { parseUrl } from '../../../domain/parse-url.js';
+import { parseUrl } from '../../../domain/page-url.js';
 
 /** The origin of every request that the adapter composes itself. */
 export const YOUTUBE_ORIGIN = 'https://www.youtube.com';

@@ -1,5 +1,12 @@
 import { pick, seededRandom } from '../../../fake-youtube/catalogue/random.js';
-import { ALL_FAULT_KINDS, type Fault, FAULT_KINDS, type FaultKind, isPossible, type MatchableKind } from '../../../fake-youtube/faults/fault-registry.js';
+import {
+  ALL_FAULT_KINDS,
+  type Fault,
+  FAULT_KINDS,
+  type FaultKind,
+  isPossible,
+  type MatchableKind,
+} from '../../../fake-youtube/faults/fault-registry.js';
 
 /** The kinds of requests to the platform, by their name in the tables. */
 export const REQUESTS: Readonly<Record<string, readonly MatchableKind[]>> = {
