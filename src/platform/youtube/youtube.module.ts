@@ -9,7 +9,6 @@ import { EgressPool } from './egress/egress-pool.js';
 import { FairLimiter } from './egress/fair-limiter.js';
 import { BODY_BYTES_MAX, ExchangeListener } from './egress/http-transport.js';
 import { RequestPipeline } from './egress/request-pipeline.js';
-import { report } from './event-log.js';
 import { InnertubeClient } from './innertube/innertube-client.js';
 import { PoTokenProvider } from './po-token/po-token-provider.js';
 import { SignatureTimestamp, WebProofs } from './po-token/web-proofs.js';
@@ -63,17 +62,6 @@ function createEgressPool(environment: Environment, registry: Registry): EgressP
       player: environment.UPSTREAM_PLAYER_PER_MINUTE,
       captions: environment.UPSTREAM_TIMEDTEXT_PER_MINUTE,
     },
-    onPause: ({ name: exit, controls }, use, pauseMs) => {
-      if (pauseMs !== null)
-        return report('warn', 'youtube_block_opened', { exit, use, openForSeconds: pauseMs / 1000 });
-      report('log', 'youtube_block_closed', { exit, use });
-      if (use === 'channel') return;
-      const { player, captions } = controls;
-      report('log', 'youtube_pace_learned', {
-        ...{ exit, playerPerMinute: player.perMinute, captionsPerMinute: captions.perMinute },
-      });
-    },
-    onCooldown: (exit, cooldownMs) => report('log', 'youtube_exit_rested', { exit, restSeconds: cooldownMs / 1000 }),
   });
 }
 
@@ -100,26 +88,10 @@ function createPipeline(
 function createClientOrder({ YOUTUBE_CLIENTS, PO_TOKEN_URL }: Environment, registry: Registry): ClientOrder {
   const appended: YoutubeClient[] = PO_TOKEN_URL === undefined || YOUTUBE_CLIENTS.includes('WEB') ? [] : ['WEB'];
   const clients = [...YOUTUBE_CLIENTS, ...appended];
-  return new ClientOrder(clients, registry, {
-    onFirst: (exit, replaced, first) =>
-      first === null
-        ? report('log', 'youtube_client_back', { exit, client: replaced })
-        : report('warn', 'youtube_client_rested', { exit, client: replaced, first }),
-    onRetired: (client, retired) =>
-      retired
-        ? report('warn', 'youtube_client_retired', { client })
-        : report('log', 'youtube_client_reinstated', { client }),
-  });
+  return new ClientOrder(clients, registry);
 }
 
 function createPoTokenProvider({ PO_TOKEN_URL, UPSTREAM_CONCURRENCY }: Environment): PoTokenProvider | null {
   if (PO_TOKEN_URL === undefined) return null;
-  return new PoTokenProvider({
-    url: new URL(PO_TOKEN_URL),
-    requestsMax: UPSTREAM_CONCURRENCY,
-    onChange: (pauseMs) =>
-      pauseMs === null
-        ? report('log', 'youtube_po_token_provider_back', {})
-        : report('warn', 'youtube_po_token_provider_down', { pauseSeconds: pauseMs / 1000 }),
-  });
+  return new PoTokenProvider({ url: new URL(PO_TOKEN_URL), requestsMax: UPSTREAM_CONCURRENCY });
 }

@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { Logger } from '@nestjs/common';
 import fc from 'fast-check';
 import { Registry } from 'prom-client';
 import {
@@ -22,6 +23,8 @@ import { InnertubeClient, type InnertubeCall, parsed } from '../innertube/innert
 import { UpstreamMetrics } from '../upstream-metrics.js';
 import { Channels } from './channels.js';
 import { PlaylistReader } from './playlist-reader.js';
+
+Logger.overrideLogger(false);
 
 const FEED = '<feed></feed>';
 const [A, B] = ['aaaaaaaaaaa', 'bbbbbbbbbbb'];

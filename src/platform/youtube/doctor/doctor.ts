@@ -131,7 +131,7 @@ export class Doctor {
   private async checkPoTokens(videoId: string): Promise<void> {
     const { PO_TOKEN_URL, UPSTREAM_TIMEOUT_SECONDS } = this.environment;
     if (PO_TOKEN_URL === undefined) return;
-    const provider = new PoTokenProvider({ url: new URL(PO_TOKEN_URL), requestsMax: 1, onChange: () => undefined });
+    const provider = new PoTokenProvider({ url: new URL(PO_TOKEN_URL), requestsMax: 1 });
     const { value } = await endOf(provider.tokenFor(videoId, AbortSignal.timeout(UPSTREAM_TIMEOUT_SECONDS * 1000)));
     await provider.onApplicationShutdown();
     const works = typeof value === 'string';

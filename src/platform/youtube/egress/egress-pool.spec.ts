@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { Registry } from 'prom-client';
+import { recordedEvents } from '../../../../test/youtube/recorded-events.js';
 import type { ControlledKind, Egress, EgressUse } from './egress.js';
 import { EgressPool } from './egress-pool.js';
 import { RetryBudget } from './retry.js';
@@ -13,13 +14,12 @@ function refuse(egress: Egress, kind: ControlledKind, retryAfterSeconds: number 
 
 function pool(count: number) {
   const clock = { nowMs: 0 };
-  const events: unknown[][] = [];
+  const events = recordedEvents();
   const registry = new Registry();
   const egresses = new EgressPool({
     registry,
     proxyUrls: Array.from({ length: count }, (_, index) => `http://user:secret@127.0.0.1:${index + 1}`),
     ...{ connectionsMax: 2, connectTimeoutMs: 1_000, now: () => clock.nowMs },
-    onCooldown: (...cooldown) => events.push(cooldown),
   });
   const take = (tried: string[] = [], use: EgressUse = 'video') => egresses.take(use, tried)?.egress;
   const names = (times: number) => Array.from({ length: times }, () => take()?.name ?? null);
@@ -78,7 +78,7 @@ describe('the egress pool', () => {
     expect(names(3)).toEqual(['proxy-2', 'proxy-2', 'proxy-2']);
     clock.nowMs = 20_000;
     expect(new Set(names(2))).toEqual(new Set(['proxy-1', 'proxy-2']));
-    expect(events).toEqual([['proxy-1', 20_000]]);
+    expect(events).toEqual([{ event: 'youtube_exit_rested', exit: 'proxy-1', restSeconds: 20 }]);
     expect(JSON.stringify(events)).not.toContain('secret');
   });
 

@@ -1,5 +1,6 @@
 import type { Registry } from 'prom-client';
 import type { Requester } from '../../video-platform.js';
+import { report } from '../event-log.js';
 import type { AttemptVerdict, ControlledKind, Egress, EgressUse } from './egress.js';
 import { EgressMetrics } from './egress-metrics.js';
 import { GatewaySessions, isGatewayUrl, openDispatcher, type ConnectionOptions } from './proxy-dispatcher.js';
@@ -28,9 +29,6 @@ interface EgressPoolOptions extends ConnectionOptions {
   ceilings?: Readonly<Record<'player' | 'captions', number | undefined>>;
   /** Milliseconds of a monotonic clock. */
   now?: () => number;
-  /** Called when a pause begins or is prolonged (with its milliseconds) and when it has ended (with null). */
-  onPause?: (egress: Pick<Egress, 'name' | 'controls'>, use: EgressUse, pauseMs: number | null) => void;
-  onCooldown?: (egress: string, cooldownMs: number) => void;
   registry: Registry;
 }
 
@@ -53,7 +51,7 @@ class PoolMember {
         ceilingPerMinute: kind === 'lists' ? 0 : options.ceilings?.[kind],
         rotating,
         now,
-        onPause: (pauseMs) => options.onPause?.(this, kind === 'lists' ? 'channel' : 'video', pauseMs),
+        onPause: (pauseMs) => this.reportPause(kind === 'lists' ? 'channel' : 'video', pauseMs),
       });
     this.controls = { player: control('player'), captions: control('captions'), lists: control('lists') };
     this.connections = rotating
@@ -91,6 +89,14 @@ class PoolMember {
       : this.connections.sessions.closeAll());
   }
 
+  private reportPause(use: EgressUse, pauseMs: number | null): void {
+    const { name: exit, controls } = this;
+    if (pauseMs !== null) return report('warn', 'youtube_block_opened', { exit, use, openForSeconds: pauseMs / 1000 });
+    report('log', 'youtube_block_closed', { exit, use });
+    const [playerPerMinute, captionsPerMinute] = [controls.player.perMinute, controls.captions.perMinute];
+    if (use === 'video') report('log', 'youtube_pace_learned', { exit, playerPerMinute, captionsPerMinute });
+  }
+
   private controlsOf(use: EgressUse): RequestControl[] {
     const { player, captions, lists } = this.controls;
     return use === 'channel' ? [lists] : [player, captions];
@@ -104,7 +110,7 @@ export class EgressPool {
   private readonly metrics: EgressMetrics;
   private turn = 0;
 
-  constructor(private readonly options: EgressPoolOptions) {
+  constructor(options: EgressPoolOptions) {
     this.now = options.now ?? (() => performance.now());
     const proxies: readonly (string | null)[] = options.proxyUrls.length > 0 ? options.proxyUrls : [null];
     this.members = proxies.map((proxyUrl, index) => {
@@ -169,7 +175,7 @@ export class EgressPool {
     // All requests in flight through it come back refused: one cooldown, reported once.
     const coolingDown = member.coolingDownUntilMs > nowMs;
     member.coolingDownUntilMs = Math.max(member.coolingDownUntilMs, nowMs + cooldownMs);
-    if (!coolingDown) this.options.onCooldown?.(name, cooldownMs);
+    if (!coolingDown) report('log', 'youtube_exit_rested', { exit: name, restSeconds: cooldownMs / 1000 });
   }
 
   /** Counts the verdict of an attempt. */

@@ -1,8 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
+import { Logger } from '@nestjs/common';
 import { Registry } from 'prom-client';
 import type { AttemptVerdict } from './egress.js';
 import { EgressPool } from './egress-pool.js';
 import { withProxyFailover } from './proxy-failover.js';
+
+Logger.overrideLogger(false);
 
 /** Runs attempts with these verdicts, by the number of the egress; returns the path and the result. */
 async function scope(verdicts: readonly AttemptVerdict[], egresses = pool(verdicts.length)) {

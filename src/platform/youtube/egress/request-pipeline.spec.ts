@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { Logger } from '@nestjs/common';
 import { Registry } from 'prom-client';
 import { Agent } from 'undici';
 import type { Egress } from './egress.js';
@@ -10,6 +11,8 @@ import { EgressPool } from './egress-pool.js';
 import { FairLimiter } from './fair-limiter.js';
 import { RequestPipeline, type PipelineOptions } from './request-pipeline.js';
 import { RetryBudget } from './retry.js';
+
+Logger.overrideLogger(false);
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => void;
 

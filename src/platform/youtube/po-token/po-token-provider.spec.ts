@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { anyText } from '../../../../test/any-text.js';
+import { type LoggedEvent, recordedEvents } from '../../../../test/youtube/recorded-events.js';
 import { PoTokenProvider, readPoToken } from './po-token-provider.js';
 
 const VIDEO = 'aaaaaaaaaaa';
@@ -61,11 +62,11 @@ describe('PoTokenProvider', () => {
   let server: Server;
   let provider: PoTokenProvider;
   let paths: string[];
-  let changes: (number | null)[];
+  let events: LoggedEvent[];
   let respond: (response: ServerResponse) => void;
 
   beforeEach(async () => {
-    [paths, changes] = [[], []];
+    [paths, events] = [[], recordedEvents()];
     server = createServer((request, response) => {
       paths.push(request.url ?? '');
       request.resume().on('end', () => respond(response));
@@ -76,12 +77,7 @@ describe('PoTokenProvider', () => {
 
   function openProvider(timeoutMs: number): PoTokenProvider {
     const url = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/provider/`);
-    return new PoTokenProvider({
-      url,
-      requestsMax: 2,
-      timeoutMs,
-      onChange: (pauseMs) => changes.push(pauseMs),
-    });
+    return new PoTokenProvider({ url, requestsMax: 2, timeoutMs });
   }
 
   afterEach(async () => {
@@ -104,7 +100,7 @@ describe('PoTokenProvider', () => {
     respond = () => undefined;
     for (const video of ['a', 'b', 'c', 'd']) expect(await provider.tokenFor(video, NEVER)).toBeNull();
     expect(paths).toHaveLength(3);
-    expect(changes).toEqual([30_000]);
+    expect(events).toEqual([{ event: 'youtube_po_token_provider_down', pauseSeconds: 30 }]);
   });
 
   it('has the whole timeout for each request, however long that waited for its turn', async () => {
@@ -121,7 +117,7 @@ describe('PoTokenProvider', () => {
     };
     const tokens = await Promise.all(videos.map((video) => provider.tokenFor(video, NEVER)));
     expect(tokens).toEqual(videos.map(() => 'Mlvx'));
-    expect(changes).toEqual([]);
+    expect(events).toEqual([]);
   });
 
   it('is not asked for the videos that wait when it is found to be down', async () => {
@@ -131,7 +127,7 @@ describe('PoTokenProvider', () => {
     const tokens = await Promise.all(videos.map((video) => provider.tokenFor(video, NEVER)));
     expect(tokens).toEqual(videos.map(() => null));
     expect(paths.length).toBeLessThan(videos.length);
-    expect(changes).toEqual([30_000]);
+    expect(events).toEqual([{ event: 'youtube_po_token_provider_down', pauseSeconds: 30 }]);
   });
 
   it('is not blamed for a caller that disconnects', async () => {
@@ -141,6 +137,6 @@ describe('PoTokenProvider', () => {
     for (const video of ['a', 'b', 'c']) {
       await expect(provider.tokenFor(video, AbortSignal.abort(new Error('left')))).rejects.toThrow('left');
     }
-    expect(changes).toEqual([]);
+    expect(events).toEqual([]);
   });
 });

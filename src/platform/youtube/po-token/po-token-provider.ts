@@ -3,6 +3,7 @@ import { LRUCache } from 'lru-cache';
 import { Agent } from 'undici';
 import { FairLimiter } from '../egress/fair-limiter.js';
 import { transfer } from '../egress/http-transport.js';
+import { report } from '../event-log.js';
 import { asNumber, asString, at } from '../response-parsing.js';
 
 /** A provider solves a challenge in a browser environment, which takes seconds the first time. */
@@ -22,8 +23,6 @@ interface PoTokenProviderOptions {
   url: URL;
   /** How many tokens are requested at a time. */
   requestsMax: number;
-  /** Called when the provider is found to be down (with the pause until it is asked again) and when it is back (with null). */
-  onChange: (pauseMs: number | null) => void;
   timeoutMs?: number;
 }
 
@@ -93,11 +92,11 @@ export class PoTokenProvider implements OnApplicationShutdown {
     if (doublings < 0) return;
     const pauseMs = Math.min(PAUSE_MAX_MS, PAUSE_FIRST_MS * 2 ** doublings);
     this.pausedUntilMs = performance.now() + pauseMs;
-    if (doublings === 0) this.options.onChange(pauseMs);
+    if (doublings === 0) report('warn', 'youtube_po_token_provider_down', { pauseSeconds: pauseMs / 1000 });
   }
 
   private succeeded(): void {
-    if (this.failures >= FAILURES_MAX) this.options.onChange(null);
+    if (this.failures >= FAILURES_MAX) report('log', 'youtube_po_token_provider_back', {});
     this.failures = 0;
   }
 

@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { Registry } from 'prom-client';
 import type { YoutubeClient } from '../../../config/environment.js';
 import { EgressPool } from '../egress/egress-pool.js';
+import { recordedEvents } from '../../../../test/youtube/recorded-events.js';
 import { type ClientResult, ClientOrder } from './client-order.js';
 
 const CLIENTS: YoutubeClient[] = ['VISIONOS', 'ANDROID', 'IOS', 'WEB'];
@@ -12,13 +13,8 @@ type Ends = Partial<Record<YoutubeClient, ClientResult['end']>>;
 function clientOrder() {
   const clock = { nowMs: 0 };
   const registry = new Registry();
-  const events: unknown[][] = [];
-  const order = new ClientOrder(
-    CLIENTS,
-    registry,
-    { onFirst: (...event) => events.push(event), onRetired: (...event) => events.push(event) },
-    () => clock.nowMs,
-  );
+  const events = recordedEvents();
+  const order = new ClientOrder(CLIENTS, registry, () => clock.nowMs);
   const egresses = new EgressPool({
     registry,
     proxyUrls: ['http://a.invalid', 'http://b.invalid', 'http://{session}.invalid'],
@@ -56,12 +52,9 @@ describe('the order of clients', () => {
     expect(read('d')).toEqual(['ANDROID']);
     clock.nowMs += HOUR_MS;
     expect([read('e'), read('f')]).toEqual([['VISIONOS'], ['VISIONOS']]);
-    expect(events).toEqual([
-      ['proxy-1', 'VISIONOS', 'ANDROID'],
-      ['proxy-1', 'ANDROID', null],
-      ['proxy-1', 'VISIONOS', 'ANDROID'],
-      ['proxy-1', 'ANDROID', null],
-    ]);
+    const rested = { event: 'youtube_client_rested', exit: 'proxy-1', client: 'VISIONOS', first: 'ANDROID' };
+    const back = { event: 'youtube_client_back', exit: 'proxy-1', client: 'ANDROID' };
+    expect(events).toEqual([rested, back, rested, back]);
   });
 
   it('changes for withheld texts after three different videos in a row only', () => {
@@ -114,9 +107,9 @@ describe('a client whose version is not served', () => {
     clock.nowMs += HOUR_MS;
     expect([read('g'), read('h')]).toEqual([['VISIONOS'], ['VISIONOS']]);
     expect(await retired()).toEqual([]);
-    expect(events.filter(([client]) => client === 'VISIONOS')).toEqual([
-      ['VISIONOS', true],
-      ['VISIONOS', false],
+    expect(events.filter(({ event }) => !/_(?:rested|back)$/.test(event))).toEqual([
+      { event: 'youtube_client_retired', client: 'VISIONOS' },
+      { event: 'youtube_client_reinstated', client: 'VISIONOS' },
     ]);
   });
 

@@ -1,6 +1,7 @@
 import { Gauge, type Registry } from 'prom-client';
 import type { YoutubeClient } from '../../../config/environment.js';
 import type { Egress } from '../egress/egress.js';
+import { report } from '../event-log.js';
 
 /**
  * How a client ended in one attempt at a video. `answered`: it brought the result. `refused`: the platform refused the caller
@@ -28,13 +29,6 @@ interface EgressOrder {
   answered: boolean;
 }
 
-interface ClientOrderEvents {
-  /** Another client is tried first from now on; null: the configured one again. */
-  onFirst(egress: string, replaced: YoutubeClient, first: YoutubeClient | null): void;
-  /** The platform does not serve a client's version; or it does again. */
-  onRetired(client: YoutubeClient, retired: boolean): void;
-}
-
 /**
  * The order in which videos try the clients, learned from what the platform did with each: the configured order is a guess
  * that ages.
@@ -59,7 +53,6 @@ export class ClientOrder {
   constructor(
     private readonly clients: readonly YoutubeClient[],
     registry: Registry,
-    private readonly events: ClientOrderEvents,
     private readonly now: () => number = () => performance.now(),
   ) {
     const [first] = clients;
@@ -113,7 +106,7 @@ export class ClientOrder {
   recordServed(client: YoutubeClient): void {
     this.servedAtMs.set(client, this.now());
     this.retiredVideos.delete(client);
-    if (this.retiredAtMs.delete(client)) this.events.onRetired(client, false);
+    if (this.retiredAtMs.delete(client)) report('log', 'youtube_client_reinstated', { client });
   }
 
   /** Learns from an attempt at a video, whose clients are given in the order in which they were tried. */
@@ -142,12 +135,13 @@ export class ClientOrder {
     this.retiredVideos.set(client, videos.add(videoId));
     if (videos.size < VIDEOS_IN_A_ROW || this.retiredAtMs.has(client)) return;
     this.retiredAtMs.set(client, this.now());
-    this.events.onRetired(client, true);
+    report('warn', 'youtube_client_retired', { client });
   }
 
-  private setFirst({ name }: Egress, order: EgressOrder, first: YoutubeClient): void {
+  private setFirst({ name: exit }: Egress, order: EgressOrder, first: YoutubeClient): void {
     if (first === order.first) return;
-    this.events.onFirst(name, order.first, first === this.configuredFirst ? null : first);
+    if (first === this.configuredFirst) report('log', 'youtube_client_back', { exit, client: order.first });
+    else report('warn', 'youtube_client_rested', { exit, client: order.first, first });
     Object.assign(order, { first, changedAtMs: this.now(), answered: false });
     order.videos.clear();
   }

@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { Logger } from '@nestjs/common';
 import { Registry } from 'prom-client';
 import { Environment, type YoutubeClient } from '../../../config/environment.js';
 import { EgressPool } from '../egress/egress-pool.js';
@@ -10,6 +11,8 @@ import { SignatureTimestamp, WebProofs } from '../po-token/web-proofs.js';
 import { UpstreamMetrics } from '../upstream-metrics.js';
 import { ClientOrder } from './client-order.js';
 import { VideoReader } from './video-reader.js';
+
+Logger.overrideLogger(false);
 
 const VIDEO = 'aaaaaaaaaaa';
 const videoDetails = { videoId: VIDEO, lengthSeconds: '60' };
@@ -60,8 +63,7 @@ function reading(
     replaceVisitorData: () => false,
   });
   const metrics = new UpstreamMetrics(registry, new FairLimiter(1), environment);
-  const ignored = () => undefined;
-  const order = new ClientOrder(clients, registry, { onFirst: ignored, onRetired: ignored });
+  const order = new ClientOrder(clients, registry);
   const timestamp = new SignatureTimestamp(innertube);
   const reader = new VideoReader(innertube, order, webProofs ?? new WebProofs(null, timestamp, metrics), metrics);
   const egresses = new EgressPool({ registry: new Registry(), proxyUrls: [], connectionsMax: 1, connectTimeoutMs: 1 });
