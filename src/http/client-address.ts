@@ -1,10 +1,9 @@
 import { isIP } from 'node:net';
 import { Logger } from '@nestjs/common';
 import type { NextFunction, Request, Response } from 'express';
+import ipaddr from 'ipaddr.js';
 
 const WARNING_INTERVAL_MS = 3_600_000;
-const IPV6_GROUP_BITS = 16;
-const IPV6_GROUPS = 8;
 
 const logger = new Logger('ProxyHops');
 
@@ -43,31 +42,12 @@ export function warnOfMissingProxies(hops: number) {
  * The network that an address belongs to, for counting by address: an IPv4 address by itself (also in its IPv6-mapped
  * form), an IPv6 address by its prefix, e.g. `2001:db8:1:2::/64`. `unknown` for anything else: behind a trusted proxy the
  * address can be any text.
- *
- * @param ipv6PrefixBits a multiple of 16
  */
 export function networkOf(address: string | undefined, ipv6PrefixBits: number): string {
   // An IPv6 address may end with the zone of the interface, e.g. `fe80::1%eth0`.
   const [bare = ''] = (address ?? '').split('%', 1);
-  if (isIP(bare) === 4) return bare;
-  if (isIP(bare) !== 6) return 'unknown';
-  const canonical = canonicalIpv6(bare);
-  if (canonical === '::1') return canonical;
-  const groups = groupsOf(canonical);
-  const [high, low] = groups.slice(6).map((group) => parseInt(group, 16));
-  if (canonical.startsWith('::ffff:') && groups[5] === 'ffff' && high !== undefined && low !== undefined) {
-    return [high >> 8, high & 0xff, low >> 8, low & 0xff].join('.');
-  }
-  const prefixGroups = ipv6PrefixBits / IPV6_GROUP_BITS;
-  return `${canonicalIpv6(groups.map((group, index) => (index < prefixGroups ? group : '0')).join(':'))}/${ipv6PrefixBits}`;
-}
-
-/** The shortest lower-case form; the URL parser produces it. */
-function canonicalIpv6(address: string): string {
-  return new URL(`http://[${address}]/`).hostname.slice(1, -1);
-}
-
-function groupsOf(canonical: string): string[] {
-  const [left = [], right = []] = canonical.split('::').map((side) => (side === '' ? [] : side.split(':')));
-  return [...left, ...Array<string>(IPV6_GROUPS - left.length - right.length).fill('0'), ...right];
+  if (isIP(bare) === 0) return 'unknown';
+  const parsed = ipaddr.process(bare);
+  if (parsed.kind() === 'ipv4' || parsed.range() === 'loopback') return parsed.toString();
+  return `${ipaddr.IPv6.networkAddressFromCIDR(`${bare}/${ipv6PrefixBits}`).toString()}/${ipv6PrefixBits}`;
 }

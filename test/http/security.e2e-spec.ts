@@ -224,8 +224,9 @@ describe('the client address from a proxy', () => {
   const addressIn = async (on: TestService, forwarded: string): Promise<unknown> => {
     const headers = { Authorization: `Bearer ${ADMIN_TOKEN}`, 'X-Forwarded-For': forwarded };
     expect((await on.request('POST', '/admin/usage/prune', headers)).status).toBe(200);
-    return (JSON.parse(on.logs.filter((line) => line.includes('admin_change')).at(-1) ?? '{}') as { address: unknown })
-      .address;
+    const lines = () => on.logs.filter((line) => line.includes('"admin":true'));
+    await until(() => lines().length > 0);
+    return (JSON.parse(lines()[0] ?? '{}') as { address: unknown }).address;
   };
 
   it.each([

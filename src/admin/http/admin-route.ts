@@ -1,4 +1,4 @@
-import { applyDecorators, Logger, UseGuards, UseInterceptors } from '@nestjs/common';
+import { applyDecorators, UseGuards, UseInterceptors } from '@nestjs/common';
 import { ApiBearerAuth, ApiParam, ApiTags } from '@nestjs/swagger';
 import type { Request } from 'express';
 import type { Actor } from '../../domain/caller.js';
@@ -10,7 +10,7 @@ import { UnknownKeyError, UnknownOrganizationError } from '../../organizations/o
 import { AdminGuard, AdminTokenError } from './admin.guard.js';
 import { KEY, ORGANIZATION } from './dto/responses.dto.js';
 
-// What the admin controllers share: their decorators and the audit log.
+// What the admin controllers share: their decorators and errors.
 
 /** The name of the admin token's scheme in the OpenAPI document. */
 export const ADMIN_TOKEN_SCHEME = 'adminToken';
@@ -63,24 +63,4 @@ export const ADMIN_DISABLED: ErrorExample = { title: '`ADMIN_TOKEN` is not set',
 /** Who makes a change over HTTP. */
 export function adminActor(request: Request): Actor {
   return { kind: 'admin', requestId: requestContext(request).requestId };
-}
-
-const logger = new Logger('Admin');
-
-/** Writes the audit log line of a change made over HTTP, with the request ID and the address of the client. */
-export function logChange(
-  request: Request,
-  action:
-    | 'organization_created'
-    | 'organization_changed'
-    | 'organization_deleted'
-    | 'key_issued'
-    | 'key_rotated'
-    | 'key_revoked'
-    | 'usage_pruned'
-    | 'job_canceled',
-  facts: Readonly<Record<string, unknown>>,
-): void {
-  const { requestId } = requestContext(request);
-  logger.log({ event: 'admin_change', action, ...facts, requestId, address: request.ip });
 }

@@ -47,7 +47,7 @@ export class AdminGuard implements CanActivate {
       await this.failed.record(call, 'admin token');
       throw new AdminTokenError();
     }
-    call.log['admin'] = true;
+    Object.assign(call.log, { admin: true, address: call.address });
     return true;
   }
 }

@@ -7,7 +7,7 @@ import { NoParameters } from '../../http/validation.js';
 import { ApiJob, ApiJobId } from '../../jobs/dto/api-jobs.js';
 import { CANCELED_JOB_EXAMPLE, JobDto } from '../../jobs/dto/job.dto.js';
 import { JobsService } from '../../jobs/jobs.service.js';
-import { ADMIN_DISABLED, adminActor, AdminRoutes, logChange } from './admin-route.js';
+import { ADMIN_DISABLED, adminActor, AdminRoutes } from './admin-route.js';
 
 /** Cancels the archive jobs of all organizations. */
 @Controller('admin/jobs')
@@ -37,8 +37,6 @@ export class AdminJobsController {
     @Query() _query: NoParameters,
     @Req() request: Request,
   ): Promise<JobDto> {
-    const { job, oldState, organizationId } = await this.jobs.cancelAny(id, adminActor(request));
-    if (oldState !== job.state) logChange(request, 'job_canceled', { organizationId, jobId: id });
-    return job;
+    return (await this.jobs.cancelAny(id, adminActor(request))).job;
   }
 }

@@ -20,7 +20,6 @@ import {
   ApiKeyId,
   ApiOrganizationId,
   KEY_NOT_FOUND,
-  logChange,
   ORGANIZATION_NOT_FOUND,
 } from './admin-route.js';
 import { IssueKeyDto, PageQueryDto, RotateKeyDto } from './dto/requests.dto.js';
@@ -61,9 +60,7 @@ export class AdminKeysController {
     @Req() request: Request,
   ): Promise<IssuedKeyDto> {
     const { id: organizationId } = await this.organizations.get(id);
-    const dto = toIssuedKeyDto(await this.keys.issue({ organizationId, name, expiresInDays }, adminActor(request)));
-    logChange(request, 'key_issued', { organizationId, keyId: dto.id, expiresAt: dto.expiresAt });
-    return dto;
+    return toIssuedKeyDto(await this.keys.issue({ organizationId, name, expiresInDays }, adminActor(request)));
   }
 
   @Get('organizations/:id/keys')
@@ -98,10 +95,7 @@ export class AdminKeysController {
     @Query() _query: NoParameters,
     @Req() request: Request,
   ): Promise<RotatedKeyDto> {
-    const dto = toRotatedKeyDto(await this.keys.rotate(id, graceHours, adminActor(request)));
-    const { id: keyId, organizationId, replaced } = dto;
-    logChange(request, 'key_rotated', { organizationId, keyId, replacedKeyId: replaced.id, graceHours });
-    return dto;
+    return toRotatedKeyDto(await this.keys.rotate(id, graceHours, adminActor(request)));
   }
 
   @Delete('keys/:id')
@@ -120,10 +114,6 @@ export class AdminKeysController {
     @Query() _query: NoParameters,
     @Req() request: Request,
   ): Promise<RevokedKeyDto> {
-    const dto = toRevokedKeyDto(await this.keys.revoke(id, adminActor(request)));
-    const { id: keyId, organizationId } = dto;
-    const stillValid = dto.stillValid.map((key) => key.id);
-    logChange(request, 'key_revoked', { organizationId, keyId, ...(stillValid.length > 0 && { stillValid }) });
-    return dto;
+    return toRevokedKeyDto(await this.keys.revoke(id, adminActor(request)));
   }
 }

@@ -7,14 +7,7 @@ import { NoParameters } from '../../http/validation.js';
 import { OrganizationsService } from '../../organizations/organizations.service.js';
 import { UnknownCursorError } from '../../organizations/organization-errors.js';
 import { toDeletedOrganizationDto, toOrganizationDto } from '../to-dto.js';
-import {
-  ADMIN_DISABLED,
-  adminActor,
-  AdminRoutes,
-  ApiOrganizationId,
-  logChange,
-  ORGANIZATION_NOT_FOUND,
-} from './admin-route.js';
+import { ADMIN_DISABLED, adminActor, AdminRoutes, ApiOrganizationId, ORGANIZATION_NOT_FOUND } from './admin-route.js';
 import { CreateOrganizationDto, PageQueryDto, UpdateOrganizationDto } from './dto/requests.dto.js';
 import {
   DELETED_ORGANIZATION,
@@ -40,10 +33,7 @@ export class AdminOrganizationsController {
     @Query() _query: NoParameters,
     @Req() request: Request,
   ): Promise<OrganizationDto> {
-    const dto = toOrganizationDto(await this.organizations.create(body, adminActor(request)));
-    const { id: organizationId, plan, monthlyLimit } = dto;
-    logChange(request, 'organization_created', { organizationId, plan, monthlyLimit });
-    return dto;
+    return toOrganizationDto(await this.organizations.create(body, adminActor(request)));
   }
 
   @Get()
@@ -86,10 +76,7 @@ export class AdminOrganizationsController {
     @Query() _query: NoParameters,
     @Req() request: Request,
   ): Promise<OrganizationDto> {
-    const { plan, monthlyLimit } = body;
-    const dto = toOrganizationDto(await this.organizations.change(id, { plan, monthlyLimit }, adminActor(request)));
-    logChange(request, 'organization_changed', { organizationId: dto.id, plan, monthlyLimit });
-    return dto;
+    return toOrganizationDto(await this.organizations.change(id, body, adminActor(request)));
   }
 
   @Delete(':id')
@@ -108,9 +95,6 @@ export class AdminOrganizationsController {
     @Query() _query: NoParameters,
     @Req() request: Request,
   ): Promise<DeletedOrganizationDto> {
-    const dto = toDeletedOrganizationDto(await this.organizations.delete(id, adminActor(request)));
-    const { id: organizationId, revokedKeys } = dto;
-    logChange(request, 'organization_deleted', { organizationId, revokedKeys });
-    return dto;
+    return toDeletedOrganizationDto(await this.organizations.delete(id, adminActor(request)));
   }
 }

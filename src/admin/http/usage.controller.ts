@@ -8,14 +8,7 @@ import { OrganizationsService } from '../../organizations/organizations.service.
 import { QuotaService } from '../../quota/quota.service.js';
 import { UsageReports } from '../../quota/usage-report.js';
 import { UsageRetention } from '../../quota/usage-retention.js';
-import {
-  ADMIN_DISABLED,
-  adminActor,
-  AdminRoutes,
-  ApiOrganizationId,
-  logChange,
-  ORGANIZATION_NOT_FOUND,
-} from './admin-route.js';
+import { ADMIN_DISABLED, adminActor, AdminRoutes, ApiOrganizationId, ORGANIZATION_NOT_FOUND } from './admin-route.js';
 import { UsageQueryDto } from './dto/requests.dto.js';
 import { ADMIN_USAGE, AdminUsageDto, PRUNED, PrunedDto } from './dto/responses.dto.js';
 
@@ -63,8 +56,6 @@ export class AdminUsageController {
   @ApiErrors(unknownParameter('months'), ADMIN_DISABLED)
   @ApiErrors(...BODY_ERRORS)
   async prune(@Body() _body: NoParameters, @Query() _query: NoParameters, @Req() request: Request): Promise<PrunedDto> {
-    const dto = await this.retention.prune(adminActor(request));
-    logChange(request, 'usage_pruned', { ...dto });
-    return dto;
+    return this.retention.prune(adminActor(request));
   }
 }
