@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it } from '@jest/globals';
 import { Registry } from 'prom-client';
 import { EgressPool } from './egress-pool.js';
 import { type AddressVerdict, RequestControl } from './request-control.js';
@@ -19,6 +19,13 @@ interface Sent {
 /** Lets everything run that waits for nothing else. */
 const settle = () => new Promise((resolve) => setImmediate(resolve));
 
+/** Whoever waits for the requests of a test; it leaves when the test ends. */
+let caller = new AbortController();
+afterEach(() => {
+  caller.abort();
+  caller = new AbortController();
+});
+
 function control(choices: { ceilingPerMinute?: number; rotating?: boolean } = {}) {
   const clock = { nowMs: 0 };
   const pauses: (number | null)[] = [];
@@ -35,12 +42,12 @@ function control(choices: { ceilingPerMinute?: number; rotating?: boolean } = {}
   const scopeOf = (subject: string, context: Partial<RequestScope['context']> = {}): RequestScope => ({
     ...{ egress, subject, budget: new RetryBudget(0) },
     context: {
-      ...{ signal: new AbortController().signal, deadlineAtMs: performance.now() + 60_000, fairnessKey: {} },
+      ...{ signal: caller.signal, deadlineAtMs: performance.now() + 60_000, fairnessKey: {} },
       ...context,
     },
   });
-  const send = (scope: RequestScope) =>
-    requests.run(
+  const send = (scope: RequestScope) => {
+    const done = requests.run(
       scope,
       () =>
         new Promise<{ kind: 'done'; verdict: AddressVerdict }>((resolve) => {
@@ -54,6 +61,9 @@ function control(choices: { ceilingPerMinute?: number; rotating?: boolean } = {}
         }),
       ({ verdict }) => verdict,
     );
+    done.catch(() => undefined);
+    return done;
+  };
   const start = (subject: string, context?: Partial<RequestScope['context']>) => send(scopeOf(subject, context));
   /** Responds to the request that was sent first. */
   const respond = async (verdict: AddressVerdict) => {

@@ -342,7 +342,7 @@ export class RequestControl {
     const checkDeadline = () => {
       const leftMs = timeLeftMs(scope);
       if (leftMs <= 0) ending.abort(new TooLate());
-      else timer = setTimeout(checkDeadline, Math.min(leftMs, 2 ** 31 - 1)).unref();
+      else timer = setTimeout(checkDeadline, Math.min(leftMs, 2 ** 31 - 1));
     };
     const stopWaiting = () => {
       clearTimeout(timer);
