@@ -1,11 +1,19 @@
 import { ADMIN_TOKEN, send, type Service } from './service.js';
-import { at } from './transcripts.js';
 
-/** An organization's quota as the service reports it to an operator. */
+/** The quota of an organization over all months, as the service recomputes it for an operator. */
 export interface Ledger {
   exact: boolean;
   used: number;
   reserved: number;
+}
+
+/** Reads the usage of `/admin` or of the command. */
+function ledgerFrom(usage: unknown): Ledger {
+  const { reserved, verification } = usage as {
+    reserved: number;
+    verification: { exact: boolean; periods: { used: number }[] };
+  };
+  return { exact: verification.exact, used: verification.periods.reduce((sum, { used }) => sum + used, 0), reserved };
 }
 
 /** The figures of `usage --verify`, over HTTP: the commands take a second each to start. */
@@ -13,27 +21,12 @@ export async function ledgerOf(service: Service, organizationId: string): Promis
   const path = `/admin/organizations/${organizationId}/usage?verify=true`;
   const { status, body } = await send(service.url, 'GET', path, { Authorization: `Bearer ${ADMIN_TOKEN}` }, 20_000);
   if (status !== 200) throw new Error(`The usage is answered ${status}.`);
-  return {
-    exact: at(body, 'verification', 'exact') === true,
-    used: Number(at(body, 'used')),
-    reserved: Number(at(body, 'reserved')),
-  };
+  return ledgerFrom(body);
 }
 
-/** The usage of a customer over all months, as `usage --verify` recomputes it. */
-export interface Book {
-  used: number;
-  reserved: number;
-  exact: boolean;
-}
-
-/** Parses a customer's usage from `/admin` or from the output of the command. */
-export function bookOf(usage: unknown): Book {
-  const { reserved, verification } = usage as {
-    reserved: number;
-    verification: { exact: boolean; periods: { used: number }[] };
-  };
-  return { used: verification.periods.reduce((sum, { used }) => sum + used, 0), reserved, exact: verification.exact };
+/** The same by the command. */
+export async function verifiedLedger(service: Service, organizationId: string): Promise<Ledger> {
+  return ledgerFrom(await service.command('usage', organizationId, '--verify'));
 }
 
 /** Sets the offset of the quota's clock from the real time. */

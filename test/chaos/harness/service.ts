@@ -95,16 +95,6 @@ export class Service {
     return JSON.parse(stdout);
   }
 
-  /** Whether `usage --verify` is exact, and the charged and reserved counts. */
-  async verified(organizationId: string): Promise<{ exact: boolean; used: number; reserved: number }> {
-    const { used, reserved, verification } = (await this.command('usage', organizationId, '--verify')) as {
-      used: number;
-      reserved: number;
-      verification: { exact: boolean };
-    };
-    return { exact: verification.exact, used, reserved };
-  }
-
   get(
     path: string,
     key?: string,

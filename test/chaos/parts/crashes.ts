@@ -4,7 +4,7 @@ import { RandomSource } from '../harness/random.js';
 import { Service, type Customer } from '../harness/service.js';
 import { settledState } from '../harness/settled.js';
 import { equal, nothing, type Check, type ChaosRun, type Part } from '../chaos-run.js';
-import { bookOf, quotaClock, type Book } from '../harness/ledger.js';
+import { type Ledger, ledgerOf, quotaClock, verifiedLedger } from '../harness/ledger.js';
 
 const ROUNDS = 50;
 const ROUNDS_SHORT = 2;
@@ -95,7 +95,7 @@ class Worker {
     this.random = new RandomSource(chaosRun.seed + worker);
   }
 
-  async run(count: number): Promise<{ rounds: Round[]; book: Book; settled: Check[] }> {
+  async run(count: number): Promise<{ rounds: Round[]; book: Ledger; settled: Check[] }> {
     const { database } = this.chaosRun;
     const fakeYoutube = await startFakeYoutube({ latencyMs: 20 });
     const url = await database.create();
@@ -107,7 +107,7 @@ class Worker {
       this.undisturbedMs = performance.now() - startedAtMs;
       const rounds: Round[] = [];
       while (rounds.length < count) {
-        const before = bookOf(await this.usage(service, customer));
+        const before = await ledgerOf(service, customer.id);
         const requestedBefore = fakeYoutube.requests.count({ kind: 'timedtext' });
         const calledAtMs = performance.now();
         const calls = this.call(service, customer);
@@ -121,10 +121,10 @@ class Worker {
         const responded = await calls;
         const askedFor = fakeYoutube.requests.count({ kind: 'timedtext' }) - requestedBefore;
         service = await this.start(url, fakeYoutube);
-        const { reserved: reservedAfterKill } = bookOf(await this.usage(service, customer));
+        const { reserved: reservedAfterKill } = await ledgerOf(service, customer.id);
         this.clockSeconds += LEASE_OVER_SECONDS;
         await database.query(url, quotaClock(this.clockSeconds));
-        const { used, reserved: reservedAfterLease, exact } = bookOf(await this.usage(service, customer));
+        const { used, reserved: reservedAfterLease, exact } = await ledgerOf(service, customer.id);
         rounds.push({
           killedAfterMs,
           responded,
@@ -137,7 +137,7 @@ class Worker {
         if (rounds.length % 10 === 0) this.chaosRun.say(`${rounds.length} crashes of one worker`);
       }
       const settled = await settledState(service, `after the crashes of worker ${this.worker + 1}`);
-      return { rounds, book: bookOf(await service.command('usage', customer.id, '--verify')), settled };
+      return { rounds, book: await verifiedLedger(service, customer.id), settled };
     } finally {
       await service.stop('SIGKILL').catch(() => undefined);
       await fakeYoutube.close();
@@ -164,9 +164,5 @@ class Worker {
       if (!response?.whole || response.status !== 200) return sum;
       return sum + (response.body as { summary: { fetched: number } }).summary.fetched;
     }, 0);
-  }
-
-  private usage(service: Service, { id }: Customer): Promise<unknown> {
-    return service.admin('GET', `/organizations/${id}/usage?verify=true`);
   }
 }

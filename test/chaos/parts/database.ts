@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startFakeYoutube, type FakeYoutube } from '../../fake-youtube/fake-youtube.js';
 import { type Database, startDatabase } from '../harness/database.js';
-import { ledgerOf } from '../harness/ledger.js';
+import { ledgerOf, verifiedLedger } from '../harness/ledger.js';
 import { type ServiceResponse, type Customer, Service } from '../harness/service.js';
 import { settledState } from '../harness/settled.js';
 import { brokenIdentities, codeOf, readTranscripts } from '../harness/transcripts.js';
@@ -175,7 +175,7 @@ class DatabaseFaults {
   private async accountsAtTheEnd(): Promise<{ verified: unknown; bugs: string[] }> {
     const log = await this.service.log();
     return {
-      verified: await this.service.verified(this.customer.id),
+      verified: await verifiedLedger(this.service, this.customer.id),
       bugs: log.split('\n').filter((line) => line.includes('"event":"bug"')),
     };
   }

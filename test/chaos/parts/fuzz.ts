@@ -1,6 +1,7 @@
 import { startFakeYoutube } from '../../fake-youtube/fake-youtube.js';
 import { startReceiver } from '../../webhooks/receiver.js';
 import { RandomSource } from '../harness/random.js';
+import { verifiedLedger } from '../harness/ledger.js';
 import { Service } from '../harness/service.js';
 import { settledState } from '../harness/settled.js';
 import { atOnce, until } from '../harness/until.js';
@@ -187,10 +188,10 @@ async function afterwards({ chaosRun, service, check }: Field, credentials: Cred
   const charged = (used: number, ...names: string[]): number =>
     Math.min(Math.max(used, fetched(...names)), fetched(...names) + possibly(...names));
   const books = {
-    pro: await service.verified(customers.pro.id),
-    free: await service.verified(customers.free.id),
-    exhausted: await service.verified(customers.exhausted.id),
-    leaver: await service.verified(customers.leaver.id),
+    pro: await verifiedLedger(service, customers.pro.id),
+    free: await verifiedLedger(service, customers.free.id),
+    exhausted: await verifiedLedger(service, customers.exhausted.id),
+    leaver: await verifiedLedger(service, customers.leaver.id),
   };
   chaosRun.say('reading the usage');
   const log = await service.log();

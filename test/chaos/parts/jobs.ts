@@ -12,7 +12,7 @@ import { Archive } from './jobs/archive.js';
 import { JobFaults, type Targets } from './jobs/faults.js';
 import { Fleet } from './jobs/fleet.js';
 import { outlookIn, violationsIn } from './jobs/snapshot.js';
-import { bookOf } from '../harness/ledger.js';
+import { verifiedLedger } from '../harness/ledger.js';
 
 const PROCESSES = 3;
 const ORGANIZATIONS = 5;
@@ -251,7 +251,7 @@ class JobsRun {
     const text: string[] = [];
     const books = [];
     for (const customer of customers) {
-      const book = bookOf(await service.command('usage', customer.id, '--verify'));
+      const book = await verifiedLedger(service, customer.id);
       const own = this.archives.filter((archive) => archive.customer === customer);
       const fetched = own.reduce((sum, archive) => sum + archive.fetched, 0);
       if (!book.exact || book.reserved > 0 || book.used !== fetched) {

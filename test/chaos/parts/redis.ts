@@ -2,7 +2,7 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startFakeYoutube, type FakeYoutube } from '../../fake-youtube/fake-youtube.js';
-import { ledgerOf } from '../harness/ledger.js';
+import { ledgerOf, verifiedLedger } from '../harness/ledger.js';
 import { Redis } from '../harness/redis.js';
 import { type ServiceResponse, type Customer, Service } from '../harness/service.js';
 import { settledState } from '../harness/settled.js';
@@ -177,7 +177,7 @@ class FaultKind {
     const timed = measured.map(({ last }) => last);
     const [one, other] = this.services;
     await until('Nothing is reserved', async () => (await ledgerOf(one, this.customer.id)).reserved === 0);
-    const verified = await one.verified(this.customer.id);
+    const verified = await verifiedLedger(one, this.customer.id);
     const logs = (await Promise.all(this.services.map((service) => service.log()))).join('\n');
     const errors = logs.split('\n').filter((line) => line.includes('"level":"error"'));
     return {
