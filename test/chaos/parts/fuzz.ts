@@ -12,7 +12,7 @@ import { makeCredentials, METRICS_TOKEN, type Credentials } from './fuzz/credent
 import { exchange, type Exchange } from './fuzz/exchange.js';
 import { LoadDriver } from './fuzz/load-driver.js';
 import { ResponseCheck, unprefixed } from './fuzz/response-checks.js';
-import { Canary } from './fuzz/canary.js';
+import { Canary } from '../harness/canary.js';
 import type { FuzzRequest } from './fuzz/fuzz-request.js';
 import { StatusCounts } from './fuzz/status-counts.js';
 

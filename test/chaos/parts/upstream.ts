@@ -2,7 +2,7 @@ import { ALL_FAULT_KINDS, type FaultKind } from '../../fake-youtube/faults/fault
 import { measureInTime, type Measurements } from '../../until.js';
 import { atOnce } from '../harness/until.js';
 import { atMost, equal, nothing, type Part, type PartReport } from '../chaos-run.js';
-import { startCanary } from './upstream/canary.js';
+import { Canary } from '../harness/canary.js';
 import { allCells, type Cell, fewCells, nameOf } from './upstream/cells.js';
 import { type CellEnd, DEADLINE_SECONDS, Worker, type WorkerResult } from './upstream/client-loop.js';
 
@@ -21,7 +21,7 @@ const MEGABYTES_MAX = 200 + 16 * 3 * 17;
 export const upstream: Part = async (chaosRun) => {
   const { short, seed, say } = chaosRun;
   const cells = short ? fewCells(seed) : allCells(seed);
-  const canary = await startCanary();
+  const canary = await Canary.start();
   const starts = Array.from({ length: short ? WORKERS_SHORT : WORKERS }, (_, index) =>
     Worker.start(chaosRun, seed + index, TIMEOUTS_SECONDS[index % TIMEOUTS_SECONDS.length] ?? 1),
   );
@@ -47,10 +47,10 @@ export const upstream: Part = async (chaosRun) => {
       measured.push(await measureInTime(repeat, isInTime, end));
     }
     const remaining = await Promise.all(workers.map((worker) => worker.finish()));
-    return report(cells, measured, remaining, canary.contacts());
+    return report(cells, measured, remaining, canary.contacts);
   } finally {
     await Promise.all(workers.map((worker) => worker.stop()));
-    await canary.close();
+    canary.close();
   }
 };
 
