@@ -18,7 +18,7 @@ const GATEWAY_REQUESTS = 200;
 const GATEWAY_SHARE = 0.95;
 
 /** A refusal multiplies the rate by this. */
-const DECREASE = 0.7;
+const DECREASE = 0.6;
 /** At full use, the rate is back at the one that was refused after this time, and grows on at the same speed. */
 const REGROWTH_SECONDS = 3_600;
 /** Before the first refusal, served requests are counted over about this long: reported budgets are per hour or shorter. */
