@@ -19,7 +19,7 @@ interface Sent {
 /** Lets everything run that waits for nothing else. */
 const settle = () => new Promise((resolve) => setImmediate(resolve));
 
-/** Whoever waits for the requests of a test; it leaves when the test ends. */
+/** The caller of every request of a test; it is aborted when the test ends. */
 let caller = new AbortController();
 afterEach(() => {
   caller.abort();
