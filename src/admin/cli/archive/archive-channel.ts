@@ -116,10 +116,11 @@ class ArchiveRun {
   private async follow(stop: AbortSignal): Promise<number> {
     const { jobs } = this.services;
     while (!stop.aborted) {
+      // Before the job is read, because a slice may end between the two.
+      const awaitsRetries = await jobs.awaitsRetries(this.job.id);
       await this.takeResults();
-      const { id, state, checkAgainSeconds } = this.job;
-      if (isFinished(state)) break;
-      if (await jobs.awaitsRetries(id)) return checkAgainSeconds ?? 0;
+      if (isFinished(this.job.state)) break;
+      if (awaitsRetries) return this.job.checkAgainSeconds ?? 0;
       this.report();
       await sleep(INTERVAL_MS, undefined, { signal: stop }).catch(() => undefined);
     }
