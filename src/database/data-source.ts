@@ -1,8 +1,8 @@
 import { Logger, type Type } from '@nestjs/common';
 import pg from 'pg';
-import { DataSource, type DataSourceOptions, type MigrationInterface } from 'typeorm';
-import { isProduction, type Environment } from '../config/environment.js';
-import { runMigrations } from './migrations.js';
+import { DataSource, type MigrationInterface } from 'typeorm';
+import type { Environment } from '../config/environment.js';
+import { DatabaseUnreachableError } from './database-errors.js';
 import { QuerySpans } from './query-spans.js';
 
 const CONNECTIONS_MAX = 10;
@@ -10,19 +10,28 @@ const CONNECTIONS_MAX = 10;
 const CONNECT_TIMEOUT_MS = 2_000;
 /** Longer than the server's statement timeout, which leaves the connection usable. */
 const RESPONSE_TIMEOUT_MS = 5_500;
+/** An arbitrary key, the same in every process of this application. */
+const MIGRATIONS_LOCK = 4_771_902_381;
 /** After a failover an open connection may still lead to the old server, which is read-only. */
 const CONNECTION_LIFETIME_SECONDS = 10;
 
 /**
- * Overrides the defaults of the role, the database and the server. The lock timeout bounds how long the calls of a locked
- * organization keep connections from others. A process that stalls within a transaction loses its locks. The quota functions
- * need READ COMMITTED: at a stricter level their snapshot is older than their lock.
+ * Overrides the defaults of the role, the database and the server. The quota functions need READ COMMITTED: at a stricter
+ * level their snapshot is older than their lock.
  */
-const SESSION_SETTINGS = `
-  SET statement_timeout = '5s';
-  SET lock_timeout = '750ms';
-  SET idle_in_transaction_session_timeout = '15s';
+const settings = (statement: string, lock: string, idle: string): string => `
+  SET statement_timeout = '${statement}';
+  SET lock_timeout = '${lock}';
+  SET idle_in_transaction_session_timeout = '${idle}';
   SET default_transaction_isolation = 'read committed'`;
+
+/**
+ * The lock timeout bounds how long the calls of a locked organization keep connections from others. A process that stalls
+ * within a transaction loses its locks.
+ */
+const SESSION_SETTINGS = settings('5s', '750ms', '15s');
+/** A migration may take longer than any other statement, and may wait for another process to finish it. */
+const MIGRATION_SETTINGS = settings('0', '0', '0');
 
 export interface DatabaseOptions {
   /** The role of this process on an embedded database: one service at a time, any number of commands. */
@@ -51,7 +60,20 @@ export async function openDatabase(environment: Environment, options: DatabaseOp
   const embedded =
     environment.DATABASE_URL === undefined ? await openEmbedded(environment.DATA_DIR, options) : undefined;
   const url = embedded?.url ?? environment.DATABASE_URL ?? '';
-  const dataSource = new DataSource(connectionOptions(url, options));
+  const base = connectionOptions(url, SESSION_SETTINGS);
+  const dataSource = new DataSource({
+    ...base,
+    entities: [...options.entities],
+    subscribers: [QuerySpans],
+    poolSize: CONNECTIONS_MAX,
+    extra: {
+      ...base.extra,
+      query_timeout: options.responseTimeoutMs ?? RESPONSE_TIMEOUT_MS,
+      // With it, pg closes a connection whose response is overdue; otherwise the next statement waits behind that.
+      pipeline: true,
+      maxLifetimeSeconds: CONNECTION_LIFETIME_SECONDS,
+    },
+  });
   const close = async (): Promise<void> => {
     if (dataSource.isInitialized) await dataSource.destroy();
     await embedded?.close();
@@ -66,6 +88,30 @@ export async function openDatabase(environment: Environment, options: DatabaseOp
   }
 }
 
+/**
+ * Runs pending migrations in one transaction, on connections of their own. When several processes start together, one runs
+ * them and the others wait.
+ *
+ * @throws DatabaseUnreachableError when the server does not respond or refuses the connection
+ */
+export async function runMigrations(url: string, migrations: readonly Type<MigrationInterface>[]): Promise<void> {
+  const dataSource = new DataSource({ ...connectionOptions(url, MIGRATION_SETTINGS), migrations: [...migrations] });
+  try {
+    await dataSource.initialize();
+  } catch (error) {
+    throw new DatabaseUnreachableError(url, error);
+  }
+  try {
+    await dataSource.transaction(async (manager) => {
+      await manager.query('SELECT pg_advisory_xact_lock($1)', [MIGRATIONS_LOCK]);
+      // On another connection, so that each sees what the previous process committed.
+      await dataSource.runMigrations({ transaction: 'all' });
+    });
+  } finally {
+    await dataSource.destroy();
+  }
+}
+
 /** Imported on demand, so that an installation without the optional dependency works with DATABASE_URL. */
 async function openEmbedded(
   dataDir: string,
@@ -73,50 +119,30 @@ async function openEmbedded(
 ): Promise<{ readonly url: string; close(): Promise<void> }> {
   const { EmbeddedPostgres } = await import('./embedded/embedded-postgres.js');
   const embedded = await EmbeddedPostgres.open(dataDir, as);
-  if (as === 'service') reportEmbedded(dataDir);
+  if (as === 'service') {
+    new Logger('EmbeddedPostgres')[process.env['NODE_ENV'] === 'production' ? 'warn' : 'log']({
+      event: 'embedded_postgres',
+      message:
+        `DATABASE_URL is not set: using the embedded PostgreSQL in ${dataDir}, which is intended for evaluation and ` +
+        'development. Its binaries receive no security fixes.',
+    });
+  }
   return embedded;
 }
 
-function reportEmbedded(dataDir: string): void {
-  const logger = new Logger('EmbeddedPostgres');
-  logger.log({
-    event: 'embedded_postgres',
-    message: `DATABASE_URL is not set: using the embedded PostgreSQL in ${dataDir}, which is intended for evaluation and development.`,
-  });
-  if (!isProduction()) return;
-  logger.warn({
-    event: 'embedded_postgres_in_production',
-    message:
-      'The embedded PostgreSQL is not intended for production: its binaries contain OpenSSL 1.1.1 and ICU 60, which receive no security fixes. Set DATABASE_URL.',
-  });
-}
-
-function connectionOptions(
-  url: string,
-  { entities, responseTimeoutMs = RESPONSE_TIMEOUT_MS }: DatabaseOptions,
-): DataSourceOptions {
+/** @param settings statements that each connection begins with */
+function connectionOptions(url: string, settings: string) {
   return {
-    type: 'postgres',
+    type: 'postgres' as const,
     // TypeORM loads it by a computed name, which would be another copy of the package than the one in the bundle.
     driver: pg,
     url,
-    entities: [...entities],
-    subscribers: [QuerySpans],
     synchronize: false,
     installExtensions: false,
-    uuidExtension: 'pgcrypto',
     applicationName: 'channel-transcripts',
-    poolSize: CONNECTIONS_MAX,
     connectTimeoutMS: CONNECT_TIMEOUT_MS,
     // An idle connection that breaks is replaced by the pool; the next query reports an unavailable database.
     poolErrorHandler: () => undefined,
-    extra: {
-      keepAlive: true,
-      query_timeout: responseTimeoutMs,
-      // With it, pg closes a connection whose response is overdue; otherwise the next statement waits behind that.
-      pipeline: true,
-      maxLifetimeSeconds: CONNECTION_LIFETIME_SECONDS,
-      onConnect: (client: pg.ClientBase) => client.query(SESSION_SETTINGS),
-    },
+    extra: { keepAlive: true, onConnect: (client: pg.ClientBase) => client.query(settings) },
   };
 }

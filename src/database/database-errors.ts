@@ -1,6 +1,4 @@
-// Imported by file: a process that only runs the embedded PostgreSQL imports this module, and need not load all of TypeORM.
-import { QueryRunnerAlreadyReleasedError } from 'typeorm/error/QueryRunnerAlreadyReleasedError.js';
-import { QueryRunnerProviderAlreadyReleasedError } from 'typeorm/error/QueryRunnerProviderAlreadyReleasedError.js';
+import { QueryRunnerAlreadyReleasedError, QueryRunnerProviderAlreadyReleasedError } from 'typeorm';
 
 /** The database did not respond before the deadline; a statement that was sent may still be executed. */
 export class DatabaseSlowError extends Error {
@@ -12,82 +10,38 @@ export class DatabaseSlowError extends Error {
 
 /** The server at DATABASE_URL does not respond or refuses the connection; the message is one line without the password. */
 export class DatabaseUnreachableError extends Error {
-  constructor(message: string, cause: unknown) {
-    super(message, { cause });
+  /** @param cause of a first connection: a wrong address, name or password, or a server that does not respond */
+  constructor(url: string, cause: unknown) {
+    const { hostname, port, searchParams } = new URL(url);
+    const server = `${searchParams.get('host') ?? hostname}:${searchParams.get('port') ?? (port || 5432)}`;
+    const { code, message } = cause as Readonly<Record<string, unknown>>;
+    // The error of a name with several addresses has no message.
+    const reason = String(message || code).split('\n', 1)[0];
+    super(`The database at ${server} cannot be reached: ${reason}.`, { cause });
     this.name = 'DatabaseUnreachableError';
   }
 }
 
-/** The error of a first connection that failed: a wrong address, name or password, or a server that does not respond. */
-export function unreachableError(url: string, error: unknown): DatabaseUnreachableError {
-  const { hostname, port, searchParams } = new URL(url);
-  const server = `${searchParams.get('host') ?? hostname}:${searchParams.get('port') ?? (port || 5432)}`;
-  return new DatabaseUnreachableError(`The database at ${server} cannot be reached: ${reasonOf(error)}.`, error);
-}
+/** Codes of Node.js for a connection that could not be made; ENOENT and EAGAIN of one to a Unix socket. */
+const NOT_CONNECTED = /^(?:ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|EHOSTDOWN|ENETUNREACH)$/;
+const SOCKET_NOT_CONNECTED = /^(?:ENOENT|EAGAIN)$/;
+const BROKEN = /^(?:ECONNRESET|ECONNABORTED|ETIMEDOUT|EPIPE)$/;
 
-const REASONS: Readonly<Record<string, string>> = {
-  ECONNREFUSED: 'the connection was refused',
-  ECONNRESET: 'the connection was reset',
-  ENOTFOUND: 'the host does not exist',
-  EAI_AGAIN: 'the host could not be looked up',
-  ETIMEDOUT: 'it does not respond',
-  EHOSTUNREACH: 'there is no route to the host',
-  ENETUNREACH: 'there is no route to the host',
-};
-
-function reasonOf(error: unknown): string {
-  const { errors, code, message } = error as Readonly<Record<string, unknown>>;
-  // A name with several addresses fails with one error per address.
-  if (Array.isArray(errors) && errors.length > 0) return reasonOf(errors[0]);
-  const known = typeof code === 'string' ? REASONS[code] : undefined;
-  if (known !== undefined) return known;
-  if (typeof message !== 'string' || message.includes('timeout')) return 'it does not respond';
-  return message.split('\n', 1)[0] ?? '';
-}
-
-const SYSTEM_CODES = new Set([
-  'ECONNREFUSED',
-  'ECONNRESET',
-  'ECONNABORTED',
-  'ETIMEDOUT',
-  'EPIPE',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'EHOSTUNREACH',
-  'EHOSTDOWN',
-  'ENETUNREACH',
-]);
-
-/** Of a connection to a Unix socket, as the embedded database has: it does not exist while the server is down, or its queue is full. */
-const SOCKET_CODES = new Set(['ENOENT', 'EAGAIN']);
+/** A code with a digit is the server's: it reports an error after rolling the statement back. */
+const SQL_STATE = /^(?=.*[0-9])[0-9A-Z]{5}$/;
 
 /**
- * Connection failed (08), out of resources (53), shut down or starting (57P01 to 57P03), statement timeout (57014), lock
- * timeout (55P03), read-only standby (25006), idle transaction terminated (25P03).
+ * Connection failed (08), login refused (28), out of resources (53), shut down, starting or session ended (57P01 to 57P05),
+ * statement timeout (57014), lock timeout (55P03), read-only standby (25006), idle transaction ended (25P03), no such database
+ * (3D000), serialization failure or deadlock after all retries (40001, 40P01).
  * Source: https://www.postgresql.org/docs/18/errcodes-appendix.html
  */
-const CONNECTION_STATES = /^(?:08[0-9A-Z]{3}|53[0-9A-Z]{3}|57P0[123]|57014|55P03|25006|25P03)$/;
+const UNAVAILABLE_STATES = /^(?:(?:08|28|53)...|57P0[1-5]|57014|55P03|25006|25P03|3D000|40001|40P01)$/;
 
-/**
- * Login refused (28, 3D000), database dropped or session idle (57P04, 57P05), serialization failure or deadlock after all
- * retries (40001, 40P01).
- */
-const REFUSED_STATES = /^(?:28[0-9A-Z]{3}|3D000|57P0[45]|40001|40P01)$/;
-
-const SQL_STATE = /^[0-9A-Z]{5}$/;
-
-/** Messages of pg 8.23 and its pool for errors without a code. */
-const DRIVER_MESSAGE = new RegExp(
-  [
-    '^timeout exceeded when trying to connect',
-    '^timeout expired$',
-    '^Connection terminated',
-    '^Query read timeout$',
-    '^Client has encountered a connection error and is not queryable',
-    '^Client was closed and is not queryable',
-    '^Cannot use a pool after calling end on the pool',
-  ].join('|'),
-);
+/** Messages of pg 8.23 and its pool for errors without a code: before a statement is sent, and after. */
+const NEVER_SENT = /^timeout exceeded when trying to connect|^Cannot use a pool after calling end on the pool/;
+const INTERRUPTED =
+  /^timeout expired$|^Connection terminated|^Query read timeout$|^Client (?:has encountered a connection error|was closed) and is not queryable/;
 
 /** TypeORM releases a broken connection, so the next statement of a transaction fails with one of its two errors. */
 const ERROR_CLASSES = [DatabaseSlowError, QueryRunnerAlreadyReleasedError, QueryRunnerProviderAlreadyReleasedError];
@@ -95,53 +49,58 @@ const ERROR_CLASSES = [DatabaseSlowError, QueryRunnerAlreadyReleasedError, Query
 const DEPTH_MAX = 8;
 
 /**
- * Whether there is no working connection to the server: it refuses connections, is starting or shutting down, is out of
- * resources, or does not respond in time. Looks through TypeORM's wrapping, causes and aggregates. Only for errors of
- * database operations: a refused connection to another server looks the same.
+ * Whether the database is the reason for an error of a database operation, so that it may be retried later: the connection
+ * failed, or the server refuses this process for now or does not respond in time; as opposed to an invalid statement or a
+ * bug. A FATAL error ended the connection, so it is never caused by the statement.
  */
-export function isConnectionFailure(error: unknown): boolean {
-  return someError(error, ({ code, syscall, message }, self) => {
-    if (typeof code === 'string') {
-      if (SYSTEM_CODES.has(code) || CONNECTION_STATES.test(code)) return true;
-      if (syscall === 'connect' && SOCKET_CODES.has(code)) return true;
-    }
-    if (typeof message === 'string' && DRIVER_MESSAGE.test(message)) return true;
-    return ERROR_CLASSES.some((errorClass) => self instanceof errorClass);
+export function isDatabaseUnavailable(error: unknown): boolean {
+  if (wasNotConnected(error)) return true;
+  return someError(error, ({ code, message, severity, self }) => {
+    if (BROKEN.test(code) || UNAVAILABLE_STATES.test(code)) return true;
+    if (SQL_STATE.test(code) && (severity === 'FATAL' || severity === 'PANIC')) return true;
+    return INTERRUPTED.test(message) || ERROR_CLASSES.some((errorClass) => self instanceof errorClass);
   });
 }
 
 /**
- * Whether a call may be retried later: the connection failed, or the server refuses this process for now (its login, or a
- * statement that conflicts with others); as opposed to an invalid statement or a bug. A FATAL error ended the connection,
- * so it is never caused by the statement.
+ * Whether a statement may have been executed although it failed: it was sent, and the response timed out or the connection
+ * broke. A statement that the server rejected, or that was never sent, was not executed.
  */
-export function isDatabaseUnavailable(error: unknown): boolean {
-  if (isConnectionFailure(error)) return true;
-  return someError(error, ({ code, severity }) => {
-    if (typeof code !== 'string' || !SQL_STATE.test(code)) return false;
-    return severity === 'FATAL' || severity === 'PANIC' || REFUSED_STATES.test(code);
-  });
+export function mayHaveBeenExecuted(error: unknown): boolean {
+  return sqlStateOf(error) === undefined && !wasNotConnected(error);
 }
 
 /** The SQLSTATE that the server reported for a statement; undefined when it did not respond. */
 export function sqlStateOf(error: unknown): string | undefined {
   let state: string | undefined;
-  someError(error, ({ code, severity }) => {
-    if (typeof code !== 'string' || typeof severity !== 'string' || !SQL_STATE.test(code)) return false;
-    state = code;
-    return true;
+  someError(error, ({ code }) => {
+    if (SQL_STATE.test(code)) state = code;
+    return state !== undefined;
   });
   return state;
 }
 
-type Properties = Readonly<Record<string, unknown>>;
+function wasNotConnected(error: unknown): boolean {
+  return someError(error, ({ code, message, syscall }) => {
+    if (NOT_CONNECTED.test(code) || NEVER_SENT.test(message)) return true;
+    return syscall === 'connect' && SOCKET_NOT_CONNECTED.test(code);
+  });
+}
 
-/** Whether the predicate is true for the error or for one that it wraps. */
-function someError(error: unknown, predicate: (properties: Properties, self: object) => boolean, depth = 0): boolean {
+interface Facts {
+  readonly self: object;
+  readonly code: string;
+  readonly message: string;
+  readonly severity: unknown;
+  readonly syscall: unknown;
+}
+
+/** Whether the predicate is true for the error or for one that it wraps: TypeORM's, a cause, or one of several. */
+function someError(error: unknown, predicate: (facts: Facts) => boolean, depth = 0): boolean {
   if (typeof error !== 'object' || error === null || depth > DEPTH_MAX) return false;
-  const properties = error as Properties;
-  if (predicate(properties, error)) return true;
-  const { driverError, cause, errors } = properties;
+  const { code, message, severity, syscall, driverError, cause, errors } = error as Readonly<Record<string, unknown>>;
+  const text = (value: unknown): string => (typeof value === 'string' ? value : '');
+  if (predicate({ self: error, code: text(code), message: text(message), severity, syscall })) return true;
   const inner = [driverError, cause, ...(Array.isArray(errors) ? (errors as unknown[]) : [])];
   return inner.some((each) => someError(each, predicate, depth + 1));
 }

@@ -1,9 +1,8 @@
-import { SpanKind, SpanStatusCode, trace, type Attributes } from '@opentelemetry/api';
+import { SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
 import {
   EventSubscriber,
   type AfterQueryEvent,
   type BeforeQueryEvent,
-  type DataSource,
   type EntitySubscriberInterface,
   type QueryRunner,
 } from 'typeorm';
@@ -19,26 +18,14 @@ export class QuerySpans implements EntitySubscriberInterface {
     if (trace.getActiveSpan()) this.startTimes.set(queryRunner, Date.now());
   }
 
-  afterQuery({ queryRunner, query, success, dataSource }: AfterQueryEvent): void {
+  afterQuery({ queryRunner, query, success }: AfterQueryEvent): void {
     const startTime = this.startTimes.get(queryRunner);
     if (startTime === undefined || !trace.getActiveSpan()) return;
-    const operation = /^\s*([A-Za-z]+)/.exec(query)?.[1]?.toUpperCase() ?? 'QUERY';
     const text = query.replace(/\s+/g, ' ').trim();
-    const attributes = { ...serverOf(dataSource), 'db.operation.name': operation, 'db.query.text': text };
-    const span = tracer.startSpan(operation, { kind: SpanKind.CLIENT, attributes, startTime });
+    const attributes = { 'db.system.name': 'postgresql', 'db.query.text': text };
+    const name = text.split(' ', 1)[0]?.toUpperCase() ?? '';
+    const span = tracer.startSpan(name, { kind: SpanKind.CLIENT, attributes, startTime });
     if (!success) span.setStatus({ code: SpanStatusCode.ERROR });
     span.end();
   }
-}
-
-function serverOf({ options }: DataSource): Attributes {
-  if (options.type !== 'postgres') return {};
-  const { hostname, port, pathname, searchParams } = new URL(options.url ?? '');
-  return {
-    'db.system.name': 'postgresql',
-    'db.namespace': decodeURIComponent(pathname.slice(1)),
-    // The embedded database listens on a Unix socket in a directory.
-    'server.address': searchParams.get('host') ?? hostname,
-    'server.port': Number(searchParams.get('port') ?? (port || 5432)),
-  };
 }

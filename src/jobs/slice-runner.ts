@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable, Logger } from '@nestjs/common';
 import { Environment } from '../config/environment.js';
-import { isConnectionFailure, sqlStateOf } from '../database/database-errors.js';
+import { isDatabaseUnavailable, sqlStateOf } from '../database/database-errors.js';
 import { DomainError, InvalidApiKeyError } from '../domain/errors.js';
 import { failSpan, inRootSpan } from '../observability/tracing/tracer.js';
 import { QuotaService, retryDelayMs } from '../quota/quota.service.js';
@@ -122,7 +122,7 @@ export class SliceRunner {
           return { ...(await this.end(slice, setback(slice.setbacks))), result: 'expired' };
         }
         const delayMs = retryDelayMs(attempt);
-        if (stop.aborted || !isConnectionFailure(error) || performance.now() + delayMs > retryUntilMs) {
+        if (stop.aborted || !isDatabaseUnavailable(error) || performance.now() + delayMs > retryUntilMs) {
           // Whichever of the two settlements comes first counts, should the database still execute the statement.
           reservations.release();
           throw error;
@@ -147,7 +147,7 @@ export class SliceRunner {
       (error instanceof DomainError && error.retryable) ||
       error instanceof CallEnded ||
       restartList ||
-      isConnectionFailure(error);
+      isDatabaseUnavailable(error);
     const line = { event: 'slice_failed', jobId: job.id, organizationId, cause: String(error) };
     if (temporary) this.logger.warn(line);
     else this.logger.error({ ...line, stack: error instanceof Error ? error.stack : undefined });

@@ -1,5 +1,5 @@
 import { Injectable, Logger } from '@nestjs/common';
-import { isConnectionFailure, sqlStateOf } from '../database/database-errors.js';
+import { isDatabaseUnavailable, sqlStateOf } from '../database/database-errors.js';
 import { DomainError, PlanLimitExceededError } from '../domain/errors.js';
 import { NO_DETAILS, VIDEO_FAILURES, type Upload, type VideoFailureCode } from '../domain/transcript.js';
 import { QuotaService } from '../quota/quota.service.js';
@@ -174,7 +174,7 @@ function isPausedByBlock({ job }: ClaimedSlice): boolean {
 
 /** Whether an error can be caused by a video: neither a refusal nor a failure of the database. */
 function isBug(error: unknown): boolean {
-  return !(error instanceof DomainError) && !isConnectionFailure(error) && sqlStateOf(error) === undefined;
+  return !(error instanceof DomainError) && !isDatabaseUnavailable(error) && sqlStateOf(error) === undefined;
 }
 
 function fetchedVideos(

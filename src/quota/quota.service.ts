@@ -1,34 +1,42 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
-import { DataSource, QueryFailedError } from 'typeorm';
+import { DataSource } from 'typeorm';
 import { Environment } from '../config/environment.js';
+import { mayHaveBeenExecuted } from '../database/database-errors.js';
 import { queryWithDeadline, retryConflicts } from '../database/query-with-deadline.js';
 import type { QuotaState } from '../domain/errors.js';
 import { inSpan } from '../observability/tracing/tracer.js';
 import { UnknownOrganizationError } from '../organizations/organization-errors.js';
 import { QuotaMetrics } from './quota-metrics.js';
-import {
-  CANCEL,
-  RESERVE,
-  type ReserveRow,
-  SETTLE,
-  type SettleRow,
-  USAGE,
-  type UsageRow,
-  VERIFY,
-  type VerifyRow,
-} from './quota-queries.js';
-import type { Usage, Verification } from './usage.js';
+import { USAGE, VERIFY, type Usage, type UsageRow, type Verification, type VerifiedPeriod } from './usage.js';
 
 const RETRY_DELAY_FIRST_MS = 100;
 const RETRY_DELAY_MAX_MS = 5_000;
 
-/** PostgreSQL reports an error with a SQLSTATE after rolling the statement back. */
-const SQL_STATE = /^(?=.*[0-9])[0-9A-Z]{5}$/;
-const NEVER_CONNECTED = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH']);
-/** Messages of pg 8.23 and its pool when no connection was available. */
-const NEVER_SENT = /^timeout exceeded when trying to connect|^Cannot use a pool after calling end on the pool/;
+/** A row of `quota_reserve_as`; it returns none for an unknown organization. */
+interface ReserveRow {
+  /** Null when the reservation was refused. */
+  reservation_id: string | null;
+  limit_in_force: number;
+  used_count: number;
+  reserved_count: number;
+  period_end: Date;
+  decided_at: Date;
+}
+
+const RESERVE = 'SELECT * FROM quota_reserve_as($1, $2, $3, $4, $5, $6, $7, $8, $9)';
+const CANCEL = 'SELECT quota_cancel($1, $2, $3, $4, $5)';
+
+/** A row of `quota_settle`; it returns none for an unknown reservation. */
+interface SettleRow {
+  /** False when the reservation was already settled, with these counts. */
+  first: boolean;
+  charged_count: number;
+  forfeited_count: number;
+}
+
+const SETTLE = 'SELECT * FROM quota_settle($1, $2, $3, $4)';
 
 /** The reservation to settle does not exist. A bug of the caller, so a retry cannot succeed. */
 export class UnknownReservationError extends Error {
@@ -48,19 +56,6 @@ export function retryDelayMs(attempt: number, random: () => number = Math.random
   return Math.round(fullMs / 2 + (fullMs / 2) * random());
 }
 
-/**
- * Whether a statement may have been executed although it failed: it was sent, and the response timed out or the connection
- * broke. A statement that the server rejected, or that was never sent, was not executed.
- */
-export function mayHaveBeenExecuted(error: unknown): boolean {
-  if (error instanceof UnknownReservationError) return false;
-  const cause: unknown = error instanceof QueryFailedError ? error.driverError : error;
-  if (!(cause instanceof Error)) return true;
-  const code = 'code' in cause ? cause.code : undefined;
-  if (typeof code === 'string' && (SQL_STATE.test(code) || NEVER_CONNECTED.has(code))) return false;
-  return !NEVER_SENT.test(cause.message);
-}
-
 export interface ReservationRequest {
   organizationId: string;
   keyId: string;
@@ -76,12 +71,6 @@ export interface ReservationRequest {
 
 /** `quota` is the state after the decision: a granted reservation is included in `reserved`. */
 export type Reservation = { granted: true; id: string; quota: QuotaState } | { granted: false; quota: QuotaState };
-
-/** The reservation being settled, for the log. */
-interface Ending {
-  reservationId: string;
-  fetched: number;
-}
 
 /**
  * Reserves and settles quota. Each operation is one statement: a database function that locks the organization first, so
@@ -114,7 +103,7 @@ export class QuotaService implements OnApplicationShutdown {
     const names = [id, organizationId, keyId, requestId, resource] as const;
     const values = [...names, required, leaseSeconds, PLAN_FREE_MONTHLY, PLAN_PRO_MONTHLY];
     const [row] = await queryWithDeadline<ReserveRow[]>(this.database, RESERVE, values).catch((error: unknown) => {
-      if (mayHaveBeenExecuted(error)) void this.untilSettled(this.cancel(names, leaseEndsAtMs));
+      if (mayHaveBeenExecuted(error)) void this.cancel(names, leaseEndsAtMs);
       throw error;
     });
     if (!row) throw new UnknownOrganizationError(organizationId);
@@ -155,8 +144,7 @@ export class QuotaService implements OnApplicationShutdown {
    * @returns false when it gave up
    */
   settleWithRetry(reservationId: string, fetched: number, leaseEndsAtMs: number): Promise<boolean> {
-    const settle = (): Promise<void> => this.settle(reservationId, fetched);
-    return this.untilSettled(this.settleUntil({ reservationId, fetched }, settle, leaseEndsAtMs));
+    return this.untilSettled({ reservationId, fetched }, leaseEndsAtMs, () => this.settle(reservationId, fetched));
   }
 
   /**
@@ -198,17 +186,8 @@ export class QuotaService implements OnApplicationShutdown {
 
   /** Recomputes `used` of every stored month from the settled calls; includes deleted organizations. */
   async verify(organizationId: string): Promise<Verification> {
-    const rows = await this.database.query<VerifyRow[]>(VERIFY, [organizationId]);
-    return {
-      exact: rows.every((row) => row.used_count === row.recomputed_count),
-      periods: rows.map((row) => ({
-        period: row.period,
-        used: row.used_count,
-        recomputed: row.recomputed_count,
-        forfeited: row.forfeited_count,
-        settledCalls: row.settled_calls,
-      })),
-    };
+    const periods = await this.database.query<VerifiedPeriod[]>(VERIFY, [organizationId]);
+    return { exact: periods.every(({ used, recomputed }) => used === recomputed), periods };
   }
 
   /** Pending settlements are attempted once more before the database closes. */
@@ -231,41 +210,41 @@ export class QuotaService implements OnApplicationShutdown {
    * Should the database execute the reservation later, it finds the cancellation and reserves nothing.
    */
   private cancel(names: readonly [reservationId: string, ...string[]], leaseEndsAtMs: number): Promise<boolean> {
-    const [reservationId] = names;
-    const cancel = async (): Promise<void> => {
+    return this.untilSettled({ reservationId: names[0], fetched: 0 }, leaseEndsAtMs, async () => {
       await retryConflicts(() => this.database.query(CANCEL, [...names]));
-    };
-    return this.settleUntil({ reservationId, fetched: 0 }, cancel, leaseEndsAtMs);
+    });
   }
 
-  /** Tracks a settlement, so that shutdown waits for it. */
-  private untilSettled(work: Promise<boolean>): Promise<boolean> {
-    const settling = work.finally(() => this.settling.delete(settling));
+  /** Repeats a settlement until it succeeds or the lease ends. Shutdown waits for it. */
+  private untilSettled(
+    ending: { reservationId: string; fetched: number },
+    leaseEndsAtMs: number,
+    settle: () => Promise<void>,
+  ): Promise<boolean> {
+    const settling = this.attempt(ending, leaseEndsAtMs, settle).finally(() => this.settling.delete(settling));
     this.settling.add(settling);
     return settling;
   }
 
-  private async settleUntil(ending: Ending, settle: () => Promise<void>, leaseEndsAtMs: number): Promise<boolean> {
-    let maybeCharged = false;
+  private async attempt(
+    ending: { reservationId: string; fetched: number },
+    leaseEndsAtMs: number,
+    settle: () => Promise<void>,
+  ): Promise<boolean> {
     for (let attempt = 1; ; attempt += 1) {
       const last = this.closing.signal.aborted;
       try {
         await inSpan('quota.settle', { 'quota.fetched': ending.fetched, 'quota.attempt': attempt }, settle);
         return true;
       } catch (error) {
-        maybeCharged ||= ending.fetched > 0 && mayHaveBeenExecuted(error);
         const remainingMs = leaseEndsAtMs - performance.now();
-        const giveUp = last || remainingMs <= 0 || error instanceof UnknownReservationError;
         const facts = { ...ending, attempt, cause: String(error) };
-        if (giveUp) {
+        if (last || remainingMs <= 0 || error instanceof UnknownReservationError) {
           this.metrics.settlements.inc({ outcome: 'given_up' });
           this.logger.error({
             event: 'settlement_given_up',
-            message: maybeCharged
-              ? 'The database did not respond in time and may still charge the customer. Check the row of the reservation.'
-              : 'The fetched transcripts are not charged to the customer.',
+            message: 'The fetched transcripts may not be charged to the customer. Check the row of the reservation.',
             ...facts,
-            charged: maybeCharged ? 'unknown' : 'no',
           });
           return false;
         }

@@ -23,24 +23,8 @@ const BATCH_CALLS = 1_000;
 const RETAINED_FROM = `
   SELECT to_char(quota_period(quota_now()) - make_interval(months => $1), 'YYYY-MM-DD') AS kept_from`;
 
-// Per organization, so that an index finds the oldest row of each without a scan.
-const NEXT_MONTH = `
-  SELECT min(old.period_start)::text AS month
-    FROM organizations organization CROSS JOIN LATERAL (
-      (SELECT period_start FROM quota_periods
-        WHERE organization_id = organization.id AND period_start > $1::date AND period_start < $2::date
-        ORDER BY period_start LIMIT 1)
-      UNION ALL
-      (SELECT period_start FROM quota_reservations
-        WHERE organization_id = organization.id AND period_start > $1::date AND period_start < $2::date
-        ORDER BY period_start LIMIT 1)
-    ) old`;
-
-const ORGANIZATIONS_OF_MONTH = `
-  SELECT id FROM organizations organization
-    WHERE EXISTS (SELECT FROM quota_periods WHERE organization_id = organization.id AND period_start = $1::date)
-       OR EXISTS (SELECT FROM quota_reservations WHERE organization_id = organization.id AND period_start = $1::date)
-    ORDER BY id`;
+// Also deleted ones.
+const ORGANIZATIONS = 'SELECT id FROM organizations ORDER BY id';
 
 const PRUNE_AUDIT = "DELETE FROM audit_entries WHERE at < $1::timestamp AT TIME ZONE 'UTC'";
 
@@ -56,20 +40,23 @@ export class UsageRetention {
 
   /**
    * Removes the months before the retention period, in batches that do not lock the organization. The remaining rows are
-   * consistent at any moment, also after an interruption. The audit trail
-   * of these months goes last, when the removal is recorded in it.
+   * consistent at any moment, also after an interruption. The audit trail of these months goes last, when the removal is
+   * recorded in it.
    */
   async prune(actor?: Actor): Promise<Pruned> {
     const retentionMonths = this.environment.USAGE_RETENTION_MONTHS;
     const [row] = await this.query<{ kept_from: string }>(RETAINED_FROM, [retentionMonths]);
     if (!row) throw new Error('The database returned no time.');
     const pruned = { retentionMonths, keptFrom: row.kept_from.slice(0, 7), periods: 0, calls: 0 };
-    let month = await this.nextMonth('-infinity', row.kept_from);
-    while (month !== null) {
-      for (const { id } of await this.query<{ id: string }>(ORGANIZATIONS_OF_MONTH, [month])) {
-        await this.pruneMonth(id, month, pruned);
-      }
-      month = await this.nextMonth(month, row.kept_from);
+    for (const { id } of await this.query<{ id: string }>(ORGANIZATIONS, [])) {
+      let calls: number;
+      do {
+        const values = [id, row.kept_from, BATCH_CALLS];
+        const [removed] = await this.query<{ periods: number; calls: number }>(PRUNE_BATCH, values);
+        calls = removed?.calls ?? 0;
+        pruned.calls += calls;
+        pruned.periods += removed?.periods ?? 0;
+      } while (calls === BATCH_CALLS);
     }
     await this.database.transaction(async (manager) => {
       await manager.query(PRUNE_AUDIT, [row.kept_from]);
@@ -77,22 +64,6 @@ export class UsageRetention {
       await recordChange(manager, actor, { ...change, after: { ...pruned } });
     });
     return pruned;
-  }
-
-  private async pruneMonth(organizationId: string, month: string, pruned: Pruned): Promise<void> {
-    let calls: number;
-    do {
-      const values = [organizationId, month, BATCH_CALLS];
-      const [removed] = await this.query<{ periods: number; calls: number }>(PRUNE_BATCH, values);
-      calls = removed?.calls ?? 0;
-      pruned.calls += calls;
-      pruned.periods += removed?.periods ?? 0;
-    } while (calls === BATCH_CALLS);
-  }
-
-  private async nextMonth(after: string, before: string): Promise<string | null> {
-    const [row] = await this.query<{ month: string | null }>(NEXT_MONTH, [after, before]);
-    return row?.month ?? null;
   }
 
   private query<Row>(statement: string, values: readonly unknown[]): Promise<Row[]> {

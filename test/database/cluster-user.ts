@@ -1,33 +1,18 @@
-import { type ChildProcessWithoutNullStreams, execFile, spawn, spawnSync } from 'node:child_process';
+import { type ChildProcessWithoutNullStreams, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
-import { afterAll, afterEach, beforeAll, beforeEach } from '@jest/globals';
+import { afterEach, beforeEach } from '@jest/globals';
+import { until } from '../until.js';
 
 const PROGRAM = join(import.meta.dirname, 'programs', 'use-cluster.mjs');
 
 export interface Ending {
   readonly code: number | null;
   readonly errorOutput: string;
-}
-
-/** A user of the operating system, for tests that root runs. */
-interface SystemUser {
-  readonly uid?: number;
-  readonly gid?: number;
-}
-
-/** A user who has nothing to do with the service. */
-export const STRANGER: Required<SystemUser> = { uid: 54_321, gid: 54_321 };
-
-export const IS_ROOT = process.getuid?.() === 0;
-
-/** Whether another user can run the program of these tests: not below a directory that root alone may enter. */
-export function canRunAs(owner: SystemUser): boolean {
-  return IS_ROOT && spawnSync(process.execPath, ['--check', PROGRAM], { ...owner, cwd: '/' }).status === 0;
 }
 
 /** A process that uses the embedded PostgreSQL of a directory. */
@@ -40,9 +25,8 @@ export class ClusterUser {
     this.ended = once(child, 'close').then(() => ({ code: child.exitCode, errorOutput: this.errorOutput }));
   }
 
-  /** @param owner the user that runs it; by default the user of the tests */
-  static start(dataDir: string, as: 'service' | 'command' = 'service', owner: SystemUser = {}): ClusterUser {
-    return new ClusterUser(spawn(process.execPath, [PROGRAM, dataDir, as], owner));
+  static start(dataDir: string, as: 'service' | 'command' = 'service'): ClusterUser {
+    return new ClusterUser(spawn(process.execPath, [PROGRAM, dataDir, as]));
   }
 
   /** The database's URL, once it is open. */
@@ -87,23 +71,19 @@ export async function copyTestCluster(dataDir: string): Promise<void> {
 }
 
 /**
- * Gives each test of a block, or the whole block, a data directory; stops and removes all that is started there.
+ * Gives each test of a block a data directory; stops and removes all that is started there.
  *
  * @param content `cluster` for tests that do not depend on the first start
  */
-export function useDataDirectory(
-  each: 'test' | 'block' = 'test',
-  content: 'nothing' | 'cluster' = 'nothing',
-): {
-  start: (as?: 'service' | 'command', path?: string, owner?: SystemUser) => ClusterUser;
+export function useDataDirectory(content: 'nothing' | 'cluster' = 'nothing'): {
+  start: (as?: 'service' | 'command', path?: string) => ClusterUser;
   dataDir: () => string;
 } {
   let parent: string;
   let dataDir: string;
   let users: ClusterUser[];
-  const [before, after] = each === 'test' ? [beforeEach, afterEach] : [beforeAll, afterAll];
 
-  before(async () => {
+  beforeEach(async () => {
     // Only its owner may enter this directory, which PostgreSQL is not when root runs the tests.
     parent = await mkdtemp(join(process.env['TEST_FOLDER'] ?? tmpdir(), 'embedded-postgres-'));
     dataDir = join(parent, 'data');
@@ -113,14 +93,18 @@ export function useDataDirectory(
     await copyTestCluster(dataDir);
   });
 
-  after(async () => {
+  afterEach(async () => {
     await Promise.all(users.map((user) => user.close()));
+    // Of a user that was killed.
+    const pid = await postmasterPid(dataDir);
+    if (pid !== undefined) process.kill(pid, 'SIGQUIT');
+    await until(async () => (await postmasterPid(dataDir)) === undefined);
     await rm(parent, { recursive: true, force: true, maxRetries: 10 });
   });
 
   return {
-    start: (as, path = dataDir, owner) => {
-      const user = ClusterUser.start(path, as, owner);
+    start: (as, path = dataDir) => {
+      const user = ClusterUser.start(path, as);
       users.push(user);
       return user;
     },

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { prepareCluster } from '../../dist/modules/database/embedded/postgres-cluster.js';
-import { runMigrations } from '../../dist/modules/database/migrations.js';
+import { runMigrations } from '../../dist/modules/database/data-source.js';
 import { MIGRATIONS } from '../../dist/modules/database/migrations/all-migrations.js';
 import { startServer } from '../database/programs/server.mjs';
 

@@ -105,7 +105,7 @@ describe('pruning the usage', () => {
          WHERE organization_id = $1 GROUP BY 1, 2`,
       [organizationId],
     );
-    await database.dataSource.query("SELECT quota_prune_batch($1, '2020-01-01', 700)", [organizationId]);
+    await database.dataSource.query("SELECT quota_prune_batch($1, '2020-02-01', 700)", [organizationId]);
     const between = await database.quota.verify(organizationId);
     expect(between).toMatchObject({ exact: true, periods: [{ period: '2020-01', settledCalls: 1_800 }] });
     expect(await database.retention.prune()).toMatchObject({ periods: 1, calls: 1_800 });

@@ -133,8 +133,8 @@ describe('with a collector,', () => {
     const parents = new Set(queries.map(({ parentSpanId }) => parentSpanId));
     for (const { spanId } of [server, prepare, settle]) expect(parents).toContain(spanId);
     for (const query of queries) {
-      expect(query.name).toBe(query.attributes['db.operation.name']);
-      expect(query.attributes).toMatchObject({ 'db.system.name': 'postgresql', 'server.port': expect.anything() });
+      expect(query.name).toMatch(/^(?:SELECT|UPDATE)$/);
+      expect(query.attributes).toMatchObject({ 'db.system.name': 'postgresql' });
       expect(query.attributes['db.query.text']).toMatch(/\$1/);
     }
     expect(spans.every(({ resource }) => resource['service.name'] === 'channel-transcripts')).toBe(true);

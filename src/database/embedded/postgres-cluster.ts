@@ -4,14 +4,10 @@ import { existsSync } from 'node:fs';
 import * as fs from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { EmbeddedPostgresError, faultLine, findPrograms, type ProcessOwner, run } from './postgres-programs.js';
+import { EmbeddedPostgresError, findPrograms, type ProcessOwner, run } from './postgres-programs.js';
 
-/** The role of the service and the commands, and its database. */
-export const SERVICE_ROLE = 'channel_transcripts';
-
-/** No password: whoever may enter the directory of the socket may also read the data in it. */
-const LOGIN_RULES = `local all ${SERVICE_ROLE} trust\n`;
-const SETUP = `CREATE ROLE ${SERVICE_ROLE} LOGIN;\nCREATE DATABASE ${SERVICE_ROLE} OWNER ${SERVICE_ROLE};\n`;
+/** The role of the service and the commands. */
+export const ROLE = 'channel_transcripts';
 
 const SETTINGS = [
   'listen_addresses=',
@@ -22,20 +18,13 @@ const SETTINGS = [
   'log_error_verbosity=terse',
 ];
 
-/** Another PostgreSQL starts or ends, or processes of a killed one do. */
-const PASSING_FAULT = /lock file|shared memory block|Address already in use/;
-
-/** Every user of PostgreSQL has this pipe open. Its reader stops PostgreSQL when all have ended, even by `kill -9`. */
-export const USERS_PIPE = 'users.fifo';
-const STOP_AFTER_USERS = `
-  read -r line < ${USERS_PIPE}
-  read -r pid < postmaster.pid && [ "$pid" = "$1" ] && kill -INT "$pid"`;
-
 /** The environment of the programs; the parent's variables (`PGDATA`, `LD_PRELOAD`, …) are not passed on. */
 const VARIABLES = { LC_ALL: 'C', TZ: 'UTC' };
 
+/** The programs start in the directory. On Linux this path needs no access to its parents, which another user may lack. */
+const HERE = process.platform === 'linux' ? '/proc/self/cwd' : '.';
+
 const NOBODY = 65_534;
-const LOG_BYTES_MAX = 1024 * 1024;
 const STOP_MS_MAX = 60_000;
 const POLL_MS = 20;
 
@@ -55,30 +44,24 @@ export async function prepareCluster(dataDir: string): Promise<PostgresCluster> 
 }
 
 /** PostgreSQL refuses to run as root. */
-export async function chooseOwner(directory: string): Promise<ProcessOwner> {
+async function chooseOwner(directory: string): Promise<ProcessOwner> {
   if (process.getuid?.() !== 0) return {};
   const existing = await fs.stat(directory).catch(() => undefined);
   return existing?.uid ? { uid: existing.uid, gid: existing.gid } : { uid: NOBODY, gid: NOBODY };
 }
 
-/** Builds the cluster in a temporary directory and renames it, so that its directory exists only when it is complete. */
+/**
+ * Builds the cluster in a temporary directory and renames it, so that its directory exists only when it is complete. There is
+ * no password: whoever may enter the directory of the socket may also read the data in it.
+ */
 async function createCluster(dataDir: string, { directory, owner }: PostgresCluster): Promise<void> {
   const programs = await findPrograms(owner);
   const building = await fs.mkdtemp(join(dataDir, 'initdb-'));
-  const options = { ...owner, cwd: building, env: VARIABLES };
-  const at = ['-D', pathFor(owner, building)];
   try {
     if (owner.uid !== undefined) await fs.chown(building, owner.uid, owner.gid);
-    await run(join(programs, 'initdb'), [...at, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--locale=C'], options);
-    await fs.writeFile(join(building, 'pg_hba.conf'), LOGIN_RULES);
-    await run('mkfifo', ['-m', '600', USERS_PIPE], { ...owner, cwd: building });
-    const setup = run(join(programs, 'postgres'), ['--single', ...at, '-c', 'exit_on_error=on', 'postgres'], options);
-    setup.child.stdin?.end(SETUP);
-    await setup;
+    const flags = ['-D', HERE, '-U', ROLE, '-A', 'trust', '-E', 'UTF8', '--locale=C'];
+    await run(join(programs, 'initdb'), flags, { ...owner, cwd: building, env: VARIABLES });
     await fs.rename(building, directory);
-    // Of processes that were killed during the first start.
-    const unfinished = (await fs.readdir(dataDir)).filter((name) => name.startsWith('initdb-'));
-    for (const name of unfinished) await fs.rm(join(dataDir, name), { recursive: true, force: true, maxRetries: 5 });
   } catch (error) {
     await fs.rm(building, { recursive: true, force: true });
     // Otherwise another process created the cluster first.
@@ -86,33 +69,36 @@ async function createCluster(dataDir: string, { directory, owner }: PostgresClus
   }
 }
 
-/** Starts PostgreSQL, and returns when it accepts connections or another one runs. Tests add settings (`name=value`). */
+/**
+ * Starts PostgreSQL, and returns when it accepts connections. Tests add settings (`name=value`).
+ *
+ * @throws EmbeddedPostgresError when it ends instead, also because another one runs
+ */
 export async function startPostgres({ directory, owner }: PostgresCluster, settings: string[] = []): Promise<void> {
   const logFile = `${directory}.log`;
   const postgres = join(await findPrograms(owner), 'postgres');
-  const log = await fs.open(logFile, 'a', 0o600);
-  if ((await log.stat()).size > LOG_BYTES_MAX) await log.truncate();
-  const { size } = await log.stat();
+  const log = await fs.open(logFile, 'w', 0o600);
   const flags = [...SETTINGS, ...settings].flatMap((setting) => ['-c', setting]);
-  const env = { ...VARIABLES, ...(await staleLockHolder(directory)) };
-  // In its own session, so that Ctrl-C does not stop the database before the application has shut down.
-  const options = { ...owner, cwd: directory, env, detached: true };
-  const stdio: ('ignore' | number)[] = ['ignore', log.fd, log.fd];
-  const server = spawn(postgres, ['-D', pathFor(owner, directory), ...flags], { ...options, stdio });
+  const server = spawn(postgres, ['-D', HERE, ...flags], {
+    ...owner,
+    cwd: directory,
+    env: { ...VARIABLES, ...(await staleLockHolder(directory)) },
+    // In its own session, so that Ctrl-C does not stop the database before the application has shut down.
+    detached: true,
+    stdio: ['ignore', log.fd, log.fd],
+  });
   await once(server, 'spawn').finally(() => log.close());
   server.unref();
   while (server.exitCode === null && server.signalCode === null) {
     const { pid, isReady } = await readLockFile(directory);
-    if (pid === server.pid && isReady) {
-      spawn('/bin/sh', ['-c', STOP_AFTER_USERS, 'sh', String(pid)], { ...options, stdio: 'ignore' }).unref();
-      return;
-    }
+    if (pid === server.pid && isReady) return;
     await sleep(POLL_MS);
   }
-  const output = (await fs.readFile(logFile)).subarray(size).toString('utf8');
-  if (PASSING_FAULT.test(output)) return;
-  const reason = faultLine(output).replaceAll(pathFor(owner, directory), directory);
-  throw new EmbeddedPostgresError(`The embedded PostgreSQL does not start: ${reason}. Its log: ${logFile}`);
+  const output = await fs.readFile(logFile, 'utf8');
+  const lines = output.split('\n');
+  // The first fatal error causes the others; without any, the first line has the reason.
+  const fault = (lines.find((line) => line.includes('FATAL:')) ?? lines[0])?.replace(/^.*FATAL: +/, '');
+  throw new EmbeddedPostgresError(`The embedded PostgreSQL does not start: ${fault}. Its log: ${logFile}`);
 }
 
 /** Stops a running PostgreSQL in its fast mode, which disconnects its clients. */
@@ -138,9 +124,4 @@ async function staleLockHolder(directory: string): Promise<Record<string, string
   if (pid === undefined || process.platform !== 'linux') return {};
   const workingDirectory = await fs.readlink(`/proc/${pid}/cwd`).catch(() => undefined);
   return workingDirectory === (await fs.realpath(directory)) ? {} : { PG_GRANDPARENT_PID: String(pid) };
-}
-
-/** The programs are started in the directory. For another user, Linux has a path that needs no access to its parents. */
-function pathFor({ uid }: ProcessOwner, directory: string): string {
-  return process.platform === 'linux' && uid !== undefined ? '/proc/self/cwd' : directory;
 }

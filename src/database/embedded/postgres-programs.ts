@@ -9,14 +9,6 @@ export class EmbeddedPostgresError extends Error {
   override readonly name = 'EmbeddedPostgresError';
 }
 
-/** The line that contains the reason of a failure, in the output of a PostgreSQL program or the message of an error. */
-export function faultLine(output: string): string {
-  const lines = output.split('\n').filter((line) => line.trim() !== '');
-  // The first fatal error causes the others.
-  const fault = lines.find((line) => /\b(FATAL|PANIC):/.test(line)) ?? lines.find((line) => !/\bLOG:/.test(line));
-  return (fault ?? 'no output').replace(/^.*?\b(?:FATAL|PANIC|initdb: error|postgres):\s*/, '').trim();
-}
-
 export const run = promisify(execFile);
 
 /** Every user can read it, and only root can write to it. */
@@ -28,14 +20,11 @@ export type ProcessOwner = { readonly uid: number; readonly gid: number } | Read
 /** The directory of PostgreSQL's programs: the optional dependency for this platform, or a copy that `owner` can run. */
 export async function findPrograms(owner: ProcessOwner): Promise<string> {
   const installed = await installedPackage();
-  try {
-    // Creates symbolic links, which an npm package cannot contain; npm may not have run it.
-    await run(process.execPath, ['scripts/hydrate-symlinks.js'], { cwd: installed });
-    await run(join(installed, 'native/bin/initdb'), ['--version'], owner);
-    return join(installed, 'native/bin');
-  } catch {
-    return join(await copyForOthers(installed), 'native/bin');
-  }
+  // Creates symbolic links, which an npm package cannot contain; npm may not have run it.
+  await run(process.execPath, ['scripts/hydrate-symlinks.js'], { cwd: installed }).catch(() => undefined);
+  const programs = join(installed, 'native/bin');
+  const canRun = await run(join(programs, 'initdb'), ['--version'], owner).catch(() => undefined);
+  return canRun ? programs : join(await copyForOthers(installed), 'native/bin');
 }
 
 async function installedPackage(): Promise<string> {

@@ -187,32 +187,32 @@ BEGIN
   RETURN NEXT;
 END $$;
 
--- Removes some calls of a month, without the lock of the organization. What they were charged is taken from the count of
--- the month, so that the two agree before and after; both lock calls first and the count after, as settlements do. A call
+-- Removes some calls of an organization's old months, without its lock. What they were charged is taken from the counts of
+-- the months, so that the two agree before and after; both lock calls first and the counts after, as settlements do. A call
 -- whose lease still lives stays, and can still be settled.
 CREATE FUNCTION quota_prune_batch(
-  p_organization_id text, p_period_start date, p_calls_max integer, OUT periods integer, OUT calls integer
+  p_organization_id text, p_before date, p_calls_max integer, OUT periods integer, OUT calls integer
 ) LANGUAGE plpgsql VOLATILE AS $$
-DECLARE
-  v_charged bigint;
 BEGIN
   WITH old AS MATERIALIZED (
     SELECT id FROM quota_reservations
-      WHERE organization_id = p_organization_id AND period_start = p_period_start
+      WHERE organization_id = p_organization_id AND period_start < p_before
         AND (settled_at IS NOT NULL OR lapsed_at IS NOT NULL OR leased_until <= quota_now())
       LIMIT p_calls_max FOR UPDATE SKIP LOCKED
   ), removed AS (
-    DELETE FROM quota_reservations reservation USING old WHERE reservation.id = old.id RETURNING reservation.charged
+    DELETE FROM quota_reservations reservation USING old WHERE reservation.id = old.id
+      RETURNING reservation.period_start, reservation.charged
+  ), months AS (
+    SELECT period_start, count(*) AS calls, coalesce(sum(charged), 0) AS charged FROM removed GROUP BY period_start
+  ), counted AS (
+    UPDATE quota_periods period SET used = greatest(0, used - months.charged) FROM months
+      WHERE period.organization_id = p_organization_id AND period.period_start = months.period_start AND months.charged > 0
   )
-  SELECT count(*), coalesce(sum(charged), 0) INTO calls, v_charged FROM removed;
-  UPDATE quota_periods SET used = greatest(0, used - v_charged)
-    WHERE organization_id = p_organization_id AND period_start = p_period_start AND v_charged > 0;
-  periods := 0;
-  IF calls < p_calls_max THEN
-    DELETE FROM quota_periods
-      WHERE organization_id = p_organization_id AND period_start = p_period_start AND NOT EXISTS (
-        SELECT FROM quota_reservations WHERE organization_id = p_organization_id AND period_start = p_period_start);
-    GET DIAGNOSTICS periods = ROW_COUNT;
-  END IF;
+  SELECT coalesce(sum(months.calls), 0) INTO calls FROM months;
+  DELETE FROM quota_periods period
+    WHERE organization_id = p_organization_id AND period_start < p_before AND NOT EXISTS (
+      SELECT FROM quota_reservations
+        WHERE organization_id = p_organization_id AND period_start = period.period_start);
+  GET DIAGNOSTICS periods = ROW_COUNT;
 END $$;
 `;

@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto';
-import { chmod, mkdir, open, readFile, writeFile, type FileHandle } from 'node:fs/promises';
+import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import pg from 'pg';
 import {
   prepareCluster,
   readLockFile,
+  ROLE,
   startPostgres,
   stopPostgres,
-  USERS_PIPE,
   type PostgresCluster,
 } from '../../../src/database/embedded/postgres-cluster.js';
 import { freePort } from '../../free-port.js';
@@ -56,13 +56,12 @@ async function prepareServer(dataDir: string): Promise<PostgresCluster> {
 class OwnDatabase implements Database {
   readonly adminUrl: string;
   private settings: readonly string[] = [];
-  private pipe: FileHandle | undefined;
 
   constructor(
     private readonly cluster: PostgresCluster,
     private readonly port: number,
   ) {
-    this.adminUrl = `postgres://postgres:chaos@127.0.0.1:${port}/postgres`;
+    this.adminUrl = `postgres://${ROLE}:chaos@127.0.0.1:${port}/postgres`;
   }
 
   async create(): Promise<string> {
@@ -86,12 +85,10 @@ class OwnDatabase implements Database {
 
   async start(settings = this.settings): Promise<void> {
     this.settings = settings;
-    this.pipe ??= await open(join(this.cluster.directory, USERS_PIPE), 'r+');
     // The killed process may still occupy the port or the shared memory for a moment.
     await until('PostgreSQL starts', async () => {
       const address = ['listen_addresses=127.0.0.1', `port=${this.port}`];
       await startPostgres(this.cluster, [...address, 'max_connections=200', ...settings]);
-      await this.query(this.adminUrl, 'SELECT 1');
       return true;
     });
     const [pid] = await this.processes();

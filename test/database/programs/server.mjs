@@ -1,11 +1,12 @@
-import { open, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import pg from 'pg';
 import {
   prepareCluster,
+  readLockFile,
+  ROLE,
   startPostgres,
   stopPostgres,
-  USERS_PIPE,
 } from '../../../dist/modules/database/embedded/postgres-cluster.js';
 import { freePort } from '../../bench/processes.mjs';
 
@@ -19,16 +20,19 @@ export async function startServer(dataDir, settings) {
   const cluster = await prepareCluster(dataDir);
   const allow = (method) => writeFile(join(cluster.directory, 'pg_hba.conf'), `host all all 127.0.0.1/32 ${method}\n`);
   await allow('trust');
-  const pipe = await open(join(cluster.directory, USERS_PIPE), 'r+');
   const port = await freePort();
   await startPostgres(cluster, ['listen_addresses=127.0.0.1', `port=${port}`, ...settings]);
-  const url = `postgres://postgres:${PASSWORD}@127.0.0.1:${port}/postgres`;
-  await query(url, `ALTER ROLE postgres PASSWORD '${PASSWORD}'`);
+  const url = `postgres://${ROLE}:${PASSWORD}@127.0.0.1:${port}/postgres`;
+  await query(url, `ALTER ROLE ${ROLE} PASSWORD '${PASSWORD}'`);
   await allow('scram-sha-256');
   await query(url, 'SELECT pg_reload_conf()');
+  const { pid } = await readLockFile(cluster.directory);
+  // Tests that are interrupted have no time to stop it in order.
+  const quit = () => process.kill(pid, 'SIGQUIT');
+  process.once('exit', quit);
   const stop = async () => {
+    process.off('exit', quit);
     await stopPostgres(cluster);
-    await pipe.close();
   };
   return { url, query: (text) => query(url, text), stop };
 }
