@@ -20,7 +20,7 @@ export class ApiKeyGuard implements CanActivate {
   async canActivate(context: ExecutionContext): Promise<boolean> {
     const call = requestContextOf(context);
     const { apiKey } = call;
-    if (apiKey === undefined || !this.apiKeys.wasRecentlyValid(apiKey)) this.failed.refuseThrottled(call);
+    if (apiKey === undefined || !this.apiKeys.wasRecentlyValid(apiKey)) await this.failed.refuseThrottled(call);
     const caller = apiKey === undefined ? undefined : await this.apiKeys.authenticate(apiKey);
     if (!caller) {
       this.metrics.count(apiKey === undefined ? 'no_key' : 'invalid_key');

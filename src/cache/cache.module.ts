@@ -7,7 +7,6 @@ import { MetricsRegistryModule } from '../observability/metrics-registry.js';
 import { MemoryStore } from './memory-store.js';
 import { RedisConnection } from './redis-connection.js';
 import { countWriteFailures, RedisStore } from './redis-store.js';
-import { SharedCounts } from './shared-counts.js';
 
 /**
  * cache-manager with a store in memory, bounded in bytes, and behind it Redis or Valkey when `REDIS_URL` is set: what this
@@ -29,7 +28,6 @@ export class CacheModule {
         NestCacheModule.register({ isGlobal: true, stores: [memory, ...(redis ? [redis] : [])].map(keyvOf) }),
       ],
       providers: [
-        { provide: SharedCounts, useValue: new SharedCounts(connection ?? undefined) },
         {
           provide: MemoryStore,
           inject: [Registry],
@@ -42,7 +40,7 @@ export class CacheModule {
         // Null without REDIS_URL.
         { provide: RedisConnection, useValue: connection },
       ],
-      exports: [SharedCounts, RedisConnection],
+      exports: [RedisConnection],
     };
   }
 }

@@ -55,16 +55,31 @@ export class RedisStore implements KeyvStoreAdapter {
     });
   }
 
-  async set(key: string, { value, expires }: Stored, ttlMs?: number): Promise<boolean> {
+  async set(key: string, { value, expires = Infinity }: Stored, ttlMs?: number): Promise<boolean> {
     const head = Buffer.alloc(EXPIRY_BYTES);
-    head.writeDoubleBE(expires ?? Infinity);
+    head.writeDoubleBE(expires);
     const stored = Buffer.concat([head, value]);
     const options = ttlMs === undefined ? {} : { expiration: { type: 'PX', value: Math.ceil(ttlMs) } as const };
-    return this.write(() => this.connection.run((client) => client.set(key, stored, options)));
+    try {
+      await this.connection.run((client) => client.set(key, stored, options));
+      this.reportAccepted();
+      return true;
+    } catch (error) {
+      const refused = this.connection.isRefusal(error);
+      this.writeFailures.inc({ reason: refused ? 'refused' : 'unavailable' });
+      // The connection itself logs that the server is unavailable.
+      if (refused) this.reportRefused(error);
+      return false;
+    }
   }
 
   delete(key: string): Promise<boolean> {
-    return this.write(() => this.connection.run((client) => client.unlink(key)));
+    return this.connection
+      .run((client) => client.unlink(key))
+      .then(
+        () => true,
+        () => false,
+      );
   }
 
   /** Does nothing: the server may be shared with others. */
@@ -92,27 +107,13 @@ export class RedisStore implements KeyvStoreAdapter {
     return { value, expires };
   }
 
-  private async write(write: () => Promise<unknown>): Promise<boolean> {
-    try {
-      await write();
-      this.reportAccepted();
-      return true;
-    } catch (error) {
-      const refused = this.connection.isRefusal(error);
-      this.writeFailures.inc({ reason: refused ? 'refused' : 'unavailable' });
-      // The connection itself logs that the server is unavailable.
-      if (refused) this.reportRefused(error);
-      return false;
-    }
-  }
-
   private reportRefused(error: Error): void {
     if (this.refused || performance.now() - this.loggedAtMs < LOG_INTERVAL_MS) return;
     this.refused = true;
     this.loggedAtMs = performance.now();
     this.logger.warn({
       event: 'cache_writes_refused',
-      message: 'Redis refuses writes: each process caches only in its own memory.',
+      message: 'Redis refuses writes: each process caches and limits calls by itself.',
       cause: error.message,
     });
   }

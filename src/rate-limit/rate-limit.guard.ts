@@ -1,23 +1,13 @@
 import { Injectable, type CanActivate, type ExecutionContext } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
-import { SharedCounts } from '../cache/shared-counts.js';
-import { Environment } from '../config/environment.js';
 import { RequestRateExceededError } from '../domain/errors.js';
 import { setRateLimitHeaders } from '../http/limit-headers.js';
 import { requestContextOf } from '../http/request-context.js';
-import { MinuteLimit, type RateRecord } from './minute-limit.js';
+import { KeyRateLimit, type RateRecord } from './key-rate-limit.js';
 import { RejectionMetrics } from './rejection-metrics.js';
 
 /** Names the count of a route that has one of its own, with the same limit. The other routes share one count. */
 export const OwnRateLimit = Reflector.createDecorator<string>();
-
-/** The limit of calls per minute and key. One for all guards: Nest creates a guard for each module that uses it. */
-@Injectable()
-export class KeyRateLimit extends MinuteLimit {
-  constructor({ RATE_LIMIT_PER_MINUTE }: Environment, shared: SharedCounts) {
-    super(shared, 'ct:rate', RATE_LIMIT_PER_MINUTE);
-  }
-}
 
 /** Refuses a call by a key that has exceeded its limit per minute (429). */
 @Injectable()

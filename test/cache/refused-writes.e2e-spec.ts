@@ -26,7 +26,7 @@ const REFUSALS: readonly Refusal[] = [
   {
     why: 'its memory is full and it evicts nothing',
     cause: 'OOM',
-    strike: (redis) => redis.command('CONFIG', 'SET', 'maxmemory', '1mb'),
+    strike: (redis) => redis.command('CONFIG', 'SET', 'maxmemory', '1'),
     heal: (redis) => redis.command('CONFIG', 'SET', 'maxmemory', '0'),
   },
   {

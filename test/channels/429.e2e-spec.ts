@@ -192,19 +192,6 @@ describe('an address that keeps failing to authenticate', () => {
     expect((await from('2001:db8:0:2::1')).status).toBe(401);
   });
 
-  it('(IPv6) also counts as its /48 site, for any number of /64 networks', async () => {
-    const statuses: number[] = [];
-    for (let network = 1; network <= 5; network += 1) {
-      const failures = await times(FAILURES + 1, () => from(`2001:db8:5:${network}::1`));
-      statuses.push(...failures.map(({ status }) => status));
-    }
-    // Failures refused for one network do not count for its site.
-    expect(statuses.filter((status) => status === 401)).toHaveLength(5 * FAILURES);
-    const refused = await from('2001:db8:5:99::1');
-    expect([refused.status, rateOf(refused)[0]]).toEqual([429, 5 * FAILURES]);
-    expect((await from('2001:db8:6:1::1')).status).toBe(401);
-  });
-
   it('is refused without a query, with any key that was not valid recently', async () => {
     const flooding = { 'X-Forwarded-For': '192.0.2.3' };
     const [used, unused] = [await service.organization(), await service.organization()];

@@ -10,8 +10,8 @@ import { gzipSync } from 'node:zlib';
 import pg from 'pg';
 import { hashKey, isWellFormedKey } from '../../../dist/modules/organizations/api-key.js';
 import { AUTHENTICATE } from '../../../dist/modules/organizations/api-keys.service.js';
-import { USAGE } from '../../../dist/modules/quota/quota-queries.js';
-import { MinuteLimit } from '../../../dist/modules/rate-limit/minute-limit.js';
+import { USAGE } from '../../../dist/modules/quota/usage.js';
+import { KeyRateLimit } from '../../../dist/modules/rate-limit/key-rate-limit.js';
 
 const RATE_MAX = 1e9;
 
@@ -20,7 +20,7 @@ const { channel, results } = JSON.parse(whole);
 const one = Buffer.from(JSON.stringify({ channel, results: results.slice(0, 1) }));
 const bodies = new Map([whole, one].map((plain, index) => [index === 1, { plain, gzip: gzipSync(plain) }]));
 const pool = new pg.Pool({ connectionString: process.env.DATABASE_URL, max: 10 });
-const calls = new MinuteLimit({ configured: false }, 'calls', RATE_MAX);
+const calls = new KeyRateLimit({ RATE_LIMIT_PER_MINUTE: RATE_MAX }, null);
 
 async function guard(request) {
   const key = /^Bearer (\S+)$/.exec(request.headers.authorization ?? '')?.[1];

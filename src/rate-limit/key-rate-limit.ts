@@ -1,7 +1,7 @@
+import { Inject, Injectable } from '@nestjs/common';
 import { RateLimiterMemory, RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
-import type { SharedCounts } from '../cache/shared-counts.js';
-
-const WINDOW_SECONDS = 60;
+import { RedisConnection } from '../cache/redis-connection.js';
+import { Environment } from '../config/environment.js';
 
 /** The result of counting a call. */
 export interface RateRecord {
@@ -14,24 +14,27 @@ export interface RateRecord {
 }
 
 /**
- * Counts calls in fixed windows of a minute: over all replicas while Redis is available, otherwise of this process. The
- * memory for a caller is released with its window.
+ * The limit of calls per key, in fixed windows of a minute: over all replicas while Redis is available, otherwise of this
+ * process. The memory for a caller is released with its window.
  */
-export class MinuteLimit {
+@Injectable()
+export class KeyRateLimit {
+  readonly limit: number;
   private readonly limiter: RateLimiterMemory | RateLimiterRedis;
 
-  /** @param name the prefix of the keys in Redis */
-  constructor(
-    shared: SharedCounts,
-    name: string,
-    readonly limit: number,
-  ) {
-    const options = { keyPrefix: name, points: limit, duration: WINDOW_SECONDS };
+  /** @param redis null without REDIS_URL */
+  constructor({ RATE_LIMIT_PER_MINUTE }: Environment, @Inject(RedisConnection) redis: RedisConnection | null) {
+    this.limit = RATE_LIMIT_PER_MINUTE;
+    const options = { keyPrefix: 'ct:rate', points: this.limit, duration: 60 };
     const memory = new RateLimiterMemory(options);
-    this.limiter = shared.configured
+    this.limiter = redis
       ? new RateLimiterRedis({
           ...options,
-          storeClient: scriptClient(shared),
+          // Its only command, with the timeout of the connection.
+          storeClient: {
+            eval: (script: string, keysAndValues: { keys: string[]; arguments: string[] }) =>
+              redis.run((client) => client.eval(script, keysAndValues)),
+          },
           useRedisPackage: true,
           insuranceLimiter: memory,
         })
@@ -51,15 +54,4 @@ export class MinuteLimit {
 
 function toRecord(granted: boolean, { consumedPoints, msBeforeNext }: RateLimiterRes): RateRecord {
   return { granted, used: consumedPoints, resetSeconds: Math.max(1, Math.ceil(msBeforeNext / 1000)) };
-}
-
-/** The part of a Redis client that counting needs, with the timeout of the shared connection. */
-function scriptClient(shared: SharedCounts) {
-  return {
-    eval: async (script: string, { keys: [key = ''], arguments: values }: { keys: string[]; arguments: string[] }) => {
-      const reply = await shared.run(script, key, values);
-      if (!reply) throw new Error('Redis is unavailable.');
-      return reply;
-    },
-  };
 }
