@@ -23,7 +23,8 @@ export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', '
 
 const HTTP_URL = /^https?$/;
 
-const http = {
+/** The variables. docs/configuration.md has their descriptions and defaults; `npm run configuration` generates its tables. */
+export const VARIABLES = z.object({
   PORT: wholeNumber(0, 65_535).default(3_000).describe('0 selects any free port'),
   HOST: z.string().default('0.0.0.0').describe('the address to listen on'),
   TRUST_PROXY: trustedProxies
@@ -43,9 +44,7 @@ const http = {
       'enables `/admin` for callers that send it as a Bearer token; at least 32 characters (`openssl rand -hex 32`). ' +
         'Unset, everything under `/admin` is 404',
     ),
-};
 
-const storage = {
   DATABASE_URL: url(/^postgres(?:ql)?$/, 'postgres://user:password@host:5432/name')
     .optional()
     .describe('`postgres://user:password@host:5432/name`; required for production. Unset: embedded PostgreSQL'),
@@ -59,9 +58,7 @@ const storage = {
       '`redis://` or `rediss://`: a cache and rate limits shared by all processes (Redis or Valkey). Unset: in memory',
     ),
   CACHE_MAX_MEGABYTES: wholeNumber(1).default(256).describe('size of the in-memory cache, also with `REDIS_URL`'),
-};
 
-const cacheLifetimes = {
   TRANSCRIPT_TTL_SECONDS: wholeNumber(1).default(86_400).describe('how long a transcript is cached'),
   UNAVAILABLE_TTL_SECONDS: wholeNumber(1)
     .default(3_600)
@@ -71,9 +68,7 @@ const cacheLifetimes = {
     ),
   UPLOADS_TTL_SECONDS: wholeNumber(1).default(120).describe("how long a channel's list of uploads is cached"),
   CHANNEL_TTL_SECONDS: wholeNumber(1).default(86_400).describe("how long a channel's ID, name and handle are cached"),
-};
 
-const calls = {
   RATE_LIMIT_PER_MINUTE: wholeNumber(0, 10_000)
     .default(60)
     .describe('calls per minute and key, beyond which 429; across all processes with `REDIS_URL`; 0 disables it'),
@@ -108,9 +103,7 @@ const calls = {
   USAGE_RETENTION_MONTHS: wholeNumber(1, 1_200)
     .default(24)
     .describe('whole months that `usage prune` retains beside the current one'),
-};
 
-const jobs = {
   JOB_CONCURRENCY: wholeNumber(0, 100)
     .default(4)
     .describe('slices of jobs ([up to 25 videos](jobs.md)) that this process runs at a time; 0: it runs none'),
@@ -126,9 +119,7 @@ const jobs = {
   JOB_SWEEP_SECONDS: wholeNumber(1, 3_600)
     .default(5)
     .describe('how often this process looks for jobs that are due or go on, and removes results that are expired'),
-};
 
-const youtube = {
   UPSTREAM_CONCURRENCY: wholeNumber(1, 1_024)
     .default(16)
     .describe(
@@ -184,9 +175,7 @@ const youtube = {
       '`feed` dates the newest 15 uploads with one request; `exact` sends one more request for each video that is not ' +
         'cached and whose date the list does not have',
     ),
-};
 
-const webhooks = {
   WEBHOOK_SECRET_KEY: listOf(secretToken)
     .optional()
     .describe(
@@ -200,9 +189,7 @@ const webhooks = {
       '`true` lets webhooks reach every address, also private ones and by `http://`; for networks in which every customer ' +
         'may reach every host',
     ),
-};
 
-const observability = {
   LOG_LEVEL: oneOf(LOG_LEVELS)
     .default('info')
     .describe('`fatal`, `error`, `warn`, `info`, `debug`, `trace` or `silent`'),
@@ -218,9 +205,7 @@ const observability = {
       'an OpenTelemetry collector for OTLP over HTTP, such as `http://127.0.0.1:4318`; see ' +
         '[traces](monitoring.md#traces). Unset: no traces',
     ),
-};
 
-const messages = {
   MESSAGE_TRANSPORT: oneOf(['tcp', 'nats'])
     .optional()
     .describe('`tcp` or `nats`: also serves calls as messages. Unset: HTTP only'),
@@ -234,58 +219,21 @@ const messages = {
   NATS_QUEUE: matching(/^[A-Za-z0-9_-]{1,64}$/, 'up to 64 letters, digits, - and _')
     .default('channel-transcripts')
     .describe('for `nats`: the queue group, whose instances share the messages'),
-};
-
-/** The variables by the headings of docs/configuration.md, whose tables are generated from them. */
-export const SECTIONS = {
-  HTTP: http,
-  Storage: storage,
-  'Cache lifetimes': cacheLifetimes,
-  'Calls, limits and plans': calls,
-  'Archive jobs': jobs,
-  'Requests to YouTube': youtube,
-  Webhooks: webhooks,
-  Observability: observability,
-  Messages: messages,
-};
-
-const variables = z.object({
-  ...http,
-  ...storage,
-  ...cacheLifetimes,
-  ...calls,
-  ...jobs,
-  ...youtube,
-  ...webhooks,
-  ...observability,
-  ...messages,
 });
 
-const schema = variables
-  .refine(({ MESSAGE_TRANSPORT, NATS_URL }) => MESSAGE_TRANSPORT !== 'nats' || NATS_URL, {
-    path: ['NATS_URL'],
-    error: 'must be set when MESSAGE_TRANSPORT is nats',
-    when: valid('MESSAGE_TRANSPORT', 'NATS_URL'),
-  })
-  .refine(({ YOUTUBE_CLIENTS: clients, PO_TOKEN_URL }) => !clients.includes('WEB') || PO_TOKEN_URL, {
-    path: ['YOUTUBE_CLIENTS'],
-    error: 'must not list WEB unless PO_TOKEN_URL is set: WEB returns captions only with PO tokens',
-    when: valid('YOUTUBE_CLIENTS', 'PO_TOKEN_URL'),
-  });
-
-/**
- * By default zod skips the rules between variables when any variable is invalid; these need only the named ones. A rule of a
- * variable with `abort: true` would skip them all the same.
- */
-function valid(...names: readonly string[]) {
-  return ({ issues }: z.core.ParsePayload): boolean => !issues.some(({ path }) => names.includes(String(path?.[0])));
-}
+const schema = VARIABLES.refine(({ MESSAGE_TRANSPORT, NATS_URL }) => MESSAGE_TRANSPORT !== 'nats' || NATS_URL, {
+  path: ['NATS_URL'],
+  error: 'must be set when MESSAGE_TRANSPORT is nats',
+}).refine(({ YOUTUBE_CLIENTS: clients, PO_TOKEN_URL }) => !clients.includes('WEB') || PO_TOKEN_URL, {
+  path: ['YOUTUBE_CLIENTS'],
+  error: 'must not list WEB unless PO_TOKEN_URL is set: WEB returns captions only with PO tokens',
+});
 
 const Defaults = class {
   constructor() {
-    Object.assign(this, variables.parse({}));
+    Object.assign(this, VARIABLES.parse({}));
   }
-} as new () => z.output<typeof variables>;
+} as new () => z.output<typeof VARIABLES>;
 
 /** The configuration. Every property is the environment variable of the same name; a new instance has the defaults. */
 export class Environment extends Defaults {}
@@ -315,9 +263,4 @@ export function readEnvironment(environment: Readonly<Record<string, string | un
 function describeFault({ path, message }: z.core.$ZodIssue): string {
   const place = path.filter((part) => typeof part === 'string').join('.');
   return `${place} ${message}`;
-}
-
-/** Whether the process runs in production, by the convention of Node's ecosystem (`NODE_ENV`). */
-export function isProduction(): boolean {
-  return process.env['NODE_ENV'] === 'production';
 }
