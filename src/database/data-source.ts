@@ -3,7 +3,6 @@ import pg from 'pg';
 import { DataSource, type MigrationInterface } from 'typeorm';
 import type { Environment } from '../config/environment.js';
 import { DatabaseUnreachableError } from './database-errors.js';
-import { QuerySpans } from './query-spans.js';
 
 const CONNECTIONS_MAX = 10;
 /** For a connection of the pool, open or new. */
@@ -64,7 +63,6 @@ export async function openDatabase(environment: Environment, options: DatabaseOp
   const dataSource = new DataSource({
     ...base,
     entities: [...options.entities],
-    subscribers: [QuerySpans],
     poolSize: CONNECTIONS_MAX,
     extra: {
       ...base.extra,

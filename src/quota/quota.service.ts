@@ -4,7 +4,7 @@ import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { Environment } from '../config/environment.js';
 import { mayHaveBeenExecuted } from '../database/database-errors.js';
-import { queryWithDeadline, retryConflicts } from '../database/query-with-deadline.js';
+import { queryWithDeadline } from '../database/query-with-deadline.js';
 import type { QuotaState } from '../domain/errors.js';
 import { inSpan } from '../observability/tracing/tracer.js';
 import { UnknownOrganizationError } from '../organizations/organization-errors.js';
@@ -121,7 +121,7 @@ export class QuotaService implements OnApplicationShutdown {
   async settle(reservationId: string, fetched: number): Promise<void> {
     const { PLAN_FREE_MONTHLY, PLAN_PRO_MONTHLY } = this.environment;
     const values = [reservationId, fetched, PLAN_FREE_MONTHLY, PLAN_PRO_MONTHLY];
-    const [row] = await retryConflicts(() => this.database.query<SettleRow[]>(SETTLE, values));
+    const [row] = await this.database.query<SettleRow[]>(SETTLE, values);
     if (!row) throw new UnknownReservationError(reservationId);
     if (!row.first) return;
     this.metrics.settlements.inc({ outcome: 'settled' });
@@ -211,7 +211,7 @@ export class QuotaService implements OnApplicationShutdown {
    */
   private cancel(names: readonly [reservationId: string, ...string[]], leaseEndsAtMs: number): Promise<boolean> {
     return this.untilSettled({ reservationId: names[0], fetched: 0 }, leaseEndsAtMs, async () => {
-      await retryConflicts(() => this.database.query(CANCEL, [...names]));
+      await this.database.query(CANCEL, [...names]);
     });
   }
 

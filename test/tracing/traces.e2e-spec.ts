@@ -8,7 +8,6 @@ import { startService, type TestService } from '../service.js';
 import { Collector, type ReceivedSpan } from './collector.js';
 
 const SERVER = 2;
-const CLIENT = 3;
 
 // The programs of these tests share its database and fake YouTube, so its keys are valid there.
 let home: TestService;
@@ -108,7 +107,7 @@ describe('with a collector,', () => {
     for (const text of wrongPlaces()) await send(`/${text}`, headers, 'PUT');
   }
 
-  it('a call with a traceparent continues the trace of its caller: the request, its preparation, each fetch, the settlement, every query', () => {
+  it('a call with a traceparent continues the trace of its caller: the request, its preparation, each fetch, the settlement', () => {
     const spans = spansOf(called);
     const server = only(named(spans, 'GET /channels/:id/transcripts'));
     expect(server).toMatchObject({ kind: SERVER, parentSpanId: called.spanId, failed: false });
@@ -128,15 +127,6 @@ describe('with a collector,', () => {
       expect(attributes).toMatchObject({ 'transcripts.outcome': 'ok', 'transcripts.own': true });
     }
     expect(settle.attributes).toMatchObject({ 'quota.fetched': 3, 'quota.attempt': 1 });
-
-    const queries = spans.filter(({ kind }) => kind === CLIENT);
-    const parents = new Set(queries.map(({ parentSpanId }) => parentSpanId));
-    for (const { spanId } of [server, prepare, settle]) expect(parents).toContain(spanId);
-    for (const query of queries) {
-      expect(query.name).toMatch(/^(?:SELECT|UPDATE)$/);
-      expect(query.attributes).toMatchObject({ 'db.system.name': 'postgresql' });
-      expect(query.attributes['db.query.text']).toMatch(/\$1/);
-    }
     expect(spans.every(({ resource }) => resource['service.name'] === 'channel-transcripts')).toBe(true);
     // Every span has a parent in the trace.
     const ids = new Set([called.spanId, ...spans.map(({ spanId }) => spanId)]);
