@@ -7,7 +7,6 @@ import { database } from './parts/database.js';
 import { fuzz } from './parts/fuzz.js';
 import { jobs } from './parts/jobs.js';
 import { crashes } from './parts/crashes.js';
-import { redis } from './parts/redis.js';
 import { upstream } from './parts/upstream.js';
 import { printed, summary, type TitledReport } from './report.js';
 import { startDatabase } from './harness/database.js';
@@ -18,13 +17,12 @@ const PARTS: Readonly<Record<string, readonly [title: string, part: Part]>> = {
   fuzz: ['Random requests', fuzz],
   upstream: ['Faults of the platform', upstream],
   database: ['Faults of the database', database],
-  redis: ['Faults of the shared cache', redis],
   crashes: ['Crashes of the process', crashes],
   jobs: ['Archive jobs', jobs],
 };
 
-/** Mostly wait, for recoveries and leases: the short form runs them beside the others. The whole run measures each alone. */
-const WAITING: ReadonlySet<string> = new Set(['database', 'redis']);
+/** Mostly waits, for recoveries and leases: the short form runs it beside the others. The whole run measures each alone. */
+const WAITING: string = 'database';
 
 const MINUTES_MAX = 40;
 const HELP = `Injects faults into the service, on this machine only, and reports whether it keeps its guarantees.
@@ -108,7 +106,7 @@ async function main(): Promise<number> {
     }
   };
   try {
-    const waiting = short ? parts.filter((name) => WAITING.has(name)) : [];
+    const waiting = short ? parts.filter((name) => name === WAITING) : [];
     const others = parts.filter((name) => !waiting.includes(name));
     const ends = await Promise.allSettled([runInTurn(waiting), runInTurn(others)]);
     for (const end of ends) if (end.status === 'rejected') throw end.reason;

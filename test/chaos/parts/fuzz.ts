@@ -13,7 +13,7 @@ import { exchange, type Exchange } from './fuzz/exchange.js';
 import { LoadDriver } from './fuzz/load-driver.js';
 import { ResponseCheck, unprefixed } from './fuzz/response-checks.js';
 import { Canary } from '../harness/canary.js';
-import type { FuzzRequest } from './fuzz/fuzz-request.js';
+import { describe, type FuzzRequest } from './fuzz/fuzz-request.js';
 import { StatusCounts } from './fuzz/status-counts.js';
 
 const REQUESTS = 12_000;
@@ -24,7 +24,7 @@ const DEADLINE_SECONDS = 5;
 const NEVER_SUCCEEDED_MAX = 2;
 const NEVER_SUCCEEDED_SHORT_MAX = 18;
 
-/** Requests of every kind, from those of the OpenAPI document to bytes that are not HTTP. */
+/** Requests of every kind, from those of the OpenAPI document to hostile addresses and headers. */
 export const fuzz: Part = async (chaosRun) => {
   const { folder, database, seed } = chaosRun;
   const fakeYoutube = await startFakeYoutube();
@@ -64,19 +64,14 @@ export const fuzz: Part = async (chaosRun) => {
     const seen = await fire(field);
     const kinds = [...new Set(fakeYoutube.requests.list.map(({ kind }) => kind))];
     return {
-      columns: ['sent', 'connections', 'responses', '2xx and 3xx', '4xx', '5xx', 'no response', 'slowest, ms'],
+      columns: ['sent', 'requests', '2xx and 3xx', '4xx', '5xx', 'no response', 'slowest, ms'],
       rows: field.counts.rows(),
       checks: [
-        equal('all planned connections were made', seen.fuzzRequests, fuzzRequestsOf(chaosRun)),
+        equal('all planned requests were sent', seen.requests, requestsOf(chaosRun)),
         ...field.counts.checks(chaosRun.short),
         succeeded(field.check.unsuccessful(), chaosRun),
-        ...ofResponses(field.check, seen),
-        nothing(
-          'the response to a complete request takes at most its deadline and a second, and no connection hangs',
-          seen.hanging,
-        ),
-        nothing('complete requests without exactly one response', seen.miscounted),
-        nothing('responses that are not HTTP', seen.faults),
+        ...ofResponses(field.check),
+        nothing('requests without a complete response within their deadline and a second', seen.unanswered),
         equal('connections to the URL in hostile requests', canary.contacts, 0),
         equal('the platform received requests of unknown kinds', kinds.includes('other'), false),
         ...(await afterwards(field, credentials)),
@@ -101,47 +96,39 @@ interface Field {
 }
 
 interface Seen {
-  fuzzRequests: number;
-  hanging: string[];
-  miscounted: string[];
-  faults: string[];
+  requests: number;
+  /** Requests without a response, although their client waited. */
+  unanswered: string[];
 }
 
-function fuzzRequestsOf({ short }: ChaosRun): number {
+function requestsOf({ short }: ChaosRun): number {
   return short ? REQUESTS_SHORT : REQUESTS;
 }
 
 async function fire(field: Field): Promise<Seen> {
   const { chaosRun, loadDriver, port } = field;
-  const found: Seen = { fuzzRequests: 0, hanging: [], miscounted: [], faults: [] };
-  await atOnce(Array.from({ length: fuzzRequestsOf(chaosRun) }), AT_ONCE, async () => {
+  const seen: Seen = { requests: 0, unanswered: [] };
+  await atOnce(Array.from({ length: requestsOf(chaosRun) }), AT_ONCE, async () => {
     const fuzzRequest = loadDriver.next();
-    note(field, found, fuzzRequest, await exchange(port, fuzzRequest, (DEADLINE_SECONDS + 1) * 1000));
-    if (++found.fuzzRequests % 3_000 === 0) chaosRun.say(`${found.fuzzRequests} connections`);
+    note(field, seen, fuzzRequest, await exchange(port, fuzzRequest, (DEADLINE_SECONDS + 1) * 1000));
+    if (++seen.requests % 3_000 === 0) chaosRun.say(`${seen.requests} requests`);
   });
-  return found;
+  return seen;
 }
 
-function note(field: Field, seen: Seen, fuzzRequest: FuzzRequest, came: Exchange): void {
-  const { check, counts, known } = field;
-  const about = `${fuzzRequest.kind}: ${JSON.stringify(fuzzRequest.bytes.subarray(0, 300).toString('latin1'))}`;
+function note({ check, counts, known }: Field, seen: Seen, fuzzRequest: FuzzRequest, came: Exchange): void {
   counts.count(fuzzRequest, came);
-  if (came.hanging) seen.hanging.push(`${came.hanging} to ${about}`);
-  if (came.fault) seen.faults.push(`${came.fault} to ${about}`);
-  const due = fuzzRequest.responsesMin;
-  const one = fuzzRequest.whole && due > 0;
-  if (came.responses.length < due || (one && came.responses.length > due))
-    seen.miscounted.push(`${came.responses.length} to ${about}`);
-  for (const [index, response] of came.responses.entries()) {
-    check.check(fuzzRequest, response, index);
-    // A notification to `/mcp` is 202 without a body.
-    if (![201, 202].includes(response.status) || response.body.length === 0) continue;
-    const { id = '' } = JSON.parse(response.body.toString()) as { id?: string };
-    if (id.startsWith('org_')) known.organizations.push(id);
-    if (id.startsWith('key_')) known.keys.push(id);
-    if (id.startsWith('job_')) known.jobs.push(id);
-    if (id.startsWith('whk_')) known.webhooks.push(id);
-  }
+  const { response, fault } = came;
+  if (fault !== undefined) seen.unanswered.push(`${fault} for ${describe(fuzzRequest)}`);
+  if (!response) return;
+  check.check(fuzzRequest, response);
+  // A notification to `/mcp` is 202 without a body.
+  if (![201, 202].includes(response.status) || response.body.length === 0) return;
+  const { id = '' } = JSON.parse(response.body.toString()) as { id?: string };
+  if (id.startsWith('org_')) known.organizations.push(id);
+  if (id.startsWith('key_')) known.keys.push(id);
+  if (id.startsWith('job_')) known.jobs.push(id);
+  if (id.startsWith('whk_')) known.webhooks.push(id);
 }
 
 /** Waits until no call is in flight and no client is connected. */
@@ -162,19 +149,13 @@ function succeeded(never: readonly string[], { short }: ChaosRun): Check {
   };
 }
 
-function ofResponses({ findings, checked }: ResponseCheck, { fuzzRequests }: Seen): Check[] {
+function ofResponses({ findings }: ResponseCheck): Check[] {
   return [
-    {
-      name: 'there are more than 95 responses per 100 connections',
-      observed: `${checked} responses`,
-      passed: checked > fuzzRequests * 0.95,
-    },
     nothing('responses with 500 or above, or with an undocumented status', findings.status),
     nothing('bodies that violate the schema of their status', findings.schema),
     nothing('responses without an X-Request-Id of plain characters', findings['request id']),
     nothing('responses with a key, a token or internal details', findings.secret),
     nothing('guards that accept a wrong credential', findings.guard),
-    nothing('bodies that were parsed as requests', findings.smuggled),
   ];
 }
 

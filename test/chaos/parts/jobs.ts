@@ -1,10 +1,8 @@
-import { readFile, mkdir } from 'node:fs/promises';
-import { join } from 'node:path';
+import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startFakeYoutube } from '../../fake-youtube/fake-youtube.js';
 import { startDatabase } from '../harness/database.js';
 import { RandomSource } from '../harness/random.js';
-import { Redis } from '../harness/redis.js';
 import type { Customer } from '../harness/service.js';
 import { settledState } from '../harness/settled.js';
 import { atMost, equal, nothing, type Check, type ChaosRun, type Part, type PartReport } from '../chaos-run.js';
@@ -44,18 +42,14 @@ const NO_LIMIT = 1_000_000;
 
 /** Archive jobs under kills, outages, blocks, limits and cancels. */
 export const jobs: Part = async (chaosRun) => {
-  const folder = join(chaosRun.folder, 'jobs');
-  await mkdir(folder);
   const random = new RandomSource(chaosRun.seed);
   const database = await startDatabase(chaosRun.folder, 'postgres-of-jobs', ['fsync=off']);
-  const redis = await Redis.start(folder);
   const fakeYoutube = await startFakeYoutube({ seed: chaosRun.seed });
   let fleet: Fleet | undefined;
   try {
     const databaseUrl = await database.create();
     const environment = {
       DATABASE_URL: databaseUrl,
-      REDIS_URL: redis.url,
       YOUTUBE_BASE_URL: fakeYoutube.url,
       REQUEST_DEADLINE_SECONDS: '10',
       UPSTREAM_TIMEOUT_SECONDS: '2',
@@ -75,12 +69,11 @@ export const jobs: Part = async (chaosRun) => {
       if (!service) throw new Error('A process runs.');
       customers.push(await service.customer('pro', index < 2 ? TIGHT_LIMIT : NO_LIMIT));
     }
-    const targets: Targets = { fleet, database, databaseUrl, redis, fakeYoutube, customers, archives: [], random };
+    const targets: Targets = { fleet, database, databaseUrl, fakeYoutube, customers, archives: [], random };
     return await new JobsRun(chaosRun, targets).run();
   } finally {
     await fleet?.stop('SIGKILL');
     await fakeYoutube.close();
-    await redis.stop();
     await database.stop();
   }
 };

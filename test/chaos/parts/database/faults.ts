@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import type { Database } from '../../harness/database.js';
-import { until } from '../../harness/until.js';
 
 /** A fault of a database that can be started and ended. */
 export interface DatabaseFault {
@@ -21,7 +20,6 @@ const LASTS_LONG_MS = 6_500;
 const IN_LINE_MS = 300;
 
 const SERVICE = "application_name = 'channel-transcripts'";
-const READ_WRITE = '-c default_transaction_read_only=off';
 
 /**
  * All faults of a service's database.
@@ -57,33 +55,7 @@ export function databaseFaults(database: Database, url: string, organizationId: 
     },
     { name: 'frozen', isOutage: true, strike: freeze, heal: thaw },
     { name: 'frozen for long', isOutage: true, lastsMs: LASTS_LONG_MS, strike: freeze, heal: thaw },
-    {
-      name: 'read-only',
-      isOutage: false,
-      strike: () => setReadOnly(database, url, true),
-      heal: () => setReadOnly(database, url, false),
-    },
-    {
-      name: 'refusing logins',
-      isOutage: true,
-      strike: async () => {
-        await database.query(adminUrl, `ALTER DATABASE ${name} ALLOW_CONNECTIONS false`);
-        await terminate();
-      },
-      heal: async () => void (await database.query(adminUrl, `ALTER DATABASE ${name} ALLOW_CONNECTIONS true`)),
-    },
     { name: 'with a locked row', isOutage: false, strike: () => holder.lock(), heal: () => holder.release() },
-    {
-      name: 'serializable by default',
-      isOutage: false,
-      strike: async () => {
-        await database.query(adminUrl, `ALTER DATABASE ${name} SET default_transaction_isolation = 'serializable'`);
-        await terminate();
-      },
-      heal: async () => {
-        await database.query(adminUrl, `ALTER DATABASE ${name} RESET default_transaction_isolation`);
-      },
-    },
     {
       name: 'out of connections',
       isOutage: true,
@@ -102,19 +74,6 @@ export function databaseFaults(database: Database, url: string, organizationId: 
     },
   ];
   return faults.map((fault) => ({ lastsMs: LASTS_MS, ...fault }));
-}
-
-/** For every session at once, from its next transaction on. */
-async function setReadOnly(database: Database, url: string, on: boolean): Promise<void> {
-  const target = new URL(database.adminUrl);
-  target.searchParams.set('options', READ_WRITE);
-  const setting = on ? 'SET default_transaction_read_only = on' : 'RESET default_transaction_read_only';
-  await database.query(target.href, `ALTER SYSTEM ${setting}`);
-  await database.query(target.href, 'SELECT pg_reload_conf()');
-  await until('The setting holds', async () => {
-    const [row] = await database.query(url, "SELECT current_setting('default_transaction_read_only') AS value");
-    return row?.['value'] === (on ? 'on' : 'off');
-  });
 }
 
 /** Another session that takes the lock of an organization's row and does not end its transaction. */

@@ -21,7 +21,7 @@ export interface Credentials {
   admin: Credential;
   metrics: Credential;
   /** Belongs to a client that never waits for a response. */
-  disconnecting: Credential;
+  leaving: Credential;
   /** The organization that may be charged. */
   customers: Readonly<Record<'pro' | 'free' | 'exhausted' | 'leaver', Customer>>;
   /** Secrets that must never appear in a response. */
@@ -33,7 +33,7 @@ export async function makeCredentials(service: Service, database: Database, url:
   const pro = await service.customer('pro');
   const free = await service.customer('free');
   const exhausted = await service.customer('pro', 0);
-  const disconnecting = await service.customer('pro');
+  const leaver = await service.customer('pro');
   const issue = async (): Promise<{ id: string; key: string }> =>
     (await service.admin('POST', `/organizations/${pro.id}/keys`, {})) as { id: string; key: string };
   const [revoked, expired, old] = [await issue(), await issue(), await issue()];
@@ -84,14 +84,14 @@ export async function makeCredentials(service: Service, database: Database, url:
     other('one header twice', ['Authorization', `Bearer ${pro.key}`], ['authorization', `Bearer ${pro.key}`]),
     other('several, the first wrong', ['Authorization', `Bearer ${unknown}`], ['Authorization', `Bearer ${pro.key}`]),
   ];
-  const keys = [pro, free, exhausted, disconnecting, revoked, expired, old].map(({ key }) => key);
+  const keys = [pro, free, exhausted, leaver, revoked, expired, old].map(({ key }) => key);
   return {
     all,
     pro: valid,
     admin,
     metrics,
-    disconnecting: bearer('leaver', disconnecting.key, ['channels', 'usage']),
-    customers: { pro, free, exhausted, leaver: disconnecting },
+    leaving: bearer('leaver', leaver.key, ['channels', 'usage']),
+    customers: { pro, free, exhausted, leaver },
     secrets: [...keys, renewed, unknown, ADMIN_TOKEN, METRICS_TOKEN],
   };
 }

@@ -1,67 +1,60 @@
-import { connect } from 'node:net';
-import { ResponseReader, type RawResponse } from './response-reader.js';
+import { request } from 'node:http';
+import { gunzipSync } from 'node:zlib';
 import type { FuzzRequest } from './fuzz-request.js';
 
-/** The service has this long to close a connection whose client has closed its own side. */
-const CLOSE_MS_MAX = 5_000;
-/** How long a client with an incomplete request waits. */
-const IDLE_MS = 3_000;
+export interface FuzzResponse {
+  status: number;
+  /** By lower-case name. */
+  headers: ReadonlyMap<string, readonly string[]>;
+  body: Buffer;
+  /** False when the connection ended before the response was complete. */
+  whole: boolean;
+}
 
-/** The result of the bytes sent over a connection. */
+/** The result of a request. */
 export interface Exchange {
-  responses: readonly RawResponse[];
-  /** Why the response is not HTTP. */
+  response: FuzzResponse | undefined;
+  /** Why there is no response. */
   fault: string | undefined;
-  /** What the service failed to do in time. */
-  hanging: 'no answer' | 'not closed' | undefined;
-  /** Time until the last required response, or the end. */
   ms: number;
 }
 
-/** Sends the bytes over a raw connection, parses the responses, and waits for the connection to close. */
+/** The decompressed body of a response. @throws when it is labelled gzip but is not */
+export function textOf({ headers, body }: FuzzResponse): string {
+  return (headers.get('content-encoding')?.[0] === 'gzip' ? gunzipSync(body) : body).toString();
+}
+
+/** Sends a request on a connection of its own. */
 export function exchange(port: number, fuzzRequest: FuzzRequest, responseMsMax: number): Promise<Exchange> {
-  const reader = new ResponseReader(fuzzRequest.methods);
+  const { method, target, headers, body, leaves } = fuzzRequest;
   const startedAtMs = performance.now();
   return new Promise((resolve) => {
-    const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
-    let respondedAtMs: number | undefined;
-    let leaving = false;
-    let timer: NodeJS.Timeout | undefined;
-    const end = (hanging: Exchange['hanging']): void => {
+    const end = (response: FuzzResponse | undefined, fault?: string): void => {
       clearTimeout(timer);
-      reader.end();
-      socket.destroy();
-      const { responses, fault } = reader;
-      resolve({ responses, fault, hanging, ms: (respondedAtMs ?? performance.now()) - startedAtMs });
+      resolve({ response, fault, ms: performance.now() - startedAtMs });
     };
-    const allow = (ms: number, what: Exchange['hanging']): void => {
-      clearTimeout(timer);
-      timer = setTimeout(() => end(what), ms);
-    };
-    const disconnect = (): void => {
-      respondedAtMs ??= performance.now();
-      if (leaving) return;
-      leaving = true;
-      if (socket.writable) socket.end();
-      allow(CLOSE_MS_MAX, 'not closed');
-    };
-    allow(responseMsMax, 'no answer');
-    socket.on('data', (chunk: Buffer) => {
-      reader.push(chunk);
-      if (
-        reader.fault !== undefined ||
-        (fuzzRequest.responsesMin > 0 && reader.responses.length >= fuzzRequest.responsesMin)
-      )
-        disconnect();
+    // Node writes each character as a byte.
+    const path = Buffer.from(target).toString('latin1');
+    const written = headers.flatMap(([name, value]) => [name, Buffer.from(value, 'latin1').toString('latin1')]);
+    const sent = request({ host: '127.0.0.1', port, agent: false, method, path, headers: written }, (response) => {
+      const chunks: Buffer[] = [];
+      const close = (): void => {
+        const received = Object.entries(response.headersDistinct).map(([name, values = []]) => [name, values] as const);
+        const { statusCode: status = 0, complete: whole } = response;
+        end({ status, headers: new Map(received), body: Buffer.concat(chunks), whole });
+      };
+      response.on('data', (chunk: Buffer) => chunks.push(chunk)).once('close', close);
+      response.on('error', () => undefined);
     });
-    // A service that refuses a request may reset the connection while the client still writes.
-    socket.on('error', () => undefined);
-    socket.once('end', disconnect);
-    socket.once('close', () => end(undefined));
-    socket.write(fuzzRequest.bytes, () => {
-      if (fuzzRequest.disconnects === 'at once') socket.destroy();
+    const timer = setTimeout(() => {
+      end(undefined, `no end within ${responseMsMax} ms`);
+      sent.destroy();
+    }, responseMsMax);
+    sent.on('error', (error) => end(undefined, error.message));
+    sent.end(body, () => {
+      if (!leaves) return;
+      sent.destroy();
+      end(undefined);
     });
-    // Node treats a half-closed client as disconnected, so the client must not close its side before the response.
-    if (fuzzRequest.disconnects === 'when silent') setTimeout(disconnect, IDLE_MS).unref();
   });
 }

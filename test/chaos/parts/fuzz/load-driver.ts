@@ -1,13 +1,14 @@
+import { METHODS as METHODS_OF_NODE } from 'node:http';
 import type { RandomSource } from '../../harness/random.js';
 import type { ApiDocument } from './api-document.js';
 import { ByDocument, type Known } from './by-document.js';
 import type { Credential, Credentials } from './credentials.js';
-import { anyMethod, malformed } from './malformed.js';
 import { oddHeaders } from './odd-headers.js';
-import { written, type Draft, type FuzzRequest } from './fuzz-request.js';
+import type { Draft, FuzzRequest } from './fuzz-request.js';
 import { channelId, hostileTarget } from './targets.js';
 
-const IN_A_ROW = ['/usage', '/health/live', '/nowhere', '/channels/@tidewater/transcripts?limit=1'];
+/** All but CONNECT, which has no response. */
+const METHODS = METHODS_OF_NODE.filter((method) => method !== 'CONNECT');
 
 /** Generates one random request after the other. */
 export class LoadDriver {
@@ -31,15 +32,12 @@ export class LoadDriver {
       [22, () => this.fuzzRequest('hostile addresses', { method: 'GET', target: this.hostile(), headers: [] })],
       [16, () => this.withOddHeaders()],
       [8, () => this.withAnyMethod()],
-      [10, () => malformed(random, this.host, this.authorization())],
-      [2, () => this.several()],
-      [2, () => this.remaining()],
+      [2, () => this.leaving()],
     ];
     return random.weighted(draw)();
   }
 
   private fuzzRequest(kind: string, draft: Draft, credential = this.credential(draft.target)): FuzzRequest {
-    const { method, target } = draft;
     const own = new Set(draft.headers.map(([name]) => name.toLowerCase()));
     const added: Draft['headers'] = [
       ...(own.has('host') ? [] : [['Host', this.host] as [string, string]]),
@@ -49,8 +47,7 @@ export class LoadDriver {
         ? []
         : [['X-Forwarded-For', this.address()] as [string, string]]),
     ];
-    const bytes = written({ ...draft, headers: [...added, ...draft.headers] });
-    return { kind, bytes, methods: [method], targets: [target], credential, whole: true, responsesMin: 1 };
+    return { ...draft, kind, headers: [...added, ...draft.headers], credential, leaves: false };
   }
 
   private withOddHeaders(): FuzzRequest {
@@ -68,40 +65,16 @@ export class LoadDriver {
 
   private withAnyMethod(): FuzzRequest {
     const { random } = this;
-    const { method, known } = anyMethod(random);
     const target = random.often(0.5)
       ? this.hostile()
       : random.pick([`/channels/${channelId(random)}/transcripts?limit=1`, '/usage', '/', '*']);
-    const fuzzRequest = this.fuzzRequest('methods', { method, target, headers: [] });
-    return known ? fuzzRequest : { ...fuzzRequest, targets: [], whole: false, disconnects: 'when silent' };
+    return this.fuzzRequest('methods', { method: random.pick(METHODS), target, headers: [] });
   }
 
-  /** Pipelined requests. */
-  private several(): FuzzRequest {
-    const credential = this.credential('/usage');
-    const fuzzRequests = Array.from({ length: 2 + this.random.below(6) }, () =>
-      this.fuzzRequest('', { method: 'GET', target: this.random.pick(IN_A_ROW), headers: [] }, credential),
-    );
-    return {
-      kind: 'pipelined',
-      bytes: Buffer.concat(fuzzRequests.map(({ bytes }) => bytes)),
-      methods: fuzzRequests.map(() => 'GET'),
-      targets: fuzzRequests.flatMap(({ targets = [] }) => targets),
-      credential,
-      whole: true,
-      responsesMin: fuzzRequests.length,
-    };
-  }
-
-  /** A client that disconnects without waiting. */
-  private remaining(): FuzzRequest {
+  private leaving(): FuzzRequest {
     const target = `/channels/${channelId(this.random)}/transcripts?limit=3`;
-    const request = this.fuzzRequest(
-      'client disconnects immediately',
-      { method: 'GET', target, headers: [] },
-      this.credentials.disconnecting,
-    );
-    return { ...request, responsesMin: 0, disconnects: 'at once' };
+    const draft: Draft = { method: 'GET', target, headers: [] };
+    return { ...this.fuzzRequest('client leaves at once', draft, this.credentials.leaving), leaves: true };
   }
 
   /** Keys of every kind, mostly the valid one. */
@@ -110,10 +83,6 @@ export class LoadDriver {
     if (random.often(0.4)) return random.pick(credentials.all);
     if (/^\/metrics/i.test(target)) return credentials.metrics;
     return /^\/admin/i.test(target) ? credentials.admin : credentials.pro;
-  }
-
-  private authorization(): string {
-    return this.random.pick([this.credentials.pro, this.credentials.admin]).headers[0]?.[1] ?? '';
   }
 
   private hostile(): string {

@@ -14,19 +14,6 @@ export function oddHeaders(random: RandomSource, canary: string, secrets: readon
         random.pick(['gzip', 'gzip;q=0', 'br', '*', 'identity;q=0', 'gzip, deflate, br, zstd', ';;', '']),
       ],
     ],
-    () => [
-      ['Range', random.pick(['bytes=0-0', 'bytes=5-1', 'bytes=-1', 'bytes=0-,0-,0-', 'lines=1-2', 'bytes=99999999-'])],
-    ],
-    () => [['If-None-Match', random.pick(['*', '"x"', 'W/"x"', '', '"x", "y"', '"'])]],
-    () => [['If-Modified-Since', random.pick(['Sat, 21 Nov 2099 00:00:00 GMT', 'never', '0'])]],
-    () => [
-      ['If-Match', random.pick(['*', '"x"'])],
-      ['If-Unmodified-Since', 'Thu, 01 Jan 1970 00:00:00 GMT'],
-    ],
-    () => [
-      ['If-Range', '"x"'],
-      ['Range', 'bytes=0-3'],
-    ],
     () => [['Expect', random.pick(['100-continue', '100-Continue', 'miracles', '', '200-ok'])]],
     () => [['X-Request-Id', requestId(random, secrets)]],
     () => [
@@ -42,7 +29,7 @@ export function oddHeaders(random: RandomSource, canary: string, secrets: readon
       ['Forwarded', `for=${LOOPBACK};host=${canary}`],
     ],
     () => [
-      ['X-Forwarded-For', random.pick([canary, 'unknown', '::1', '1.2.3.4, 5.6.7.8', ','.repeat(500), '😀', '-1'])],
+      ['X-Forwarded-For', random.pick([canary, 'unknown', '::1', '1.2.3.4, 5.6.7.8', ','.repeat(500), '\xe9', '-1'])],
     ],
     () => [
       ['X-HTTP-Method-Override', random.pick(['DELETE', 'POST'])],
@@ -56,11 +43,6 @@ export function oddHeaders(random: RandomSource, canary: string, secrets: readon
       ],
     ],
     () => [
-      ['Referer', `http://${canary}/`],
-      ['Via', '1.1 x'],
-      ['Max-Forwards', '0'],
-    ],
-    () => [
       ['Connection', random.pick(['close', 'keep-alive', 'Upgrade', 'X-Request-Id, Host', 'close, keep-alive', ''])],
     ],
     () => [
@@ -68,25 +50,10 @@ export function oddHeaders(random: RandomSource, canary: string, secrets: readon
       ['Upgrade', random.pick(['websocket', 'h2c', 'TLS/1.0'])],
       ['HTTP2-Settings', 'AAMAAABk'],
     ],
-    () => [
-      ['Keep-Alive', 'timeout=99999, max=0'],
-      ['TE', 'trailers, chunked'],
-      ['Trailer', 'X-Request-Id'],
-    ],
-    () => [['Cookie', random.pick(['a=b', '__proto__=1', `s=${'x'.repeat(4_000)}`])]],
-    () => [
-      ['Cache-Control', random.pick(['no-cache', 'max-age=0', 'only-if-cached'])],
-      ['Pragma', 'no-cache'],
-    ],
     () => [[`X-${random.text(1 + random.below(300))}`, random.text(random.below(6_000))]],
     () => Array.from({ length: random.below(80) }, (_, index): [string, string] => [`X-${index}`, String(index)]),
     () => [['X-Odd', latin1(random.bytes(40))]],
     () => [['User-Agent', random.pick(['', '() { :;}; echo x', '${jndi:ldap://127.0.0.1/a}', 'x'.repeat(2_000)])]],
-    () => [
-      ['Proxy-Authorization', 'Basic eDp5'],
-      ['Proxy', `http://${canary}`],
-      ['Proxy-Connection', 'keep-alive'],
-    ],
     () => [
       ['Content-Type', random.pick(['application/json', 'x', ''])],
       ['Content-Length', '0'],
@@ -107,39 +74,26 @@ export function oddHeaders(random: RandomSource, canary: string, secrets: readon
 }
 
 const ACCEPTS = [
-  'application/json',
-  'application/x-ndjson',
-  'application/x-ndjson;q=0.5, application/json',
-  'application/x-ndjson;q=0',
-  '*/*',
-  'text/html',
-  'application/*',
-  '',
-  'x',
-  ';;;',
-  'application/json;q=2',
-  'application/X-NDJSON',
-  'image/png',
-  `${'a/b,'.repeat(300)}*/*`,
+  ...['application/json', 'application/x-ndjson', 'application/x-ndjson;q=0.5, application/json', '*/*', 'text/html'],
+  ...['', ';;;', 'application/json;q=2', 'application/X-NDJSON', 'image/png', `${'a/b,'.repeat(300)}*/*`],
 ];
 
 function requestId(random: RandomSource, secrets: readonly string[]): string {
   return random.pick([
-    'sane',
-    'a'.repeat(128),
-    'a'.repeat(129),
-    '',
-    ' ',
-    'two words',
-    '<script>',
-    '../..',
-    latin1(random.bytes(8)),
-    '{}',
-    '%00',
-    random.pick(secrets),
-    'x'.repeat(5_000),
-    'id\tid',
-    'a\'b"c',
+    ...[
+      'sane',
+      'a'.repeat(128),
+      'a'.repeat(129),
+      '',
+      'two words',
+      '<script>',
+      '../..',
+      '{}',
+      '%00',
+      'id\tid',
+      'a\'b"c',
+    ],
+    ...[latin1(random.bytes(8)), random.pick(secrets), 'x'.repeat(5_000)],
   ]);
 }
 

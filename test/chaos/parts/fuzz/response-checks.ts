@@ -10,10 +10,9 @@ import {
   type Schema,
 } from './api-document.js';
 import { MCP_VIDEOS_MAX } from './mcp-message.js';
-import { textOf, type RawResponse } from './response-reader.js';
+import { textOf, type FuzzResponse } from './exchange.js';
 import type { Area } from './credentials.js';
-import { SMUGGLED } from './malformed.js';
-import type { FuzzRequest } from './fuzz-request.js';
+import { describe, type FuzzRequest } from './fuzz-request.js';
 
 /** Errors that Node or the middleware may return on every route; the document does not repeat them for each. */
 const ANYWHERE = new Set([400, 404, 405, 408, 417, 431]);
@@ -26,19 +25,12 @@ const RAW_PAGE_URL = new RegExp(
 );
 const TEXT_TYPES = new Set(['text/plain', 'text/vtt', 'application/x-subrip', 'text/markdown']);
 
-interface Requested {
-  method: string | undefined;
-  /** Undefined when it is ambiguous. */
-  path: string | undefined;
-  fuzzRequest: FuzzRequest;
-}
-
-export type Rule = 'status' | 'schema' | 'request id' | 'secret' | 'guard' | 'smuggled';
+export type Rule = 'status' | 'schema' | 'request id' | 'secret' | 'guard';
 type Findings = Record<Rule, string[]>;
 
 /** Checks responses against the document and against the guarantees for every response. */
 export class ResponseCheck {
-  readonly findings: Findings = { status: [], schema: [], 'request id': [], secret: [], guard: [], smuggled: [] };
+  readonly findings: Findings = { status: [], schema: [], 'request id': [], secret: [], guard: [] };
   /** Fetched transcripts according to complete responses, by the name of the credential. */
   readonly fetched = new Map<string, number>();
   /** Transcripts in responses that do not state whether they were fetched, by the name of the credential. */
@@ -52,55 +44,47 @@ export class ResponseCheck {
     private readonly secrets: readonly string[],
   ) {}
 
-  /** @param index of the response on its connection */
-  check(fuzzRequest: FuzzRequest, response: RawResponse, index: number): void {
+  check(fuzzRequest: FuzzRequest, response: FuzzResponse): void {
     this.checked += 1;
     const found = (promise: Rule, what: string): void => {
-      this.findings[promise].push(`${what} (${response.status} for ${shown(fuzzRequest)})`);
+      this.findings[promise].push(`${what} (${response.status} for ${describe(fuzzRequest)})`);
     };
     const ids = response.headers.get('x-request-id') ?? [];
     if (ids.length !== 1 || !/^[A-Za-z0-9._:/+=@-]{1,128}$/.test(ids[0] ?? ''))
       found('request id', ids.join() || 'none');
-    if (ids.includes(SMUGGLED)) found('smuggled', 'a body was parsed as a request');
     if (response.headers.has('x-powered-by')) found('schema', 'X-Powered-By');
     if (!response.whole) found('schema', 'the body is truncated');
     const text = readable(response);
     if (text === undefined) return found('schema', 'Content-Encoding is gzip but the body is not');
     const all = [...response.headers.values()].flat().join('\n') + text;
     if (this.secrets.some((secret) => all.includes(unprefixed(secret)))) found('secret', 'a secret');
-    const method = fuzzRequest.methods[index];
-    const target = fuzzRequest.targets?.[index];
-    const requested: Requested = {
-      method,
-      path: target === undefined ? undefined : (pathOf(target) ?? '/%'),
-      fuzzRequest,
-    };
-    const fault = this.fault(response, method === 'HEAD' ? undefined : text, requested);
+    const path = pathOf(fuzzRequest.target) ?? '/%';
+    const fault = this.fault(response, fuzzRequest.method === 'HEAD' ? undefined : text, path, fuzzRequest);
     if (fault) found(fault[0], fault[1]);
   }
 
   private fault(
-    { status, headers }: RawResponse,
+    { status, headers }: FuzzResponse,
     text: string | undefined,
-    { method, path, fuzzRequest }: Requested,
+    path: string,
+    fuzzRequest: FuzzRequest,
   ): [Rule, string] | undefined {
+    const { method } = fuzzRequest;
     const type = headers.get('content-type')?.[0]?.split(';')[0] ?? '';
-    const routes = path === undefined ? this.document.routes : this.document.routesAt(path);
+    const routes = this.document.routesAt(path);
     if (status >= 500) return ['status', `${status}: ${text?.slice(0, 200)}`];
     if (status >= 400) return this.errorFault(status, type, text, headers, routes);
     if (status === 204 && method === 'OPTIONS') return undefined;
-    if (path !== undefined && /^\/docs(?:-json$|\/[A-Za-z0-9][A-Za-z0-9._-]*$|$)/.test(path))
+    if (/^\/docs(?:-json$|\/[A-Za-z0-9][A-Za-z0-9._-]*$|$)/.test(path))
       return [200, 206, 301, 302, 304].includes(status) ? undefined : ['status', 'unknown'];
     if (path === '/' && status === 302) return undefined;
-    // For ambiguous requests it is unknown which one this responds to; smuggling is checked above.
-    if (path === undefined) return undefined;
     const requested = method === 'HEAD' ? 'GET' : method;
     const route = routes.find((one) => one.method === requested && String(status) in one.operation.responses);
     if (!route) return ['status', 'a status that the document does not name'];
     this.succeeded.add(nameOf(route));
     const area = areaOf(route);
-    if (area && !fuzzRequest.credential?.opens.includes(area))
-      return ['guard', `${fuzzRequest.credential?.name} was accepted`];
+    if (area && !fuzzRequest.credential.opens.includes(area))
+      return ['guard', `${fuzzRequest.credential.name} was accepted`];
     const { content } = route.operation.responses[status] ?? {};
     if (text === undefined || (!content && text === '')) return undefined;
     const schema = content?.[type]?.schema;
@@ -110,7 +94,7 @@ export class ResponseCheck {
       if (route.path.includes('/transcript')) tally(this.possiblyFetched, fuzzRequest, Number(listed));
       return undefined;
     }
-    if (route.path === MCP && fuzzRequest.bytes.includes('_transcript'))
+    if (route.path === MCP && fuzzRequest.body?.includes('_transcript'))
       tally(this.possiblyFetched, fuzzRequest, MCP_VIDEOS_MAX);
     if (type === EVENT_STREAM) return eventsFault(text);
     if (type === NDJSON) return route.path === RESULTS ? this.resultsFault(text) : this.linesFault(text, fuzzRequest);
@@ -130,7 +114,7 @@ export class ResponseCheck {
     status: number,
     type: string,
     text: string | undefined,
-    headers: RawResponse['headers'],
+    headers: FuzzResponse['headers'],
     routes: readonly Route[],
   ): [Rule, string] | undefined {
     const described = routes.flatMap(({ operation }) => {
@@ -199,8 +183,7 @@ export class ResponseCheck {
 }
 
 function tally(counts: Map<string, number>, { credential }: FuzzRequest, transcripts: number): void {
-  const name = credential?.name ?? '';
-  counts.set(name, (counts.get(name) ?? 0) + transcripts);
+  counts.set(credential.name, (counts.get(credential.name) ?? 0) + transcripts);
 }
 
 /** The path of a target as a server must parse it; undefined when there is none. */
@@ -245,7 +228,7 @@ export function unprefixed(secret: string): string {
   return secret.startsWith('ctk_') ? secret.slice(10) : secret;
 }
 
-function readable(response: RawResponse): string | undefined {
+function readable(response: FuzzResponse): string | undefined {
   try {
     return textOf(response);
   } catch {
@@ -259,8 +242,4 @@ function parsed(text: string): unknown {
   } catch {
     return undefined;
   }
-}
-
-function shown({ kind, bytes }: FuzzRequest): string {
-  return `${kind}: ${JSON.stringify(bytes.subarray(0, 400).toString('latin1'))}`;
 }

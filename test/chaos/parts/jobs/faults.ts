@@ -3,7 +3,6 @@ import type { FakeYoutube } from '../../../fake-youtube/fake-youtube.js';
 import type { Fault } from '../../../fake-youtube/faults/fault-registry.js';
 import type { Database } from '../../harness/database.js';
 import type { RandomSource } from '../../harness/random.js';
-import type { Redis } from '../../harness/redis.js';
 import type { Customer, Service } from '../../harness/service.js';
 import { quotaClock } from '../../harness/ledger.js';
 import type { Archive } from './archive.js';
@@ -22,7 +21,6 @@ export interface Targets {
   fleet: Fleet;
   database: Database;
   databaseUrl: string;
-  redis: Redis;
   fakeYoutube: FakeYoutube;
   customers: readonly Customer[];
   /** All jobs so far; grows during the run. */
@@ -37,54 +35,20 @@ export class JobFaults {
   private readonly kinds: readonly (readonly [weight: number, name: string, inject: () => Promise<boolean>])[];
 
   constructor(private readonly targets: Targets) {
-    const { fleet, database, redis, random } = targets;
-    const outage = (stop: () => Promise<void>, start: () => Promise<void>): Promise<boolean> =>
+    const { fleet, database, random } = targets;
+    const outage = (stop: () => Promise<void>): Promise<boolean> =>
       this.duringSlices(async () => {
         await stop();
         await sleep(random.below(OUTAGE_MS_MAX));
-        await start();
+        await database.start();
       });
     this.kinds = [
       [24, 'a process killed with kill -9', () => this.duringSlices(() => fleet.replaceOne('SIGKILL'))],
       [2, 'a process stopped with SIGTERM', () => this.duringSlices(() => fleet.replaceOne('SIGTERM'))],
       [2, 'a process suspended beyond its leases', () => this.duringSlices(() => this.suspend())],
       [2, 'leases of live processes expired', () => this.duringSlices(() => this.advance(LEASE_SECONDS))],
-      [
-        1,
-        'PostgreSQL stopped',
-        () =>
-          outage(
-            () => database.stop(),
-            () => database.start(),
-          ),
-      ],
-      [
-        1,
-        'PostgreSQL killed',
-        () =>
-          outage(
-            () => database.kill(),
-            () => database.start(),
-          ),
-      ],
-      [
-        1,
-        'Redis stopped',
-        () =>
-          outage(
-            () => redis.stop(),
-            () => redis.start(),
-          ),
-      ],
-      [
-        1,
-        'Redis killed',
-        () =>
-          outage(
-            () => redis.stop('SIGKILL'),
-            () => redis.start(),
-          ),
-      ],
+      [1, 'PostgreSQL stopped', () => outage(() => database.stop())],
+      [1, 'PostgreSQL killed', () => outage(() => database.kill())],
       [3, 'every request blocked', () => this.block()],
       [2, 'a third of the requests failed', () => this.disturb()],
       [4, 'a job canceled', () => this.cancel()],
