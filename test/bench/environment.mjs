@@ -29,11 +29,6 @@ export async function startFakeYoutube() {
   return {
     url,
     setLatency: (latencyMs) => post('/fake-youtube/faults', { latencyMs }),
-    /** Runs something with a latency of 0, so that every text it reads has been written once. */
-    async warm(work) {
-      await post('/fake-youtube/faults', { latencyMs: 0 });
-      await work();
-    },
     requestCount: async () => (await (await fetch(`${url}/fake-youtube/requests`)).json()).total,
     stop: () => program.stop(),
   };
@@ -46,10 +41,8 @@ export async function makeFolder() {
   return { path: folder, remove: () => rm(folder, { recursive: true, force: true }) };
 }
 
-/** The PostgreSQL of BENCH_DATABASE_URL, or an embedded one that all runs share. */
+/** An embedded PostgreSQL that all runs share. */
 export async function openDatabase(folder) {
-  const given = process.env.BENCH_DATABASE_URL;
-  if (given) return { url: given, close: async () => undefined };
   const { startServer } = await import('../database/programs/server.mjs');
   const dataDir = join(folder, 'postgres');
   await mkdir(dataDir);
@@ -58,7 +51,7 @@ export async function openDatabase(folder) {
 }
 
 /** The environment of a measured service: production's, without the limits that would refuse the load. */
-export function serviceEnvironment(changes) {
+function serviceEnvironment(changes) {
   return {
     ...process.env,
     NODE_ENV: 'production',
@@ -87,7 +80,7 @@ export async function makeKey(databaseUrl) {
 }
 
 /** Waits until a path of a port returns 200. */
-export async function untilOk(program, port, path, pollMs = 20) {
+async function untilOk(program, port, path, pollMs) {
   let gone = false;
   void program.ended.then(() => (gone = true));
   for (;;) {
@@ -98,7 +91,7 @@ export async function untilOk(program, port, path, pollMs = 20) {
         return response.status;
       })
       .catch(() => 0);
-    if (status === 200) return performance.now();
+    if (status === 200) return;
     await sleep(pollMs);
   }
 }
@@ -114,9 +107,9 @@ export async function startService(folder, env, { name = 'service', main = 'dist
     output: log.fd,
   });
   await log.close();
-  const readyAt = await untilOk(program, port, '/health/ready', 5).catch(async (error) => {
+  await untilOk(program, port, '/health/ready', 5).catch(async (error) => {
     const said = (await readFile(logFile, 'utf8')).trimEnd().split('\n').slice(-5);
     throw new Error(`${error.message}\n${said.join('\n')}`, { cause: error });
   });
-  return { program, port, startMs: readyAt - program.spawnedAt, stop: () => program.stop() };
+  return { program, port, stop: () => program.stop() };
 }

@@ -10,11 +10,6 @@ export function medians(runs) {
   return Object.fromEntries(names.map((name) => [name, median(runs.map((run) => run[name]))]));
 }
 
-/** The minimum and maximum, which show the spread of the runs. */
-export function spread(values) {
-  return [Math.min(...values), Math.max(...values)];
-}
-
 /** A goal and its result; `atMost` or `atLeast` gives the direction. */
 export function goal(what, value, { atMost, atLeast, unit = '' }) {
   const met = atMost === undefined ? value >= atLeast : value <= atMost;

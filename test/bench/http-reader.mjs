@@ -105,7 +105,6 @@ export async function load({ port, path, headers, connections, seconds }) {
   const until = performance.now() + seconds * 1000;
   const startedAt = performance.now();
   const latencies = [];
-  let bytes = 0;
   const work = async () => {
     const connection = new Connection(port, path, headers);
     while (performance.now() < until) {
@@ -113,13 +112,12 @@ export async function load({ port, path, headers, connections, seconds }) {
       const answer = await connection.get();
       if (answer.status !== 200) throw new Error(`${path} returned ${answer.status}`);
       latencies.push(performance.now() - askedAt);
-      bytes += answer.bytes;
     }
     connection.close();
   };
   await Promise.all(Array.from({ length: connections }, work));
   const elapsedSeconds = (performance.now() - startedAt) / 1000;
-  return { perSecond: latencies.length / elapsedSeconds, bytesPerSecond: bytes / elapsedSeconds, latencies };
+  return { perSecond: latencies.length / elapsedSeconds, latencies };
 }
 
 /** Takes the chunked framing off a body. */

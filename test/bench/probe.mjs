@@ -36,10 +36,8 @@ const answers = {
     const measured = {
       cpuSeconds: (user + system) / 1e6,
       rssAtStartMb,
-      rssMb: statusMb('VmRSS'),
       peakMb: statusMb('VmHWM'),
       loopP99Ms: late(delay.percentile(99)),
-      loopMaxMs: late(delay.max),
     };
     delay.disable();
     return measured;

@@ -19,21 +19,18 @@ export function freePort() {
   });
 }
 
-/** A program in a process of its own, with the probe loaded when it is one of Node's. */
+/** A program of Node's in a process of its own, with the probe loaded. */
 export class Program {
   #questions = 0;
   #waiting = new Map();
 
-  /** @param {{ env?: object, output?: number | 'pipe', command?: string, nodeArgs?: string[] }} options */
-  constructor(name, args, { env = process.env, output = 'inherit', command = process.execPath, nodeArgs = [] } = {}) {
+  /** @param {{ env?: object, output?: number | 'pipe' }} options */
+  constructor(name, args, { env = process.env, output = 'inherit' } = {}) {
     this.name = name;
-    const node = command === process.execPath;
-    const before = node ? ['--import', join(BENCH, 'probe.mjs'), ...nodeArgs] : [];
-    this.spawnedAt = performance.now();
-    this.child = spawn(command, [...before, ...args], {
+    this.child = spawn(process.execPath, ['--import', join(BENCH, 'probe.mjs'), ...args], {
       cwd: PROJECT,
       env,
-      stdio: ['ignore', output, typeof output === 'number' ? output : 'inherit', ...(node ? ['ipc'] : [])],
+      stdio: ['ignore', output, typeof output === 'number' ? output : 'inherit', 'ipc'],
       // Ctrl-C reaches the bench alone, which then stops its programs in good order.
       detached: true,
       serialization: 'advanced',

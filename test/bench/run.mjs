@@ -7,7 +7,7 @@ import { cold } from './parts/cold.mjs';
 import { small } from './parts/small.mjs';
 import { survival } from './parts/survival.mjs';
 import { BENCH, killAll, stopAll } from './processes.mjs';
-import { drawCharts, print, printConditions } from './report/report.mjs';
+import { print, printConditions } from './report/report.mjs';
 import { makeFolder, makeKey, openDatabase } from './environment.mjs';
 
 const PARTS = { cold, cached, small, survival };
@@ -18,7 +18,6 @@ const HELP = `Usage: npm run bench -- [options]
   --only PART,…   any of ${Object.keys(PARTS).join(', ')}
   --runs N        runs of each figure; the median is reported; default ${RUNS}
   --quick         small sizes and one run: whether the bench works, no figures to quote
-  --charts        draws the charts of the measured parts into docs/performance
 `;
 
 /** The programs beside the service are no dependencies of it, and are installed the first time they are needed. */
@@ -39,7 +38,6 @@ function readOptions() {
       only: { type: 'string', multiple: true },
       runs: { type: 'string' },
       quick: { type: 'boolean', default: false },
-      charts: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
     },
   });
@@ -49,13 +47,13 @@ function readOptions() {
   }
   const parts = values.only?.flatMap((names) => names.split(',')) ?? Object.keys(PARTS);
   const runs = Number(values.runs ?? (values.quick ? 1 : RUNS));
-  const { quick, charts } = values;
+  const { quick } = values;
   const invalid = parts.some((part) => !Object.hasOwn(PARTS, part)) || !(Number.isInteger(runs) && runs > 0);
   if (invalid) {
     process.stderr.write(HELP);
     process.exit(2);
   }
-  return { parts, runs, quick, charts };
+  return { parts, runs, quick };
 }
 
 async function main() {
@@ -88,15 +86,11 @@ async function main() {
       say: (line) =>
         process.stderr.write(`${((performance.now() - startedAt) / 1000).toFixed(0).padStart(4)} s  ${line}\n`),
     };
-    const reports = [];
     for (const part of options.parts) {
       bench.say(part);
-      const report = await PARTS[part](bench);
-      print(report);
-      reports.push(report);
+      print(await PARTS[part](bench));
     }
     printConditions(options.runs);
-    if (options.charts) await drawCharts(reports);
     bench.say('done');
     await end(0);
   } catch (error) {

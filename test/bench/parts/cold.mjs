@@ -1,4 +1,4 @@
-import { goal, medians, spread } from '../figures.mjs';
+import { goal, medians } from '../figures.mjs';
 import { Program } from '../processes.mjs';
 import { startService, startFakeYoutube } from '../environment.mjs';
 import { callService } from './call.mjs';
@@ -17,9 +17,6 @@ const PROGRAMS = [
   { name: 'youtubei.js, all at once', file: 'youtubei.mjs', args: ['all'] },
   { name: 'youtube-transcript-plus, 16 requests at a time', file: 'youtube-transcript-plus.mjs', atOnce: AT_ONCE },
   { name: 'youtube-caption-extractor, 16 requests at a time', file: 'youtube-caption-extractor.mjs', atOnce: AT_ONCE },
-  // Beside the goals, which are about 16 requests at a time: what a platform that minds is likely to refuse.
-  { name: 'youtube-transcript-plus, all at once', file: 'youtube-transcript-plus.mjs', beside: true },
-  { name: 'youtube-caption-extractor, all at once', file: 'youtube-caption-extractor.mjs', beside: true },
 ];
 
 /** A program that collects a channel's transcripts: `collect(channel)` returns `{ ms, firstEntryMs? }`. */
@@ -60,16 +57,14 @@ async function run(bench, program, fakeYoutube, sizes, latencyMs) {
     const figures = new Map();
     for (const size of sizes) {
       const before = await fakeYoutube.requestCount();
-      const { value, cpuSeconds, rssAtStartMb, peakMb, loopP99Ms, loopMaxMs } = await started.program.measure(() =>
-        started.collect(size),
-      );
+      const { value, cpuSeconds, peakMb, loopP99Ms } = await started.program.measure(() => started.collect(size));
       if (value.cached > 0) throw new Error('A cold call found something in the cache');
       const requests = (await fakeYoutube.requestCount()) - before;
       const { ms, firstEntryMs } = value;
       figures.set(size.videos, {
         seconds: ms / 1000,
         ...(firstEntryMs !== undefined && { firstEntryMs }),
-        ...{ cpuSeconds, peakMb, riseMb: peakMb - rssAtStartMb, loopP99Ms, loopMaxMs, requests },
+        ...{ cpuSeconds, peakMb, loopP99Ms, requests },
       });
     }
     return figures;
@@ -78,21 +73,9 @@ async function run(bench, program, fakeYoutube, sizes, latencyMs) {
   }
 }
 
-/**
- * How many requests follow one another before the first entry is sent: by how much it is later when each of them takes
- * longer.
- */
-async function roundTrips(bench, fakeYoutube, size) {
-  const at = async (latencyMs) =>
-    (await run(bench, PROGRAMS[0], fakeYoutube, [size], latencyMs)).get(size.videos).firstEntryMs;
-  const [short, long] = [await at(LATENCY_MS), await at(LATENCY_MS + 200)];
-  return (long - short) / 200;
-}
-
 export async function cold(bench) {
   const cues = bench.quick ? 300 : 1_500;
   const sizes = (bench.quick ? [5, 20] : [25, 100]).map((videos) => ({ videos, cues }));
-  const largest = sizes.at(-1);
   const fakeYoutubes = new Map();
   const runs = new Map(PROGRAMS.map(({ name }) => [name, []]));
   try {
@@ -109,18 +92,17 @@ export async function cold(bench) {
         runs.get(program.name).push(await run(bench, program, fakeYoutube, sizes, LATENCY_MS));
       }
     }
-    const trips = await roundTrips(bench, fakeYoutubes.get(SERVICE), largest);
-    return report(sizes, runs, trips);
+    return report(sizes, runs);
   } finally {
     for (const fakeYoutube of fakeYoutubes.values()) await fakeYoutube.stop();
   }
 }
 
-function report(sizes, runs, trips) {
+function report(sizes, runs) {
   const of = (name, { videos }) => medians(runs.get(name).map((figures) => figures.get(videos)));
   const goals = sizes.flatMap((size) => {
     const [ours, tight] = [of(SERVICE, size), of(TIGHT, size)];
-    const best = Math.min(...PROGRAMS.slice(2).map(({ name, beside }) => (beside ? Infinity : of(name, size).seconds)));
+    const best = Math.min(...PROGRAMS.slice(2).map(({ name }) => of(name, size).seconds));
     const at = `${size.videos} videos`;
     return [
       goal(`${at}: wall time against the tight script`, ours.seconds / tight.seconds, { atMost: 1.12 }),
@@ -132,54 +114,11 @@ function report(sizes, runs, trips) {
   });
   const tables = sizes.map((size) => ({
     title: `${size.videos} videos of ${size.cues} cues`,
-    columns: ['', 'wall s', 'runs', 'times ours', 'CPU s', 'peak MB', 'loop p99 ms', 'requests'],
+    columns: ['', 'wall s', 'CPU s', 'peak MB', 'requests'],
     rows: PROGRAMS.map(({ name }) => {
-      const figures = of(name, size);
-      const [least, most] = spread(runs.get(name).map((each) => each.get(size.videos).seconds));
-      const { seconds, cpuSeconds, peakMb, loopP99Ms, requests } = figures;
-      const range = `${least.toFixed(2)}–${most.toFixed(2)}`;
-      return [name, seconds, range, seconds / of(SERVICE, size).seconds, cpuSeconds, peakMb, loopP99Ms, requests];
+      const { seconds, cpuSeconds, peakMb, requests } = of(name, size);
+      return [name, seconds, cpuSeconds, peakMb, requests];
     }),
   }));
-  const largest = sizes.at(-1);
-  const bars = (title, unit, name) => ({
-    ...{ file: `cold-${name === 'seconds' ? 'wall' : 'cpu'}.svg`, title, unit },
-    bars: PROGRAMS.map((program) => ({
-      label: program.name,
-      value: of(program.name, largest)[name],
-      ours: program.name === SERVICE,
-    })),
-  });
-  return {
-    title: 'Cold: nothing in the cache',
-    text: [
-      `One call for a channel, ${LATENCY_MS} ms a request, at most ${AT_ONCE} requests at a time unless stated otherwise.`,
-      `Every program runs in its own process and reads ${WARM_UP.videos} other videos first. The service includes a`,
-      'key, a quota, a cache and validation, and writes JSON; the others return objects in their own process.',
-      'youtube-transcript-plus and youtube-caption-extractor cannot list a channel: two plain requests do it for them. The goals',
-      'count the libraries with at most 16 requests at a time, and youtubei.js in both ways.',
-    ].join(' '),
-    tables,
-    goals,
-    notes: [
-      ...sizes.map((size) => floorOf(size, of)),
-      `${trips.toFixed(1)} sequential requests precede the first entry (measured by the delay when each takes 200 ms longer).`,
-    ],
-    charts: [
-      bars(`Cold call for ${largest.videos} videos: wall time`, 's', 'seconds'),
-      bars(`Cold call for ${largest.videos} videos: CPU`, 's', 'cpuSeconds'),
-    ],
-  };
-}
-
-/** The lower bound of a cold call. */
-function floorOf(size, of) {
-  const { videos } = size;
-  const floor = ((2 + Math.ceil((2 * videos) / AT_ONCE)) * LATENCY_MS) / 1000;
-  const best = Math.min(...PROGRAMS.slice(2).map(({ name, beside }) => (beside ? Infinity : of(name, size).seconds)));
-  return (
-    `${videos} videos: two requests to find and list the channel and two for each video, ${AT_ONCE} at a time, take at least ` +
-    `${floor.toFixed(2)} s; the tight script takes ${of(TIGHT, size).seconds.toFixed(2)} s, and 0.9 of ` +
-    `the best library would be ${(0.9 * best).toFixed(2)} s.`
-  );
+  return { title: 'Cold: nothing in the cache', tables, goals };
 }

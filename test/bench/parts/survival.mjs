@@ -33,7 +33,7 @@ export async function survival(bench) {
     }
   };
   await Promise.all(Array.from({ length: AT_ONCE }, work));
-  return report(days, budgets);
+  return report(days);
 }
 
 function scenariosOf(quick, budgets) {
@@ -98,13 +98,12 @@ function refusedOf({ refused, player, timedtext }) {
 function row(day) {
   return [
     ...[networkOf(day), DEMAND_NAMES[day.demand], READERS[day.reader], day.hours],
-    ...[day.asked, Math.round(day.allowed), day.served, `${(100 * shareOf(day)).toFixed(1)} %`],
-    ...[`${((100 * day.servedAtFirst) / day.asked).toFixed(1)} %`, day.player + day.timedtext],
+    ...[`${(100 * shareOf(day)).toFixed(1)} %`, `${((100 * day.servedAtFirst) / day.asked).toFixed(1)} %`],
     ...[`${(100 * refusedOf(day)).toFixed(1)} %`, day.wrong],
   ];
 }
 
-function report(days, { player, timedtext, penaltySeconds, blockSecondsMax }) {
+function report(days) {
   const services = days.filter(({ reader }) => reader === 'service');
   const plain = services.filter((day) => !day.gateway);
   const worst = (of, list, choose) => choose(...list.map(of));
@@ -126,37 +125,14 @@ function report(days, { player, timedtext, penaltySeconds, blockSecondsMax }) {
             { atLeast },
           ),
         ];
-  const chosen = days.filter(({ demand, egresses }) => demand === 2 || egresses === 1);
   return {
     title: 'Survival: a day under budgets',
-    text:
-      `One day in simulated time: the service's own adapter, with its clocks, timers and agents replaced, against the fake ` +
-      `YouTube in the same process. Each address may send ${player.burst} player requests at once and ${player.perMinute} a ` +
-      `minute, and ${timedtext.burst} and ${timedtext.perMinute} caption requests; above that it is refused for ` +
-      `${player.blockSeconds / 60} and ${timedtext.blockSeconds / 60} minutes, and ${penaltySeconds} s longer for each request meanwhile, up to ` +
-      `${blockSecondsMax / 3600} hour. Callers want channels of 100 videos, three in ten of which have no text or are refused ` +
-      `to single clients, at half, once and twice the rate that the budgets allow (through the gateway: that of one egress). ` +
-      `They call with a deadline of 45 s, and again for what failed for a passing reason: when the failure says so, else ` +
-      `after 5 minutes. What is allowed counts the player requests that a safe answer needs, two for a deleted video. The ` +
-      `retry loop reads with one client, retries a refusal 3 times a second apart or 10 times through the ` +
-      `gateway, and calls again likewise.`,
     tables: [
       {
         title: 'Videos and requests',
         columns: [
-          ...[
-            'egresses',
-            'demand',
-            '',
-            'hours',
-            'wanted',
-            'allowed',
-            'served',
-            'of allowed',
-            'at the first call',
-            'requests',
-          ],
-          ...['refused', 'wrong codes'],
+          ...['egresses', 'demand', '', 'hours', 'served of allowed', 'at the first call', 'requests refused'],
+          'wrong codes',
         ],
         rows: days.map(row),
       },
@@ -173,20 +149,6 @@ function report(days, { player, timedtext, penaltySeconds, blockSecondsMax }) {
         worst(({ wrong }) => wrong, services, Math.max),
         { atMost: 0 },
       ),
-    ],
-    charts: [
-      {
-        ...{ file: 'survival-served.svg', title: 'A day under budgets: videos served of those allowed', unit: '%' },
-        bars: chosen.map((day) => ({ label: nameOf(day), value: 100 * shareOf(day), ours: day.reader === 'service' })),
-      },
-      {
-        ...{ file: 'survival-refused.svg', title: 'A day under budgets: requests refused', unit: '%' },
-        bars: chosen.map((day) => ({
-          label: nameOf(day),
-          value: 100 * refusedOf(day),
-          ours: day.reader === 'service',
-        })),
-      },
     ],
   };
 }

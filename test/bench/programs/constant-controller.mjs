@@ -1,5 +1,5 @@
 /*
- * The service itself with three more routes, whose controller returns a constant: behind the same guards, the same
+ * The service itself with two more routes, whose controller returns a constant: behind the same guards, the same
  * validation and the same middleware, with nothing after them. `same-bytes` is as long as a real answer, and `buffer` is the
  * same from memory without Express' ETag, compressed in advance for callers that accept gzip.
  */
@@ -21,10 +21,6 @@ class ConstantController {
     return body;
   }
 
-  short() {
-    return { ok: true };
-  }
-
   buffer(query, request, response) {
     const gzip = /\bgzip\b/.test(request.headers['accept-encoding'] ?? '');
     const sent = gzip ? compressed : bytes;
@@ -44,7 +40,6 @@ function decorate(name, path) {
 }
 
 decorate('sameBytes', 'same-bytes');
-decorate('short', 'short');
 decorate('buffer', 'buffer');
 Req()(ConstantController.prototype, 'buffer', 1);
 Res()(ConstantController.prototype, 'buffer', 2);

@@ -14,8 +14,8 @@ export class VirtualTime {
   nowMs = 0;
   /** Grows with every timer and request, so that turns without any can be recognized. */
   activity = 0;
-  #heap = [];
-  #sequence = 0;
+  /** The next one first. */
+  #timers = [];
 
   /** Replaces the clocks and timers of the process. */
   install() {
@@ -81,7 +81,7 @@ export class VirtualTime {
       if (!next) throw new Error('Nothing is left to wait for');
       this.nowMs = Math.max(this.nowMs, next.atMs);
       next.callback();
-      while (this.#heap[0] && this.#heap[0].atMs <= this.nowMs) this.#pop()?.callback();
+      while (this.#timers[0] && this.#timers[0].atMs <= this.nowMs) this.#pop()?.callback();
     }
   }
 
@@ -96,54 +96,29 @@ export class VirtualTime {
   #add(atMs, callback) {
     this.activity += 1;
     const timer = {
-      ...{ atMs, order: (this.#sequence += 1), callback, canceled: false },
+      ...{ atMs, callback, canceled: false },
       cancel: () => void (timer.canceled = true),
       ref: () => timer,
       unref: () => timer,
       hasRef: () => true,
       [Symbol.dispose]: () => timer.cancel(),
     };
-    this.#heap.push(timer);
-    this.#up(this.#heap.length - 1);
+    // Behind those of the same time.
+    let [low, high] = [0, this.#timers.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.#timers[middle].atMs <= atMs) low = middle + 1;
+      else high = middle;
+    }
+    this.#timers.splice(low, 0, timer);
     return timer;
   }
 
   /** The next timer that is not cancelled. */
   #pop() {
-    while (this.#heap.length > 0) {
-      const [first] = this.#heap;
-      const last = this.#heap.pop();
-      if (this.#heap.length > 0) {
-        this.#heap[0] = last;
-        this.#down();
-      }
-      if (!first.canceled) return first;
-    }
-    return undefined;
-  }
-
-  #up(index) {
-    for (let at = index; at > 0;) {
-      const parent = (at - 1) >> 1;
-      if (!before(this.#heap[at], this.#heap[parent])) return;
-      [this.#heap[at], this.#heap[parent]] = [this.#heap[parent], this.#heap[at]];
-      at = parent;
+    for (;;) {
+      const timer = this.#timers.shift();
+      if (!timer?.canceled) return timer;
     }
   }
-
-  #down() {
-    for (let at = 0; ;) {
-      const [left, right] = [2 * at + 1, 2 * at + 2];
-      let least = at;
-      if (left < this.#heap.length && before(this.#heap[left], this.#heap[least])) least = left;
-      if (right < this.#heap.length && before(this.#heap[right], this.#heap[least])) least = right;
-      if (least === at) return;
-      [this.#heap[at], this.#heap[least]] = [this.#heap[least], this.#heap[at]];
-      at = least;
-    }
-  }
-}
-
-function before(one, other) {
-  return one.atMs < other.atMs || (one.atMs === other.atMs && one.order < other.order);
 }
