@@ -1,13 +1,17 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { createServer, type AddressInfo } from 'node:net';
 import { createClient, RESP_TYPES } from '@redis/client';
+import { freePort } from '../free-port.js';
 import { temporaryFolder } from '../process/program.js';
 import { isInstalled } from '../programs.js';
 
 const PROGRAM = 'redis-server';
 
 export const redisIsInstalled = isInstalled(PROGRAM);
+
+function clientOf(url: string) {
+  return createClient({ url, socket: { reconnectStrategy: false } });
+}
 
 /** A Redis of one test file, without persistence, whose address stays the same when it is killed and started again. */
 export class RedisServer {
@@ -21,11 +25,7 @@ export class RedisServer {
 
   /** An unused address. */
   static async reserve(): Promise<RedisServer> {
-    const server = createServer();
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    const { port } = server.address() as AddressInfo;
-    await new Promise((resolve) => server.close(resolve));
-    return new RedisServer(port);
+    return new RedisServer(await freePort());
   }
 
   static async start(): Promise<RedisServer> {
@@ -84,31 +84,27 @@ export class RedisServer {
   }
 
   /** Sends one command on a connection of its own. */
-  async command(...args: (string | Buffer)[]): Promise<unknown> {
-    const client = createClient({ url: this.url, socket: { reconnectStrategy: false } });
-    client.on('error', () => undefined);
-    await client.connect();
-    try {
-      return await client.sendCommand(args);
-    } finally {
-      client.destroy();
-    }
+  command(...args: (string | Buffer)[]): Promise<unknown> {
+    return this.connected((client) => client.sendCommand(args));
   }
 
   /** The stored bytes of a string. */
-  async bytes(key: string): Promise<Buffer> {
-    const client = createClient({ url: this.url, socket: { reconnectStrategy: false } });
-    client.on('error', () => undefined);
-    await client.connect();
-    try {
-      return (await client.withTypeMapping({ [RESP_TYPES.BLOB_STRING]: Buffer }).get(key)) ?? Buffer.alloc(0);
-    } finally {
-      client.destroy();
-    }
+  bytes(key: string): Promise<Buffer> {
+    return this.connected(
+      async (client) =>
+        (await client.withTypeMapping({ [RESP_TYPES.BLOB_STRING]: Buffer }).get(key)) ?? Buffer.alloc(0),
+    );
   }
 
   async close(): Promise<void> {
     await this.kill();
     this.folder.remove();
+  }
+
+  private async connected<T>(use: (client: ReturnType<typeof clientOf>) => Promise<T>): Promise<T> {
+    const client = clientOf(this.url);
+    client.on('error', () => undefined);
+    await client.connect();
+    return use(client).finally(() => client.destroy());
   }
 }

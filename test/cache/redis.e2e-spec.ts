@@ -116,17 +116,13 @@ describeWithRedis(`two instances that share a Redis${suffix}`, () => {
       redis.command('SET', name, value, 'KEEPTTL');
     const POISONS: Record<string, (name: string, other: string) => Promise<unknown>> = {
       'random bytes': (name) => replace(name, randomBytes(64)),
-      'an empty value': (name) => replace(name, ''),
       'a truncated value': async (name) => replace(name, (await redis.bytes(name)).subarray(0, -1)),
-      'a value with additional bytes': async (name) =>
-        replace(name, Buffer.concat([await redis.bytes(name), Buffer.from('}')])),
       'a value with one changed byte': async (name) => {
         const changed = Buffer.from(await redis.bytes(name));
         const at = changed.length >> 1;
         changed[at] = (changed[at] ?? 0) ^ 1;
         return replace(name, changed);
       },
-      'JSON of another form': (name) => replace(name, '{"details":{}}'),
       'the entry of another key': async (name, other) => replace(name, await redis.bytes(other)),
       'a list': async (name) => {
         await redis.command('DEL', name);
@@ -153,23 +149,21 @@ describeWithRedis(`two instances that share a Redis${suffix}`, () => {
     });
   });
 
-  it.each(['application/json', 'application/x-ndjson'])(
-    'send what a call found at its start, also when Redis loses it meanwhile (%s)',
-    async (accept) => {
-      const [payer, reader] = [await one.organization(), await other.organization({ monthlyLimit: 1 })];
-      const path = `/channels/@bench-${VIDEOS}x${accept.length + 500}/transcripts`;
-      const [newest] = (await one.get(path, payer.key)).body.results;
-      const [missing = ''] = (await keysOf(redis)).filter((name) => name.includes(`:transcript:${newest.videoId}:`));
-      await redis.command('DEL', missing);
-      const hold = other.fakeYoutube.hold({ kind: 'timedtext' });
-      const running = other.get(path, reader.key, { Accept: accept });
-      await hold.arrived;
-      await redis.command('FLUSHALL');
-      hold.release();
-      expect((await running).text).toContain(`"cached":${VIDEOS - 1},"fetched":1}`);
-      expect(await used(other, reader.key)).toEqual({ used: 1, reserved: 0 });
-    },
-  );
+  it('send what a call found at its start, also when Redis loses it meanwhile', async () => {
+    const accept = 'application/x-ndjson';
+    const [payer, reader] = [await one.organization(), await other.organization({ monthlyLimit: 1 })];
+    const path = `/channels/@bench-${VIDEOS}x${accept.length + 500}/transcripts`;
+    const [newest] = (await one.get(path, payer.key)).body.results;
+    const [missing = ''] = (await keysOf(redis)).filter((name) => name.includes(`:transcript:${newest.videoId}:`));
+    await redis.command('DEL', missing);
+    const hold = other.fakeYoutube.hold({ kind: 'timedtext' });
+    const running = other.get(path, reader.key, { Accept: accept });
+    await hold.arrived;
+    await redis.command('FLUSHALL');
+    hold.release();
+    expect((await running).text).toContain(`"cached":${VIDEOS - 1},"fetched":1}`);
+    expect(await used(other, reader.key)).toEqual({ used: 1, reserved: 0 });
+  });
 });
 
 describeWithRedis(`a service whose Redis is unavailable${suffix}`, () => {
@@ -248,16 +242,6 @@ describeWithRedis(`a service whose Redis is unavailable${suffix}`, () => {
       redis.thaw();
       await untilReadinessIs(service, OK);
       expect(loggedNow()).toEqual(['cache_away', 'cache_back']);
-      expect(await used(service, key)).toEqual({ used: VIDEOS, reserved: 0 });
-    });
-
-    it('completes and charges the running call', async () => {
-      const hold = service.fakeYoutube.hold({ kind: 'timedtext' }, VIDEOS);
-      const running = service.get(path, key);
-      await hold.arrived;
-      await redis.kill();
-      hold.release();
-      expect((await running).body.summary).toMatchObject(FETCHED);
       expect(await used(service, key)).toEqual({ used: VIDEOS, reserved: 0 });
     });
   });

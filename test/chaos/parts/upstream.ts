@@ -1,7 +1,7 @@
 import { ALL_FAULT_KINDS, type FaultKind } from '../../fake-youtube/faults/fault-registry.js';
 import { measureInTime, type Measurements } from '../../until.js';
 import { atOnce } from '../harness/until.js';
-import { atMost, equal, nothing, type Part, type PartReport } from '../chaos-run.js';
+import { atMost, equal, nothing, type Part, type Check } from '../chaos-run.js';
 import { Canary } from '../harness/canary.js';
 import { allCells, type Cell, fewCells, nameOf } from './upstream/cells.js';
 import { type CellEnd, DEADLINE_SECONDS, Worker, type WorkerResult } from './upstream/client-loop.js';
@@ -69,7 +69,7 @@ function report(
   measured: readonly Measurements<CellEnd>[],
   remaining: readonly WorkerResult[],
   contacts: number,
-): PartReport {
+): Check[] {
   const ends = measured.flatMap(({ all }) => all);
   const sums = (of: (end: WorkerResult) => number): number => remaining.reduce((total, end) => total + of(end), 0);
   const unstruck = ends.filter(({ cell, struck }) => struck === 0 && cell.some(({ rate }) => rate === 1));
@@ -79,63 +79,46 @@ function report(
   const isHalfTried = singles.some(({ rate }) => rate === 0.5);
   // Of few requests, chance may spare all.
   const spared = ALL_FAULT_KINDS.filter((kind) => isHalfTried && hits(kind, 1) >= 20 && hits(kind, 0.5) === 0);
-  return {
-    columns: ['fault', 'times', 'requests hit', 'calls refused', 'entries', 'with a transcript', 'slowest call, s'],
-    rows: ALL_FAULT_KINDS.map((kind) => {
-      const of = ends.filter(({ cell }) => cell.some((fault) => fault.kind === kind));
-      const count = (measurement: (end: CellEnd) => number): number =>
-        of.reduce((total, end) => total + measurement(end), 0);
-      return [
-        kind,
-        of.length,
-        count(({ struck }) => struck),
-        count(({ refused }) => refused),
-        count(({ entries }) => entries),
-        count(({ succeeded }) => succeeded),
-        (Math.max(0, ...of.map(({ slowestMs }) => slowestMs)) / 1000).toFixed(1),
-      ];
-    }),
-    checks: [
-      equal('Every combination was tried', measured.length, cells.length),
-      nothing('Faults that hit no request at 50 %, of those that hit at least 20 at 100 %', spared),
-      nothing(
-        'A fault on all requests of a kind hit at least one',
-        unstruck.map(({ cell }) => JSON.stringify(cell)),
-      ),
-      nothing(
-        'Every result fits its fault, no block is reported as missing captions or the reverse, unaffected videos succeed, and the sums are correct',
-        ends.flatMap(({ wrong }) => wrong),
-      ),
-      nothing(
-        'Calls that take longer than their deadline and a second, and timeouts although no fault delays responses, also when the cell is repeated alone',
-        measured.flatMap(({ last }) => lateness(last)),
-      ),
-      atMost(
-        'Maximum memory of a service, with endless bodies',
-        Math.max(...remaining.map(({ peakMegabytes }) => peakMegabytes)),
-        MEGABYTES_MAX,
-        'MB',
-      ),
-      equal(
-        'Charged transcripts equal the fetched ones',
-        sums(({ used }) => used),
-        sums(({ fetched }) => fetched),
-      ),
-      nothing(
-        'Organizations whose usage is not exact',
-        remaining.flatMap(({ exact }) => (exact ? [] : ['not exact'])),
-      ),
-      equal(
-        'No reservation remains',
-        sums(({ reserved }) => reserved),
-        0,
-      ),
-      nothing(
-        'No bug in the log',
-        remaining.flatMap(({ bugs }) => bugs),
-      ),
-      ...remaining.flatMap(({ settled }) => settled),
-      equal('Redirects followed to an address of this network', contacts, 0),
-    ],
-  };
+  return [
+    equal('Every combination was tried', measured.length, cells.length),
+    nothing('Faults that hit no request at 50 %, of those that hit at least 20 at 100 %', spared),
+    nothing(
+      'A fault on all requests of a kind hit at least one',
+      unstruck.map(({ cell }) => JSON.stringify(cell)),
+    ),
+    nothing(
+      'Every result fits its fault, no block is reported as missing captions or the reverse, unaffected videos succeed, and the sums are correct',
+      ends.flatMap(({ wrong }) => wrong),
+    ),
+    nothing(
+      'Calls that take longer than their deadline and a second, and timeouts although no fault delays responses, also when the cell is repeated alone',
+      measured.flatMap(({ last }) => lateness(last)),
+    ),
+    atMost(
+      'Maximum memory of a service, with endless bodies',
+      Math.max(...remaining.map(({ peakMegabytes }) => peakMegabytes)),
+      MEGABYTES_MAX,
+      'MB',
+    ),
+    equal(
+      'Charged transcripts equal the fetched ones',
+      sums(({ used }) => used),
+      sums(({ fetched }) => fetched),
+    ),
+    nothing(
+      'Organizations whose usage is not exact',
+      remaining.flatMap(({ exact }) => (exact ? [] : ['not exact'])),
+    ),
+    equal(
+      'No reservation remains',
+      sums(({ reserved }) => reserved),
+      0,
+    ),
+    nothing(
+      'No bug in the log',
+      remaining.flatMap(({ bugs }) => bugs),
+    ),
+    ...remaining.flatMap(({ settled }) => settled),
+    equal('Redirects followed to an address of this network', contacts, 0),
+  ];
 }

@@ -23,7 +23,7 @@ export interface Credentials {
   /** Belongs to a client that never waits for a response. */
   leaving: Credential;
   /** The organization that may be charged. */
-  customers: Readonly<Record<'pro' | 'free' | 'exhausted' | 'leaver', Customer>>;
+  customers: Readonly<Record<'pro' | 'free' | 'exhausted', Customer>>;
   /** Secrets that must never appear in a response. */
   secrets: readonly string[];
 }
@@ -91,7 +91,7 @@ export async function makeCredentials(service: Service, database: Database, url:
     admin,
     metrics,
     leaving: bearer('leaver', leaver.key, ['channels', 'usage']),
-    customers: { pro, free, exhausted, leaver },
+    customers: { pro, free, exhausted },
     secrets: [...keys, renewed, unknown, ADMIN_TOKEN, METRICS_TOKEN],
   };
 }

@@ -30,7 +30,8 @@ export interface Targets {
 
 /** Faults and changes while jobs run; each ends by itself. */
 export class JobFaults {
-  private readonly counts = new Map<string, { times: number; effective: number }>();
+  /** The faults that were injected, and whether one of them had an effect. */
+  private readonly injected = new Map<string, boolean>();
   private clockSeconds = 0;
   private readonly kinds: readonly (readonly [weight: number, name: string, inject: () => Promise<boolean>])[];
 
@@ -58,24 +59,18 @@ export class JobFaults {
     ];
   }
 
-  /** How often each fault was injected, and how often it had an effect. */
-  get rows(): (readonly [name: string, times: number, effective: number])[] {
-    return [...this.counts].map(([name, { times, effective }]) => [name, times, effective]);
-  }
-
   /** The faults that never had an effect. */
   get ineffective(): string[] {
-    return this.kinds.flatMap(([, name]) => ((this.counts.get(name)?.effective ?? 0) > 0 ? [] : [name]));
+    return this.kinds.flatMap(([, name]) => (this.injected.get(name) ? [] : [name]));
   }
 
   /** Injects a random fault; the first ones are each fault once. */
   async inject(): Promise<void> {
     const { random } = this.targets;
-    const untried = this.kinds.find(([, name]) => !this.counts.has(name));
+    const untried = this.kinds.find(([, name]) => !this.injected.has(name));
     const [, name, inject] = untried ?? random.weighted(this.kinds.map((kind) => [kind[0], kind] as const));
-    const { times, effective } = this.counts.get(name) ?? { times: 0, effective: 0 };
-    this.counts.set(name, { times: times + 1, effective });
-    if (await inject()) this.counts.set(name, { times: times + 1, effective: effective + 1 });
+    this.injected.set(name, this.injected.get(name) ?? false);
+    if (await inject()) this.injected.set(name, true);
   }
 
   /** Lets time pass for the quota and the jobs. */

@@ -21,10 +21,6 @@ export interface CellEnd {
   cell: Cell;
   /** Requests with a fault. */
   struck: number;
-  calls: number;
-  entries: number;
-  succeeded: number;
-  refused: number;
   /** What timed out although no fault delays responses. */
   late: string[];
   slowestMs: number;
@@ -87,7 +83,7 @@ export class Worker {
     const responses = await Promise.all(paths.map((path) => this.call(path)));
     const struck = this.fakeYoutube.requests.list.filter(({ fault }) => fault !== null).length;
     const end: CellEnd = {
-      ...{ cell, struck, calls: paths.length, entries: 0, succeeded: 0, refused: 0, late: [], slowestMs: 0, wrong: [] },
+      ...{ cell, struck, late: [], slowestMs: 0, wrong: [] },
     };
     for (const response of responses) this.add(end, response);
     return end;
@@ -121,11 +117,7 @@ export class Worker {
     end.slowestMs = Math.max(end.slowestMs, response.ms);
     end.late.push(...late);
     end.wrong.push(...wrong.map((what) => `${nameOf(end.cell)}: ${what}`));
-    if (response.status !== 200) end.refused += 1;
-    if (!reported) return;
-    end.entries += reported.entries.length;
-    end.succeeded += reported.summary.succeeded;
-    this.fetched += reported.summary.fetched;
+    this.fetched += reported?.summary.fetched ?? 0;
   }
 
   private call(path: string): Promise<ServiceResponse | Error> {
