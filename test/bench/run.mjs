@@ -4,13 +4,12 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { cached } from './parts/cached.mjs';
 import { cold } from './parts/cold.mjs';
-import { small } from './parts/small.mjs';
 import { survival } from './parts/survival.mjs';
 import { BENCH, killAll, stopAll } from './processes.mjs';
 import { print, printConditions } from './report/report.mjs';
 import { makeFolder, makeKey, openDatabase } from './environment.mjs';
 
-const PARTS = { cold, cached, small, survival };
+const PARTS = { cold, cached, survival };
 const MINUTES_MAX = 20;
 const RUNS = 5;
 const HELP = `Usage: npm run bench -- [options]

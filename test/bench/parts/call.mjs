@@ -1,6 +1,4 @@
-import { load, readOnce, withoutChunks } from '../http-reader.mjs';
-
-const SMALL_CONNECTIONS = 16;
+import { readOnce, withoutChunks } from '../http-reader.mjs';
 
 export function pathOf({ videos, cues, limit = videos }) {
   return `/channels/@bench-${videos}x${cues}/transcripts?limit=${limit}`;
@@ -19,13 +17,4 @@ export async function callService(bench, service, { videos, cues, limit = videos
   }
   const { ms, firstEntryMs } = answer;
   return { ms, firstEntryMs, body, cached: summary.cached };
-}
-
-/** Many connections request one small resource. */
-export async function smallLoad(bench, { port, path, program }, seconds) {
-  const headers = { Authorization: `Bearer ${bench.key}` };
-  const asked = { port, path, headers, connections: SMALL_CONNECTIONS, seconds };
-  const { value, cpuSeconds } = await program.measure(() => load(asked));
-  const { perSecond, latencies } = value;
-  return { perSecond, cpuMs: (cpuSeconds * 1000) / latencies.length };
 }
