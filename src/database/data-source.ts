@@ -128,8 +128,8 @@ async function openEmbedded(
   return embedded;
 }
 
-/** @param settings statements that each connection begins with */
-function connectionOptions(url: string, settings: string) {
+/** @param statements that each connection begins with */
+function connectionOptions(url: string, statements: string) {
   return {
     type: 'postgres' as const,
     // TypeORM loads it by a computed name, which would be another copy of the package than the one in the bundle.
@@ -141,6 +141,6 @@ function connectionOptions(url: string, settings: string) {
     connectTimeoutMS: CONNECT_TIMEOUT_MS,
     // An idle connection that breaks is replaced by the pool; the next query reports an unavailable database.
     poolErrorHandler: () => undefined,
-    extra: { keepAlive: true, onConnect: (client: pg.ClientBase) => client.query(settings) },
+    extra: { keepAlive: true, onConnect: (client: pg.ClientBase) => client.query(statements) },
   };
 }
