@@ -1,10 +1,4 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { execFile } from 'node:child_process';
-import type { EventEmitter } from 'node:events';
-import { cp, mkdtemp, rm, symlink } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { promisify } from 'node:util';
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { Environment } from '../../src/config/environment.js';
 import { isDatabaseUnavailable } from '../../src/database/database-errors.js';
@@ -12,8 +6,6 @@ import { openDatabase, type DatabaseOptions, type OpenDatabase } from '../../src
 import { until } from '../until.js';
 import { interruptibleLink } from './interruptible-link.js';
 import { createTestDatabase, runQuery, type TestDatabase } from './test-database.js';
-
-const run = promisify(execFile);
 
 class CreateVisits1700000000000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
@@ -80,22 +72,6 @@ describe('the database of a process', () => {
     expect(dataSource.options).toMatchObject({ extra: { query_timeout: 5_500 } });
   });
 
-  it('a transaction whose connection is terminated counts as the database being unavailable', async () => {
-    const { dataSource } = await open();
-    const failure = await dataSource
-      .transaction(async (manager) => {
-        const [{ pid }] = await manager.query<[{ pid: number }]>('SELECT pg_backend_pid() AS pid');
-        const deleted = new Promise((resolve) => {
-          void manager.queryRunner?.connect().then((client: EventEmitter) => client.once('end', resolve));
-        });
-        await runQuery(database.url, `SELECT pg_terminate_backend(${pid})`);
-        await deleted;
-        await manager.query('SELECT 1');
-      })
-      .catch((error: unknown) => error);
-    expect(isDatabaseUnavailable(failure)).toBe(true);
-  });
-
   it('unresponsive connections are closed and replaced', async () => {
     const link = await interruptibleLink(database.url);
     try {
@@ -114,24 +90,6 @@ describe('the database of a process', () => {
       );
     } finally {
       await link.close();
-    }
-  });
-
-  it('with DATABASE_URL set, no package of the embedded PostgreSQL is loaded', async () => {
-    const project = join(import.meta.dirname, '../..');
-    const copy = await mkdtemp(join(tmpdir(), 'without-embedded-'));
-    try {
-      const needed = (path: string): boolean => !path.endsWith('.map');
-      for (const name of ['package.json', 'dist/modules']) {
-        await cp(join(project, name), join(copy, name), { recursive: true, filter: needed });
-      }
-      await symlink(join(project, 'node_modules'), join(copy, 'node_modules'));
-      await rm(join(copy, 'dist/modules/database/embedded'), { recursive: true });
-      const program = join(import.meta.dirname, 'programs/open-database.mjs');
-      const { stdout } = await run(process.execPath, [program, join(copy, 'dist/modules'), database.url]);
-      expect(stdout).toBe('[{"alive":1}]');
-    } finally {
-      await rm(copy, { recursive: true, force: true });
     }
   });
 

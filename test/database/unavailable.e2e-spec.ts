@@ -112,18 +112,4 @@ describe('a database server that became read-only', () => {
     await disconnect();
     await expectRecovered(used);
   });
-
-  it('does not prevent an admitted call from being charged', async () => {
-    const { used } = await usage();
-    const hold = service.fakeYoutube.hold({ kind: 'timedtext' });
-    const running = call();
-    await hold.arrived;
-    await request(`ALTER ROLE ${ROLE} SET default_transaction_read_only = on`);
-    await disconnect();
-    hold.release();
-    expect(await running).toMatchObject({ status: 200, body: { summary: { fetched: 3 } } });
-    await request(`ALTER ROLE ${ROLE} RESET default_transaction_read_only`);
-    await disconnect();
-    await until(async () => (await usage()).used === used + 3);
-  });
 });
