@@ -1,10 +1,65 @@
-import { Injectable, type CanActivate, type ExecutionContext } from '@nestjs/common';
+import { Inject, Injectable, type CanActivate, type ExecutionContext } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
+import { RateLimiterMemory, RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
+import { RedisConnection } from '../cache/redis-connection.js';
+import { Environment } from '../config/environment.js';
 import { RequestRateExceededError } from '../domain/errors.js';
 import { setRateLimitHeaders } from '../http/limit-headers.js';
 import { requestContextOf } from '../http/request-context.js';
-import { KeyRateLimit, type RateRecord } from './key-rate-limit.js';
 import { RejectionMetrics } from './rejection-metrics.js';
+
+/** The result of counting a call. */
+interface RateRecord {
+  /** False when the limit was exceeded. */
+  granted: boolean;
+  /** Calls in the window, this one included. */
+  used: number;
+  /** Seconds until the window ends, which the first call started. */
+  resetSeconds: number;
+}
+
+/**
+ * The limit of calls per key, in fixed windows of a minute: over all replicas while Redis is available, otherwise of this
+ * process. The memory for a caller is released with its window.
+ */
+@Injectable()
+export class KeyRateLimit {
+  readonly limit: number;
+  private readonly limiter: RateLimiterMemory | RateLimiterRedis;
+
+  /** @param redis null without REDIS_URL */
+  constructor({ RATE_LIMIT_PER_MINUTE }: Environment, @Inject(RedisConnection) redis: RedisConnection | null) {
+    this.limit = RATE_LIMIT_PER_MINUTE;
+    const options = { keyPrefix: 'ct:rate', points: this.limit, duration: 60 };
+    const memory = new RateLimiterMemory(options);
+    this.limiter = redis
+      ? new RateLimiterRedis({
+          ...options,
+          // Its only command, with the timeout of the connection.
+          storeClient: {
+            eval: (script: string, keysAndValues: { keys: string[]; arguments: string[] }) =>
+              redis.run((client) => client.eval(script, keysAndValues)),
+          },
+          useRedisPackage: true,
+          insuranceLimiter: memory,
+        })
+      : memory;
+  }
+
+  /** Counts a call of a caller. */
+  async count(caller: string): Promise<RateRecord> {
+    try {
+      return toRecord(true, await this.limiter.consume(caller));
+    } catch (error) {
+      if (error instanceof RateLimiterRes) return toRecord(false, error);
+      throw error;
+    }
+  }
+}
+
+function toRecord(granted: boolean, { consumedPoints, msBeforeNext }: RateLimiterRes): RateRecord {
+  return { granted, used: consumedPoints, resetSeconds: Math.max(1, Math.ceil(msBeforeNext / 1000)) };
+}
 
 /** Names the count of a route that has one of its own, with the same limit. The other routes share one count. */
 export const OwnRateLimit = Reflector.createDecorator<string>();

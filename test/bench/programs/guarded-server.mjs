@@ -4,6 +4,7 @@
  * in advance for callers that accept gzip. It has no framework, no validation, no log and no metrics. With `limit=1` it
  * writes the first video of the file alone.
  */
+import 'reflect-metadata';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { gzipSync } from 'node:zlib';
@@ -11,7 +12,7 @@ import pg from 'pg';
 import { hashKey, isWellFormedKey } from '../../../dist/modules/organizations/api-key.js';
 import { AUTHENTICATE } from '../../../dist/modules/organizations/api-keys.service.js';
 import { USAGE } from '../../../dist/modules/quota/usage.js';
-import { KeyRateLimit } from '../../../dist/modules/rate-limit/key-rate-limit.js';
+import { KeyRateLimit } from '../../../dist/modules/rate-limit/rate-limit.guard.js';
 
 const RATE_MAX = 1e9;
 
