@@ -100,15 +100,4 @@ describe('a reservation with an id that the service generated', () => {
     expect(await database.quota.usage(customer.organizationId)).toMatchObject({ used: 0, reserved: 0 });
     expect(await database.quota.verify(customer.organizationId)).toMatchObject({ exact: true });
   });
-
-  it('counts once when it is requested twice', async () => {
-    const customer = await database.newCustomer(10);
-    const id = randomUUID();
-    expect(await reserve(id, customer, 8)).toBe(id);
-    expect(await reserve(id, customer, 8)).toBe(id);
-    expect(await database.quota.usage(customer.organizationId)).toMatchObject({ reserved: 8 });
-    await database.quota.settle(id, 8);
-    await cancel(id, customer);
-    expect(await database.quota.usage(customer.organizationId)).toMatchObject({ used: 8, reserved: 0 });
-  });
 });

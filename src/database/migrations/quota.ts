@@ -88,8 +88,8 @@ BEGIN
 END $$;
 
 -- Reserves quota, or refuses with a null reservation_id. The service chooses the id, so that it can cancel a reservation
--- without having seen the response. A repetition returns the same reservation, or none when it has ended. No row for an
--- unknown or deleted organization.
+-- without having seen the response; an id that was used, also for a cancellation, reserves nothing. No row for an unknown or
+-- deleted organization.
 CREATE FUNCTION quota_reserve_as(
   p_reservation_id uuid, p_organization_id text, p_key_id text, p_request_id text, p_channel_id text,
   p_required integer, p_lease_seconds double precision, p_free_limit integer, p_pro_limit integer
@@ -102,7 +102,6 @@ DECLARE
   v_now timestamptz := quota_now();
   v_period_start date := quota_period(v_now);
   v_tally record;
-  v_known quota_reservations;
 BEGIN
   IF v_organization.id IS NULL OR v_organization.deleted_at IS NOT NULL THEN
     RETURN;
@@ -113,12 +112,8 @@ BEGIN
   reserved_count := v_tally.reserved_count;
   period_end := quota_period_end(v_period_start);
   decided_at := v_now;
-  SELECT * INTO v_known FROM quota_reservations WHERE id = p_reservation_id;
-  IF v_known.id IS NOT NULL THEN
-    IF v_known.settled_at IS NULL AND v_known.lapsed_at IS NULL THEN
-      reservation_id := v_known.id;
-    END IF;
-  ELSIF p_required = 0 OR v_tally.used_count + v_tally.reserved_count + p_required <= limit_in_force THEN
+  IF (p_required = 0 OR v_tally.used_count + v_tally.reserved_count + p_required <= limit_in_force)
+      AND NOT EXISTS (SELECT FROM quota_reservations WHERE id = p_reservation_id) THEN
     INSERT INTO quota_reservations
       (id, organization_id, key_id, request_id, channel_id, period_start, required, created_at, leased_until)
       VALUES (p_reservation_id, p_organization_id, p_key_id, p_request_id, p_channel_id, v_period_start, p_required,
