@@ -31,7 +31,8 @@ export class FailedAuthentications {
   /** @throws TooManyFailedAuthenticationsError when the address has no failure left this minute */
   async refuseThrottled(call: RequestContext): Promise<void> {
     const counted = await this.failures['API key'].get(networkOf(call.address, IPV6_PREFIX_BITS));
-    if (counted && counted.msBeforeNext > 0 && counted.consumedPoints >= FAILURES_MAX) this.refuse(call, 'API key', counted);
+    if (counted && counted.msBeforeNext > 0 && counted.consumedPoints >= FAILURES_MAX)
+      this.refuse(call, 'API key', counted);
   }
 
   /** Counts one failure. @throws TooManyFailedAuthenticationsError when the address had none left */
