@@ -1,30 +1,31 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable, Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
+import { firstValueFrom, merge, timer } from 'rxjs';
 import { Environment } from '../config/environment.js';
 import type { ClosingServer } from '../http/shutdown-state.js';
-import { JobRepository } from './job.repository.js';
-import { logStateChange } from './job.js';
+import { JobsService } from './jobs.service.js';
 import { SliceRunner } from './slice-runner.js';
+import { SliceRepository } from './slice.repository.js';
 import type { ClaimedSlice } from './slice.js';
-import { WakeUps } from './wake-ups.js';
 
 /** Statements that remove results, of one sweep. */
 const REMOVALS_PER_SWEEP = 20;
 
 /**
  * Runs the archive jobs in this process: claims the slice that is next over all organizations, runs it, and looks for the
- * next. A sweep finds what nobody announced, e.g. the slices of a process that was killed.
+ * next; when none is due it waits for a job of this process, or some seconds for what other processes have left.
  */
 @Injectable()
 export class JobWorker implements OnApplicationBootstrap, BeforeApplicationShutdown, ClosingServer {
   private readonly logger = new Logger(JobWorker.name);
   private readonly stopping = new AbortController();
+  private readonly running = new Set<AbortController>();
   private readonly loops: Promise<void>[] = [];
 
   constructor(
-    private readonly jobs: JobRepository,
+    private readonly jobs: JobsService,
+    private readonly store: SliceRepository,
     private readonly runner: SliceRunner,
-    private readonly wakeUps: WakeUps,
     private readonly environment: Environment,
   ) {}
 
@@ -47,7 +48,8 @@ export class JobWorker implements OnApplicationBootstrap, BeforeApplicationShutd
   /** Aborts the running slices: what they have fetched is stored; other processes fetch the rest. */
   async close(): Promise<void> {
     this.stopping.abort();
-    this.wakeUps.wakeAll();
+    for (const slice of this.running) slice.abort();
+    this.jobs.due.next();
     await Promise.all(this.loops);
   }
 
@@ -58,58 +60,42 @@ export class JobWorker implements OnApplicationBootstrap, BeforeApplicationShutd
 
   /** Runs one slice after the other until the process stops. Never rejects. */
   private async work(organizationId: string | null): Promise<void> {
-    const { signal } = this.stopping;
-    while (!signal.aborted) {
-      const slice = await this.attempt('job_claim_failed', () => this.jobs.claim(organizationId));
-      if (!slice) {
-        if (!signal.aborted) await this.wakeUps.wait();
-        continue;
+    const { JOB_SWEEP_SECONDS } = this.environment;
+    /** Until the next slice of the job whose slice was the last, unless another process runs it. */
+    let dueInSeconds = JOB_SWEEP_SECONDS;
+    while (!this.stopping.signal.aborted) {
+      const slice = await this.attempt('job_claim_failed', () => this.store.claim(organizationId));
+      if (slice) {
+        dueInSeconds = Math.min(JOB_SWEEP_SECONDS, (await this.run(slice)) ?? JOB_SWEEP_SECONDS);
+      } else if (!this.stopping.signal.aborted) {
+        await firstValueFrom(merge(this.jobs.due, timer(Math.ceil(dueInSeconds * 1000))));
+        dueInSeconds = JOB_SWEEP_SECONDS;
       }
-      logStateChange(this.logger, slice);
-      // Another slice may be due, and another worker idle.
-      this.wakeUps.wake();
-      const dueInSeconds = await this.run(slice);
-      if (dueInSeconds !== null && dueInSeconds < this.environment.JOB_SWEEP_SECONDS) void this.wakeAfter(dueInSeconds);
     }
   }
 
   /** With a signal of its own, so that the listeners of ended slices do not stay on that of the process. */
   private async run(slice: ClaimedSlice): Promise<number | null> {
-    const { signal } = this.stopping;
-    const end = new AbortController();
-    const abort = (): void => end.abort();
-    if (signal.aborted) abort();
-    signal.addEventListener('abort', abort, { once: true });
-    return this.runner.run(slice, end.signal).finally(() => signal.removeEventListener('abort', abort));
+    const stop = new AbortController();
+    this.running.add(stop);
+    if (this.stopping.signal.aborted) stop.abort();
+    return this.runner.run(slice, stop.signal).finally(() => this.running.delete(stop));
   }
 
-  private async wakeAfter(seconds: number): Promise<void> {
-    if (await this.paused(seconds)) this.wakeUps.wake();
-  }
-
+  /** Does what no slice does, at once after a restart and then every few seconds. */
   private async sweepRegularly(): Promise<void> {
-    // At once after a restart.
-    do await this.sweep();
-    while (await this.paused(this.environment.JOB_SWEEP_SECONDS));
+    const { signal } = this.stopping;
+    do {
+      const changed = await this.attempt('job_sweep_failed', () => this.store.sweep());
+      if (changed && changed.length > 0) this.jobs.due.next();
+      await this.attempt('job_removal_failed', async () => {
+        for (let batch = 1; batch <= REMOVALS_PER_SWEEP && !signal.aborted; batch++)
+          if ((await this.store.removeBatch()) === 0) return;
+      });
+    } while (await sleep(this.environment.JOB_SWEEP_SECONDS * 1000, true, { signal }).catch(() => false));
   }
 
-  private async sweep(): Promise<void> {
-    const changed = await this.attempt('job_sweep_failed', () => this.jobs.sweep());
-    for (const job of changed ?? []) logStateChange(this.logger, job);
-    // One wakes the next when it finds a slice.
-    this.wakeUps.wake();
-    await this.attempt('job_removal_failed', async () => {
-      for (let batch = 1; batch <= REMOVALS_PER_SWEEP && !this.stopping.signal.aborted; batch++)
-        if ((await this.jobs.removeBatch()) === 0) return;
-    });
-  }
-
-  /** @returns false when the process stops before the end of the pause */
-  private paused(seconds: number): Promise<boolean> {
-    return sleep(Math.ceil(seconds * 1000), true, { signal: this.stopping.signal }).catch(() => false);
-  }
-
-  /** Runs a statement that the next sweep repeats. Resolves to undefined when it failed. */
+  /** Runs a statement that is repeated anyway. Resolves to undefined when it failed. */
   private async attempt<T>(event: string, work: () => Promise<T>): Promise<T | undefined> {
     try {
       return await work();

@@ -1,62 +1,107 @@
-import { createHash, randomUUID } from 'node:crypto';
-import { Injectable } from '@nestjs/common';
+import { Injectable, Logger } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { Environment } from '../config/environment.js';
-import { queryWithDeadline, retryConflicts } from '../database/query-with-deadline.js';
+import { queryWithDeadline } from '../database/query-with-deadline.js';
 import type { Actor } from '../domain/caller.js';
 import { InvalidApiKeyError } from '../domain/errors.js';
-import { PLANS, planIncludes } from '../domain/plan.js';
-import { unlistedVideo, type Channel, type Upload } from '../domain/transcript.js';
 import { fromJson } from '../transcripts/cache/keyed-codec.js';
+import type { TranscriptText } from '../transcripts/cache/transcript-text.js';
 import type { Payer } from '../transcripts/quota-reservations.js';
-import { channelSchema, uploadSchema } from '../transcripts/sources/channel-uploads.js';
-import * as sql from './job-statements.js';
-import {
-  checkAgainSeconds,
-  type ChangedJob,
-  type Job,
-  type JobCursor,
-  type JobRequest,
-  type StoredEntry,
-} from './job.js';
-import { NO_RESULTS, type ClaimedSlice, type PendingVideo, type SliceEnd, type SliceResults } from './slice.js';
+import { channelSchema } from '../transcripts/sources/channel-uploads.js';
+import type { JobDto, JobRequestDto } from './dto/job.dto.js';
+import { checkAgainSeconds, type JobCursor, type JobReason, type JobState, type OnQuota } from './job.js';
 
-export interface FoundJob {
-  job: Job;
-  /** Whether the results have expired. */
-  expired: boolean;
-  /** Whether a slice is running; that of a canceled job still stores what it has fetched. */
-  active: boolean;
+/** A row of `jobs` with the time until its next slice. */
+export interface JobRow {
+  id: string;
+  organization_id: string;
+  key_id: string;
+  reference: string;
+  languages: string[];
+  video_limit: number | null;
+  since: string | null;
+  on_quota: OnQuota;
+  state: JobState;
+  reason: JobReason | null;
+  /** JSON. */
+  channel: string | null;
+  continuation: string | null;
+  listed_at: Date | null;
+  total: number;
+  succeeded: number;
+  failed: number;
+  cached: number;
+  fetched: number;
+  setbacks: number;
+  created_at: Date;
+  started_at: Date | null;
+  finished_at: Date | null;
+  expires_at: Date | null;
+  /** Null when the next slice has no time; 0 while a slice is running. */
+  due_in_seconds: number | null;
 }
 
+/** A job after a function changed it, and its state before. */
+export interface ChangedRow extends JobRow {
+  old_state: JobState;
+}
+
+/** The columns of a `JobRow`, of the row that the expression names. */
+function columnsOf(job: string): string {
+  return `${job}.*, CASE WHEN ${job}.claimed_until > quota_now() THEN 0 WHEN ${job}.next_run_at IS NOT NULL
+    THEN greatest(0, extract(epoch FROM ${job}.next_run_at - quota_now()))::double precision END AS due_in_seconds`;
+}
+
+/** The columns of a `ChangedRow`, of the result of a function. */
+export const CHANGED = `result.old_state, ${columnsOf('(result.job)')}`;
+
+/** A job, and its state before the operation that returned it. */
+export interface ChangedJob {
+  job: JobDto;
+  organizationId: string;
+  oldState: JobState;
+  /** Until its next slice; null when it has none. */
+  dueInSeconds: number | null;
+}
+
+/** The entry of a video as it is stored: its JSON, deflated to a part of a gzip member. */
+export interface StoredEntry {
+  /** The place of the video in the list of the channel, from 1. */
+  position: number;
+  text: TranscriptText;
+}
+
+/** A job with a part of its results. */
+export interface StoredResults {
+  job: JobDto;
+  /** Whether the results have expired. */
+  expired: boolean;
+  /** Whether the job can decide no more entries, unless it is resumed. The running slice of a canceled job still can. */
+  isFinal: boolean;
+  entries: StoredEntry[];
+}
+
+type ResultRow = JobRow & { expired: boolean; is_final: boolean } & (
+    | { position: number; entry: Buffer; entry_bytes: number; entry_crc: string }
+    | { position: null; entry: null; entry_bytes: null; entry_crc: null }
+  );
+
 type CreateOutcome = 'created' | 'known' | 'conflict' | 'too_many' | 'too_many_stored' | 'too_much_stored';
-type CancelOutcome = 'changed' | 'unchanged' | 'finished';
-type ResumeOutcome = CancelOutcome | 'expired' | 'too_many' | 'too_much_stored';
+/** Why a job cannot be resumed; null when it can. */
+type ResumeOutcome = 'finished' | 'expired' | 'too_many' | 'too_much_stored' | null;
 
 /** Finished and unfinished jobs of an organization whose results are stored; each costs time in every list. */
 export const STORED_JOBS_MAX = 1_000;
 const SECONDS_PER_HOUR = 3_600;
 const BYTES_PER_MEGABYTE = 1024 * 1024;
 
-/** How long a claim outlasts the deadline of its slice: as long as a reservation of the slice, which is made after it. */
-const CLAIM_MARGIN_SECONDS = 15;
-/** Videos that probes take turns with. */
-const PROBED_VIDEOS = 25;
-/** Rows that one statement removes: some megabytes, well within the statement timeout. */
-const REMOVED_ROWS_MAX = 200;
-
-/** The tables of the jobs, as organizations read and change them and as workers claim and store slices. Every change is one statement. */
+/** The tables of the jobs, as organizations read and change them. Every change is one statement. */
 @Injectable()
 export class JobRepository {
   constructor(
     private readonly database: DataSource,
     private readonly environment: Environment,
   ) {}
-
-  /** How long the results of a finished job are stored. */
-  private get resultsSeconds(): number {
-    return this.environment.JOB_RESULTS_TTL_HOURS * SECONDS_PER_HOUR;
-  }
 
   /** Stored results of an organization beyond which it cannot have another unfinished job. */
   private get resultsBytesMax(): number {
@@ -70,78 +115,120 @@ export class JobRepository {
    */
   async create(
     id: string,
-    request: JobRequest,
+    { channel, languages, limit, since, onQuota }: JobRequestDto,
     { organizationId, keyId }: Payer,
     idempotencyKey: string | undefined,
-  ): Promise<{ outcome: CreateOutcome; job: Job | undefined }> {
-    const { channel, languages, limit, since, onQuota } = request;
-    const hash = createHash('sha256')
-      .update(JSON.stringify([channel, languages, limit, since, onQuota]))
-      .digest();
-    const values = [
-      ...[id, organizationId, keyId, idempotencyKey ?? null, hash, channel, languages, limit, since, onQuota],
-      ...[this.environment.JOBS_PER_ORGANIZATION, STORED_JOBS_MAX, this.resultsBytesMax],
-    ];
-    const [row] = await queryWithDeadline<(sql.JobRow & { outcome: CreateOutcome })[]>(
-      this.database,
-      sql.CREATE,
-      values,
+  ): Promise<{ outcome: CreateOutcome; job: JobDto | undefined }> {
+    const { JOB_RESULTS_TTL_HOURS, JOBS_PER_ORGANIZATION } = this.environment;
+    const [row] = await this.query<JobRow & { outcome: CreateOutcome }>(
+      `SELECT result.outcome, ${columnsOf('(result.job)')}
+         FROM job_create($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) result`,
+      ...[id, organizationId, keyId, idempotencyKey ?? null, channel, languages, limit, since, onQuota],
+      ...[JOB_RESULTS_TTL_HOURS * SECONDS_PER_HOUR, JOBS_PER_ORGANIZATION, STORED_JOBS_MAX, this.resultsBytesMax],
     );
     if (!row) throw new InvalidApiKeyError();
     const { outcome } = row;
     return { outcome, job: outcome === 'created' || outcome === 'known' ? toJob(row) : undefined };
   }
 
-  async find(organizationId: string, id: string): Promise<FoundJob | undefined> {
-    const [row] = await queryWithDeadline<sql.FoundRow[]>(this.database, sql.FIND, [organizationId, id]);
-    return row && { job: toJob(row), expired: row.expired, active: row.active };
+  async find(organizationId: string, id: string): Promise<JobDto | undefined> {
+    const [row] = await this.query<JobRow>(
+      `SELECT ${columnsOf('job')} FROM jobs job WHERE organization_id = $1 AND id = $2 AND deleted_at IS NULL`,
+      ...[organizationId, id],
+    );
+    return row && toJob(row);
   }
 
   /** Up to `count` jobs, newest first, after a place in the list. */
-  async list(organizationId: string, count: number, after: JobCursor | undefined): Promise<Job[]> {
-    const values = [organizationId, after?.createdAt ?? null, after?.id ?? null, count];
-    const rows = await queryWithDeadline<sql.JobRow[]>(this.database, sql.LIST, values);
+  async list(organizationId: string, count: number, after: JobCursor | undefined): Promise<JobDto[]> {
+    const rows = await this.query<JobRow>(
+      `SELECT ${columnsOf('job')} FROM jobs job
+         WHERE organization_id = $1 AND deleted_at IS NULL
+           AND ($2::timestamptz IS NULL OR (created_at, id) < ($2, $3::text))
+         ORDER BY created_at DESC, id DESC LIMIT $4`,
+      ...[organizationId, after?.createdAt ?? null, after?.id ?? null, count],
+    );
     return rows.map(toJob);
   }
 
   /**
-   * Resolves to undefined for an unknown job.
+   * Cancels an unfinished job. Resolves to undefined for an unknown one.
    *
-   * @param by the organization that the job belongs to, or the operator, who cancels a job of any organization
+   * @param by the organization that the job belongs to, or the operator, who cancels a job of any organization; that is
+   * recorded in the audit trail by the same statement
    */
-  cancel(by: string | Actor, id: string): Promise<(ChangedJob & { outcome: CancelOutcome }) | undefined> {
-    const operator = typeof by === 'string' ? undefined : by;
-    const organizationId = typeof by === 'string' ? by : null;
-    const actor = [operator?.kind ?? null, operator?.requestId ?? null];
-    return this.change<CancelOutcome>(sql.CANCEL, [organizationId, id, this.resultsSeconds, ...actor]);
+  async cancel(by: string | Actor, id: string): Promise<ChangedJob | undefined> {
+    const [organizationId, operator] = typeof by === 'string' ? [by, undefined] : [null, by];
+    const [row] = await this.query<ChangedRow>(
+      `WITH result AS MATERIALIZED (SELECT * FROM job_cancel($1, $2)), recorded AS (
+         INSERT INTO audit_entries (actor, action, organization_id, target, before, after, request_id)
+           SELECT $3::text, 'job.canceled', (job).organization_id, $2, jsonb_build_object('state', old_state),
+                  jsonb_build_object('state', (job).state), $4::text
+             FROM result WHERE (job).state <> old_state AND $3::text IS NOT NULL
+       )
+       SELECT ${CHANGED} FROM result`,
+      ...[organizationId, id, operator?.kind ?? null, operator?.requestId ?? null],
+    );
+    return row && toChangedJob(row);
   }
 
   /** Resolves to undefined for an unknown job. */
-  resume(organizationId: string, id: string): Promise<(ChangedJob & { outcome: ResumeOutcome }) | undefined> {
-    const { JOBS_PER_ORGANIZATION } = this.environment;
-    const values = [organizationId, id, JOBS_PER_ORGANIZATION, this.resultsBytesMax, this.resultsSeconds];
-    return this.change<ResumeOutcome>(sql.RESUME, values);
-  }
-
-  /** @returns false for an unknown job */
-  async delete(organizationId: string, id: string): Promise<boolean> {
-    const [row] = await queryWithDeadline<{ deleted: boolean }[]>(this.database, sql.DELETE, [organizationId, id]);
-    return row?.deleted === true;
+  async resume(organizationId: string, id: string): Promise<(ChangedJob & { outcome: ResumeOutcome }) | undefined> {
+    const [row] = await this.query<ChangedRow & { outcome: ResumeOutcome }>(
+      `SELECT result.outcome, ${CHANGED} FROM job_resume($1, $2, $3, $4) result`,
+      ...[organizationId, id, this.environment.JOBS_PER_ORGANIZATION, this.resultsBytesMax],
+    );
+    return row && { outcome: row.outcome, ...toChangedJob(row) };
   }
 
   /**
-   * Up to `count` decided entries after a position, in the channel's order, of about `bytesMax` bytes.
+   * Deletes a job; its rows are removed later, in batches. An unfinished one ends without an event. Its running slice keeps
+   * its claim, so that what it fetches is charged.
    *
-   * @param pastPending false to end before the first pending video
-   * @returns undefined when the job does not exist or its results have expired
+   * @returns false for an unknown job
    */
-  async entries(
-    jobId: string,
-    count: number,
-    { after, pastPending, bytesMax }: { after: number; pastPending: boolean; bytesMax: number },
-  ): Promise<{ entries: StoredEntry[]; more: boolean } | undefined> {
-    const values = [jobId, after, !pastPending, count, bytesMax];
-    const rows = await queryWithDeadline<(sql.EntryRow | sql.NoEntryRow)[]>(this.database, sql.ENTRIES, values);
+  async delete(organizationId: string, id: string): Promise<boolean> {
+    const deleted = await this.query(
+      `WITH deleted AS (
+         UPDATE jobs SET deleted_at = quota_now(), idempotency_key = NULL,
+             state = CASE WHEN finished_at IS NULL THEN 'canceled' ELSE state END
+           WHERE organization_id = $1 AND id = $2 AND deleted_at IS NULL RETURNING id
+       ) SELECT id FROM deleted`,
+      ...[organizationId, id],
+    );
+    return deleted.length > 0;
+  }
+
+  /**
+   * A job with up to `count` decided entries after a position, in the channel's order, of about `bytesMax` bytes. Their
+   * lengths are known without reading them.
+   *
+   * @param options.pastPending false to end before the first pending video that can still be decided
+   * @returns undefined for an unknown job
+   */
+  async results(
+    organizationId: string,
+    id: string,
+    { count, after, pastPending, bytesMax }: { count: number; after: number; pastPending: boolean; bytesMax: number },
+  ): Promise<StoredResults | undefined> {
+    const rows = await this.query<ResultRow>(
+      `WITH found AS MATERIALIZED (
+         SELECT ${columnsOf('job')}, coalesce(expires_at <= quota_now(), false) AS expired,
+                finished_at IS NOT NULL AND coalesce(claimed_until <= quota_now(), true) AS is_final
+           FROM jobs job WHERE organization_id = $1 AND id = $2 AND deleted_at IS NULL
+       ), decided AS (
+         SELECT position, sum(octet_length(entry)) OVER (ORDER BY position) - octet_length(entry) AS bytes_before
+           FROM (SELECT position, entry FROM job_videos WHERE job_id = $2 AND position > $3 AND state <> 'pending' AND (
+               $4 OR (SELECT is_final FROM found) OR position < coalesce(
+                 (SELECT min(position) FROM job_videos WHERE job_id = $2 AND state = 'pending' AND position > $3), 2147483647))
+             ORDER BY position LIMIT $5) page
+       )
+       SELECT found.*, video.position, video.entry, video.entry_bytes, video.entry_crc
+         FROM found LEFT JOIN (decided JOIN job_videos video ON video.job_id = $2 AND video.position = decided.position)
+           ON decided.bytes_before < $6
+         ORDER BY video.position`,
+      ...[organizationId, id, after, pastPending, count, bytesMax],
+    );
     const [first] = rows;
     if (!first) return undefined;
     const entries = rows.flatMap((row) => {
@@ -149,151 +236,38 @@ export class JobRepository {
       const { position, entry: deflated, entry_bytes: jsonBytes, entry_crc } = row;
       return [{ position, text: { deflated, jsonBytes, crc32: Number(entry_crc) } }];
     });
-    return { entries, more: (first.available ?? 0) > entries.length };
+    return { job: toJob(first), expired: first.expired, isFinal: first.is_final, entries };
   }
 
-  /** Whether a job has listed all videos, and those that are pending are only tried again later. */
-  async awaitsRetries(id: string): Promise<boolean> {
-    const [row] = await queryWithDeadline<{ waiting: boolean }[]>(this.database, sql.AWAITS_RETRIES, [id]);
-    return row?.waiting === true;
-  }
-
-  /** The figures of all jobs, by state. */
-  figures(): Promise<sql.FiguresRow[]> {
-    return queryWithDeadline<sql.FiguresRow[]>(this.database, sql.FIGURES, []);
-  }
-
-  /** Claims the slice that is next; undefined when none is due. @param organizationId null for the jobs of all organizations */
-  async claim(organizationId: string | null): Promise<ClaimedSlice | undefined> {
-    const leaseSeconds = this.environment.REQUEST_DEADLINE_SECONDS + CLAIM_MARGIN_SECONDS;
-    const claim = randomUUID();
-    const [row] = await this.query<sql.ClaimedRow>(sql.CLAIM, [claim, leaseSeconds, organizationId]);
-    if (!row) return undefined;
-    return {
-      ...toChangedJob(row),
-      claim,
-      keyId: row.key_id,
-      planIncludesJobs: planIncludes(row.plan, 'channel_archives'),
-      organizationDeleted: row.organization_deleted,
-      listed: row.listed_at !== null,
-      continuation: row.continuation ?? undefined,
-      setbacks: row.setbacks,
-      now: row.now,
-    };
-  }
-
-  /** The first pending videos that may be tried now, in the channel's order. */
-  async pendingVideos(jobId: string, count: number): Promise<PendingVideo[]> {
-    return (await this.query<sql.PendingVideoRow>(sql.PENDING_VIDEOS, [jobId, count])).map(toPendingVideo);
-  }
-
-  /**
-   * One pending video, which shows whether the platform serves the service: one of those that failed the least, and another
-   * one for each turn, because a single video can be refused for good.
-   */
-  async probeVideo(jobId: string, turn: number): Promise<PendingVideo[]> {
-    const rows = await this.query<sql.PendingVideoRow>(sql.PROBE_VIDEOS, [jobId, PROBED_VIDEOS]);
-    const row = rows[turn % rows.length];
-    return row ? [toPendingVideo(row)] : [];
-  }
-
-  /**
-   * Adds a page of the uploads to the job, without those that it has, and ends the slice.
-   *
-   * @param next the continuation; null at the end of the list
-   * @returns undefined when the claim was lost
-   */
-  async commitPage(
-    { job, claim }: ClaimedSlice,
-    channel: Channel,
-    uploads: readonly Upload[],
-    next: string | null,
-  ): Promise<ChangedJob | undefined> {
-    const ids = uploads.map(({ videoId }) => videoId);
-    const texts = uploads.map((upload) => JSON.stringify(upload));
-    const values = [job.id, claim, channel.id, JSON.stringify(channel), ids, texts, next, this.resultsSeconds];
-    const [row] = await this.query<sql.ChangedRow>(sql.COMMIT_PAGE, values);
-    return row && toChangedJob(row);
-  }
-
-  /**
-   * Ends a slice: charges what it fetched and stores its results, both or neither. Without the claim it releases the
-   * reservations and stores nothing.
-   *
-   * @returns undefined when the claim was lost
-   * @throws the driver's error: `SLICE_EXPIRED` as SQLSTATE when a reservation ended before the slice
-   */
-  async commitSlice(
-    { job, claim }: ClaimedSlice,
-    { change, delaySeconds, setbacks = 0, restartList = false }: SliceEnd,
-    { settlements, videos, entries }: SliceResults = NO_RESULTS,
-  ): Promise<(ChangedJob & { charged: number }) | undefined> {
-    const { PLAN_FREE_MONTHLY, PLAN_PRO_MONTHLY } = this.environment;
-    const values = [
-      ...[job.id, claim, JSON.stringify(settlements), JSON.stringify(videos), entries],
-      ...[change?.state ?? null, change?.reason ?? null, delaySeconds ?? null, setbacks, restartList],
-      ...[this.resultsSeconds, PLAN_FREE_MONTHLY, PLAN_PRO_MONTHLY],
-    ];
-    const [row] = await this.query<sql.ChangedRow & { charged: number }>(sql.COMMIT_SLICE, values);
-    return row && { ...toChangedJob(row), charged: row.charged };
-  }
-
-  /** Cancels the jobs of deleted organizations and lets paused jobs go on whose reason has ended. */
-  async sweep(): Promise<ChangedJob[]> {
-    const { PLAN_FREE_MONTHLY, PLAN_PRO_MONTHLY } = this.environment;
-    const plans = PLANS.filter((plan) => planIncludes(plan, 'channel_archives'));
-    const values = [plans, PLAN_FREE_MONTHLY, PLAN_PRO_MONTHLY, this.resultsSeconds];
-    return (await this.query<sql.ChangedRow>(sql.SWEEP, values)).map(toChangedJob);
-  }
-
-  /** Removes some expired or deleted results. @returns the number of rows, 0 when there are none */
-  async removeBatch(): Promise<number> {
-    const [row] = await this.query<{ removed: number }>(sql.REMOVE_BATCH, [REMOVED_ROWS_MAX]);
-    return row?.removed ?? 0;
-  }
-
-  private async change<Outcome>(
-    statement: string,
-    values: readonly unknown[],
-  ): Promise<(ChangedJob & { outcome: Outcome }) | undefined> {
-    const [row] = await queryWithDeadline<(sql.ChangedRow & { outcome: Outcome })[]>(this.database, statement, values);
-    return row && { outcome: row.outcome, ...toChangedJob(row) };
-  }
-
-  private query<Row>(statement: string, values: readonly unknown[]): Promise<Row[]> {
-    return retryConflicts(() => this.database.query<Row[]>(statement, [...values]));
+  private query<Row>(statement: string, ...values: unknown[]): Promise<Row[]> {
+    return queryWithDeadline<Row[]>(this.database, statement, values);
   }
 }
 
-function toChangedJob(row: sql.ChangedRow): ChangedJob {
-  const { organization_id: organizationId, old_state: oldState, due_in_seconds: dueInSeconds } = row;
-  return { job: toJob(row), organizationId, oldState, dueInSeconds };
+const logger = new Logger('Jobs');
+
+/** The changed job of a row. A change of its state is logged. */
+export function toChangedJob(row: ChangedRow): ChangedJob {
+  const { id: jobId, organization_id: organizationId, old_state: oldState, state, reason } = row;
+  if (state !== oldState)
+    logger.log({ event: 'job_state_changed', jobId, organizationId, from: oldState, to: state, reason });
+  return { job: toJob(row), organizationId, oldState, dueInSeconds: row.due_in_seconds };
 }
 
-function toJob(row: sql.JobRow): Job {
-  const { total, succeeded, failed, cached, fetched } = row;
+function toJob(row: JobRow): JobDto {
+  const { id, state, reason, total, succeeded, failed, cached, fetched } = row;
+  const { reference: channel, languages, video_limit: limit, since, on_quota: onQuota } = row;
   return {
-    id: row.id,
-    state: row.state,
-    reason: row.reason,
+    id,
+    state,
+    reason,
     channel: (row.channel !== null && fromJson(Buffer.from(row.channel), channelSchema)) || null,
-    request: {
-      channel: row.reference,
-      languages: row.languages,
-      limit: row.video_limit,
-      since: row.since,
-      onQuota: row.on_quota,
-    },
+    request: { channel, languages, limit, since, onQuota },
     summary: { total, succeeded, failed, cached, fetched, pending: total - succeeded - failed },
     createdAt: row.created_at.toISOString(),
     startedAt: row.started_at?.toISOString() ?? null,
     finishedAt: row.finished_at?.toISOString() ?? null,
     expiresAt: row.expires_at?.toISOString() ?? null,
-    checkAgainSeconds: checkAgainSeconds(row.state, row.due_in_seconds),
+    checkAgainSeconds: checkAgainSeconds(state, row.due_in_seconds),
   };
-}
-
-function toPendingVideo({ position, video_id, upload, retries }: sql.PendingVideoRow): PendingVideo {
-  // A list of another version that cannot be read costs the metadata that only the list has.
-  return { position, retries, upload: fromJson(Buffer.from(upload), uploadSchema) ?? unlistedVideo(video_id) };
 }

@@ -119,9 +119,8 @@ export class JobsController {
   })
   @ApiJobs()
   @ApiErrors(...JOBS_ERRORS, new UnknownCursorError(NEW_JOB_EXAMPLE.id))
-  async list(@Query() page: JobsQueryDto, @Req() request: Request): Promise<JobsPageDto> {
-    const { data: jobs, next } = await this.jobs.list(organizationOf(request), page);
-    return { jobs, next };
+  list(@Query() page: JobsQueryDto, @Req() request: Request): Promise<JobsPageDto> {
+    return this.jobs.list(organizationOf(request), page);
   }
 
   @Get(':id')

@@ -9,16 +9,15 @@ import { JobRepository } from './job.repository.js';
 import { JobWorker } from './job-worker.js';
 import { JobsController } from './jobs.controller.js';
 import { JobsService } from './jobs.service.js';
-import { ListingSlice } from './listing-slice.js';
 import { ResultsResponse } from './results-response.js';
+import { SliceReader } from './slice-reader.js';
 import { SliceRunner } from './slice-runner.js';
-import { VideoSlice } from './video-slice.js';
-import { WakeUps } from './wake-ups.js';
+import { SliceRepository } from './slice.repository.js';
 
 /** Archive jobs: whole channels, in slices that any process runs. */
 @Module({
   imports: [MetricsRegistryModule, QuotaModule, TranscriptsModule],
-  providers: [JobMetrics, JobRepository, JobsService, JobWorker, ListingSlice, SliceRunner, VideoSlice, WakeUps],
+  providers: [JobMetrics, JobRepository, JobsService, JobWorker, SliceReader, SliceRepository, SliceRunner],
   exports: [JobsService, JobWorker],
 })
 export class JobEngineModule {}

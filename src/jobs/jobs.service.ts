@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { Injectable, Logger } from '@nestjs/common';
+import { Subject } from 'rxjs';
 import { Environment } from '../config/environment.js';
 import type { Actor } from '../domain/caller.js';
 import { parseChannelReference } from '../domain/channel-reference.js';
@@ -14,20 +15,19 @@ import {
 } from '../domain/errors.js';
 import { base62 } from '../organizations/api-key.js';
 import type { Payer } from '../transcripts/quota-reservations.js';
-import { JobRepository, STORED_JOBS_MAX, type FoundJob } from './job.repository.js';
-import {
-  isFinished,
-  JOB_ID,
-  logStateChange,
-  parseCursor,
-  toJobsPage,
-  type ChangedJob,
-  type Job,
-  type JobRequest,
-  type JobResultsPage,
-  type JobsPage,
-} from './job.js';
-import { WakeUps } from './wake-ups.js';
+import type { JobDto, JobRequestDto, JobsPageDto } from './dto/job.dto.js';
+import { JobRepository, STORED_JOBS_MAX, type ChangedJob, type StoredEntry } from './job.repository.js';
+import { JOB_ID, parseCursor, toCursor } from './job.js';
+
+/** A part of the results, in the channel's order. */
+export interface JobResultsPage {
+  job: JobDto;
+  entries: StoredEntry[];
+  /** The `after` of the next page; null at the end of a finished job. */
+  next: number | null;
+  /** Whether the job could decide no more entries when this part was read, unless it is resumed. */
+  isFinal: boolean;
+}
 
 /** Bounds the memory of one read of results, which ends after the entry that exceeds it. */
 const READ_BYTES_MAX = 8 * 1024 * 1024;
@@ -35,11 +35,12 @@ const READ_BYTES_MAX = 8 * 1024 * 1024;
 /** Creates archive jobs and reads, cancels, resumes and deletes them. */
 @Injectable()
 export class JobsService {
+  /** Wakes the workers of this process; other processes look for work by themselves. */
+  readonly due = new Subject<void>();
   private readonly logger = new Logger(JobsService.name);
 
   constructor(
     private readonly store: JobRepository,
-    private readonly wakeUps: WakeUps,
     private readonly environment: Environment,
   ) {}
 
@@ -50,7 +51,7 @@ export class JobsService {
    * @throws TooManyJobsError | StoredResultsLimitError | IdempotencyConflictError | InvalidApiKeyError when the organization
    * was deleted | ChannelNotFoundError when the text is no reference to a channel
    */
-  async create(request: JobRequest, payer: Payer, idempotencyKey?: string): Promise<Job> {
+  async create(request: JobRequestDto, payer: Payer, idempotencyKey?: string): Promise<JobDto> {
     if (!parseChannelReference(request.channel)) throw new ChannelNotFoundError();
     const id = `job_${base62(BigInt(`0x${randomBytes(16).toString('hex')}`), 22)}`;
     const { outcome, job } = await this.store.create(id, request, payer, idempotencyKey);
@@ -60,22 +61,27 @@ export class JobsService {
     if (!job) throw new TooManyJobsError(this.environment.JOBS_PER_ORGANIZATION);
     if (outcome === 'created') {
       this.logger.log({ event: 'job_created', jobId: id, ...payer, onQuota: request.onQuota });
-      this.wakeUps.wake();
+      this.due.next();
     }
     return job;
   }
 
   /** Lists the jobs of an organization, newest first. @throws UnknownCursorError */
-  async list(organizationId: string, page: { limit: number; after?: string | undefined }): Promise<JobsPage> {
+  async list(organizationId: string, page: { limit: number; after?: string | undefined }): Promise<JobsPageDto> {
     const { limit, after } = page;
-    const cursor = after === undefined ? undefined : parseCursor(after);
-    const { items, next } = toJobsPage(await this.store.list(organizationId, limit + 1, cursor), limit);
-    return { data: items, next };
+    const found = await this.store.list(
+      organizationId,
+      limit + 1,
+      after === undefined ? undefined : parseCursor(after),
+    );
+    const jobs = found.slice(0, limit);
+    const last = jobs.at(-1);
+    return { jobs, next: last && found.length > limit ? toCursor(last) : null };
   }
 
   /** @throws JobNotFoundError */
-  async get(organizationId: string, id: string): Promise<Job> {
-    return (await this.find(organizationId, id)).job;
+  async get(organizationId: string, id: string): Promise<JobDto> {
+    return found(id, (known) => this.store.find(organizationId, known));
   }
 
   /**
@@ -83,8 +89,8 @@ export class JobsService {
    *
    * @throws JobNotFoundError | JobFinishedError
    */
-  async cancel(organizationId: string, id: string): Promise<Job> {
-    return (await this.cancelOf(organizationId, id)).job;
+  async cancel(organizationId: string, id: string): Promise<JobDto> {
+    return (await this.cancelBy(organizationId, id)).job;
   }
 
   /**
@@ -93,7 +99,7 @@ export class JobsService {
    * @throws JobNotFoundError | JobFinishedError
    */
   cancelAny(id: string, actor: Actor): Promise<ChangedJob> {
-    return this.cancelOf(actor, id);
+    return this.cancelBy(actor, id);
   }
 
   /**
@@ -102,22 +108,19 @@ export class JobsService {
    * @throws JobNotFoundError | JobFinishedError when it is completed | ResultsExpiredError | TooManyJobsError |
    * StoredResultsLimitError
    */
-  async resume(organizationId: string, id: string): Promise<Job> {
-    const resumed = JOB_ID.test(id) ? await this.store.resume(organizationId, id) : undefined;
-    if (!resumed) throw new JobNotFoundError();
-    const { outcome, job } = resumed;
+  async resume(organizationId: string, id: string): Promise<JobDto> {
+    const { outcome, job } = await found(id, (known) => this.store.resume(organizationId, known));
     if (outcome === 'finished') throw new JobFinishedError('resume', job.state);
     if (outcome === 'expired') throw new ResultsExpiredError(job.expiresAt ?? '');
     if (outcome === 'too_many') throw new TooManyJobsError(this.environment.JOBS_PER_ORGANIZATION);
     if (outcome === 'too_much_stored') throw this.tooMuchStored();
-    logStateChange(this.logger, resumed);
-    if (outcome === 'changed') this.wakeUps.wake();
+    this.due.next();
     return job;
   }
 
   /** Deletes a job and its results. What its running slice fetches is charged, as after a cancel. @throws JobNotFoundError */
   async delete(organizationId: string, id: string): Promise<void> {
-    if (!JOB_ID.test(id) || !(await this.store.delete(organizationId, id))) throw new JobNotFoundError();
+    await found(id, async (known) => (await this.store.delete(organizationId, known)) || undefined);
     this.logger.log({ event: 'job_deleted', jobId: id, organizationId });
   }
 
@@ -134,40 +137,32 @@ export class JobsService {
     id: string,
     page: { limit: number; after?: number | undefined; pastPending?: boolean },
   ): Promise<JobResultsPage> {
-    const { limit, after = 0, pastPending = false } = page;
-    const { job, expired, active } = await this.find(organizationId, id);
+    const { limit: count, after = 0, pastPending = false } = page;
+    const options = { count, after, pastPending, bytesMax: READ_BYTES_MAX };
+    const { job, expired, isFinal, entries } = await found(id, (known) =>
+      this.store.results(organizationId, known, options),
+    );
     if (expired) throw new ResultsExpiredError(job.expiresAt ?? '');
-    const isFinal = !active && isFinished(job.state);
-    const options = { after, pastPending: pastPending || isFinal, bytesMax: READ_BYTES_MAX };
-    const stored = await this.store.entries(id, limit, options);
-    // The job was deleted or has expired meanwhile.
-    if (!stored) return this.results(organizationId, id, page);
-    const { entries, more } = stored;
-    const ended = !more && isFinal;
-    return { job, entries, next: ended ? null : (entries.at(-1)?.position ?? after), isFinal };
+    const next = entries.at(-1)?.position ?? after;
+    const ended = isFinal && (entries.length === 0 || next === job.summary.total);
+    return { job, entries, next: ended ? null : next, isFinal };
   }
 
-  /** Whether a job has listed all videos, and those that are pending are only tried again later. */
-  awaitsRetries(id: string): Promise<boolean> {
-    return this.store.awaitsRetries(id);
-  }
-
-  private async cancelOf(by: string | Actor, id: string): Promise<ChangedJob> {
-    const canceled = JOB_ID.test(id) ? await this.store.cancel(by, id) : undefined;
-    if (!canceled) throw new JobNotFoundError();
-    if (canceled.outcome === 'finished') throw new JobFinishedError('cancel', canceled.job.state);
-    logStateChange(this.logger, canceled);
+  private async cancelBy(by: string | Actor, id: string): Promise<ChangedJob> {
+    const canceled = await found(id, (known) => this.store.cancel(by, known));
+    const { state } = canceled.job;
+    if (state !== 'canceled') throw new JobFinishedError('cancel', state);
     return canceled;
   }
 
   private tooMuchStored(): StoredResultsLimitError {
     return new StoredResultsLimitError({ megabytes: this.environment.JOB_RESULTS_MAX_MEGABYTES });
   }
+}
 
-  /** @throws JobNotFoundError */
-  private async find(organizationId: string, id: string): Promise<FoundJob> {
-    const found = JOB_ID.test(id) ? await this.store.find(organizationId, id) : undefined;
-    if (!found) throw new JobNotFoundError();
-    return found;
-  }
+/** What a statement returns for a job; only the form of an ID is looked up. @throws JobNotFoundError */
+async function found<T>(id: string, lookUp: (id: string) => Promise<T | undefined>): Promise<T> {
+  const result = JOB_ID.test(id) ? await lookUp(id) : undefined;
+  if (result === undefined) throw new JobNotFoundError();
+  return result;
 }

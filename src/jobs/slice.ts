@@ -1,24 +1,31 @@
 import type { QuotaState } from '../domain/errors.js';
-import { mayGetCaptions, type Upload } from '../domain/transcript.js';
+import type { Plan } from '../domain/plan.js';
+import { mayGetCaptions, type Channel, type Upload } from '../domain/transcript.js';
+import type { OpenReservation } from '../transcripts/quota-reservations.js';
 import { type Entry, statesBlock } from '../transcripts/transcript-events.js';
-import type { ChangedJob, JobReason, OnQuota } from './job.js';
+import type { ChangedJob } from './job.repository.js';
+import type { JobReason, OnQuota } from './job.js';
 
 /** A slice that this process runs. */
 export interface ClaimedSlice extends ChangedJob {
   claim: string;
   /** The key that created the job. */
   keyId: string;
-  /** False when the plan of the organization does not include jobs any more. */
-  planIncludesJobs: boolean;
-  organizationDeleted: boolean;
+  /** The plan of the organization; null when it was deleted. */
+  plan: Plan | null;
   /** Whether the list of the uploads is complete. */
   listed: boolean;
-  /** Where the list goes on; undefined for its first page. */
-  continuation: string | undefined;
+  /** Where the list goes on; null for its first page. */
+  continuation: string | null;
   /** Consecutive slices that the platform did not serve. */
   setbacks: number;
-  /** The time of the database. */
-  now: Date;
+}
+
+/** A page of the list. `next` is null at its end. */
+export interface ListedPage {
+  channel: Channel;
+  uploads: Upload[];
+  next: string | null;
 }
 
 export interface PendingVideo {
@@ -28,12 +35,22 @@ export interface PendingVideo {
   retries: number;
 }
 
-/** What becomes of a pending video. */
+/** What becomes of a pending video. The stored forms of the decided ones follow each other in the order of their positions. */
 export type VideoChange = { position: number } & (
   | { state: 'pending'; retryAfterSeconds: number }
   | { state: 'succeeded'; cached: boolean; length: number; bytes: number; crc: number }
   | { state: 'failed'; length: number; bytes: number; crc: number }
 );
+
+/** What a slice of videos stores and charges. */
+export interface VideoResults {
+  reservation: OpenReservation | undefined;
+  /** The transcripts that it fetched for the reservation. */
+  fetched: number;
+  videos: readonly VideoChange[];
+  /** The stored forms of the decided videos. */
+  entries: Buffer;
+}
 
 /** The SQLSTATE of a slice whose reservation ended before it was stored. */
 export const SLICE_EXPIRED = 'CT001';
@@ -47,27 +64,9 @@ export interface SliceEnd {
   setbacks?: number;
   /** Reads the list again from its first page. */
   restartList?: boolean;
+  /** Whether the platform served the slice, which ends a pause for a block. */
+  served?: boolean;
 }
-
-/** Transcripts that a slice fetched for a reservation. */
-interface Settlement {
-  id: string;
-  fetched: number;
-}
-
-export interface SliceResults {
-  settlements: readonly Settlement[];
-  videos: readonly VideoChange[];
-  /** The stored forms of the decided videos, joined in the order of their positions. */
-  entries: Buffer;
-}
-
-export const NO_RESULTS: SliceResults = { settlements: [], videos: [], entries: Buffer.alloc(0) };
-
-/** Few enough for a slice to end within the deadline of a call, and for organizations to take turns often. */
-const SLICE_VIDEOS = 25;
-/** After so many setbacks one video may be the cause: the next slice reads one only. */
-const ISOLATED_AFTER = 3;
 
 /** When a video is tried again, in seconds after each failure. */
 export const RETRY_DELAYS_SECONDS = [600, 3_600, 21_600] as const;
@@ -82,52 +81,31 @@ const BUSY_SECONDS = 30;
 const RESERVED_SECONDS = 5;
 
 /** A video of a slice as it was read. */
-export interface SliceVideo {
+export interface ReadVideo {
   entry: Entry;
   /** How often it was tried again. */
   retries: number;
-  /** Whether the platform was asked: not for what the list or the cache states, and not when the service gave it up itself. */
-  source: 'platform' | 'known' | 'none';
+  /** Whether the service gave it up itself, before the platform was asked. */
+  givenUp: boolean;
 }
 
-/** What becomes of a video after a slice. All but a decided one stay pending. */
-export type Disposition =
-  | { kind: 'decided' }
-  /** Tried again later; the number of these is limited. */
-  | { kind: 'retry'; afterSeconds: number }
-  | { kind: 'blocked' }
-  | { kind: 'busy'; afterSeconds: number }
-  /** The platform had no part in its failure, or the slice was ended before it was read. */
-  | { kind: 'unread' };
+/** What becomes of a video: it is decided, tried again later, or stays pending without a try: the number of tries is limited. */
+export type Disposition = 'decided' | 'untried' | { retryAfterSeconds: number };
 
-/** What the end of a slice says about all of its videos. */
-export interface SliceConditions {
-  /** The time of the database. */
-  now: Date;
-  /** Whether the platform refused all that it was asked for, see `refusesAll`. */
-  allRefused: boolean;
-  /** Whether the slice was ended early. */
-  stopped: boolean;
-}
-
-/** How many videos the next slice reads. */
-export function videosOfSlice(setbacks: number): number {
-  return setbacks >= ISOLATED_AFTER ? 1 : SLICE_VIDEOS;
+/** Whether the platform served or judged a video, which it does not while it blocks the service. */
+function isServed({ entry }: ReadVideo): boolean {
+  return entry.ok ? !entry.cached : !entry.error.code.startsWith('upstream_');
 }
 
 /**
- * Whether the platform refused several videos and answered for none: it blocks the service, though the service does not
- * know it yet. A single video can be refused for good, e.g. without a PO token for its captions.
+ * Whether the platform blocks the service: it served no video, and the service knows the block or several videos were refused.
+ * A single video can be refused for good, e.g. without a PO token for its captions.
  */
-export function refusesAll(videos: readonly SliceVideo[]): boolean {
-  const refused = videos.filter(({ entry }) => !entry.ok && entry.error.code === 'upstream_blocked');
-  return refused.length >= REFUSED_VIDEOS_OF_BLOCK && !videos.some(isAnswered);
-}
-
-/** Whether the platform served or judged a video, which it does not while it blocks the service. */
-export function isAnswered({ entry, source }: SliceVideo): boolean {
-  if (entry.ok) return source === 'platform' || !entry.cached;
-  return source === 'platform' && !entry.error.code.startsWith('upstream_');
+export function isBlocked(videos: readonly ReadVideo[]): boolean {
+  const refusals = videos.flatMap(({ entry }) =>
+    !entry.ok && entry.error.code === 'upstream_blocked' ? [entry.error] : [],
+  );
+  return !videos.some(isServed) && (refusals.length >= REFUSED_VIDEOS_OF_BLOCK || refusals.some(statesBlock));
 }
 
 /**
@@ -135,49 +113,39 @@ export function isAnswered({ entry, source }: SliceVideo): boolean {
  * any other failure, so that its job ends.
  */
 export function dispositionOf(
-  { entry, retries, source }: SliceVideo,
-  { now, allRefused, stopped }: SliceConditions,
+  { entry, retries, givenUp }: ReadVideo,
+  { blocked, stopped }: { blocked: boolean; stopped: boolean },
 ): Disposition {
-  if (entry.ok) return { kind: 'decided' };
-  const { code, retryable, retryAfterSeconds } = entry.error;
-  if (statesBlock(entry.error) || (code === 'upstream_blocked' && allRefused)) return { kind: 'blocked' };
-  if (code === 'upstream_busy') return { kind: 'busy', afterSeconds: retryAfterSeconds ?? BUSY_SECONDS };
-  if (source === 'none' || (stopped && code === 'upstream_timeout')) return { kind: 'unread' };
-  const afterSeconds = RETRY_DELAYS_SECONDS[retries];
-  if (afterSeconds === undefined) return { kind: 'decided' };
-  const awaitsCaptions = code === 'transcript_unavailable' && mayGetCaptions(entry.metadata.publishedAt, now.getTime());
-  return retryable || awaitsCaptions ? { kind: 'retry', afterSeconds } : { kind: 'decided' };
+  if (entry.ok) return 'decided';
+  const { code, retryable } = entry.error;
+  if (statesBlock(entry.error) || (blocked && code === 'upstream_blocked') || code === 'upstream_busy')
+    return 'untried';
+  if (givenUp || (stopped && code === 'upstream_timeout')) return 'untried';
+  const retryAfterSeconds = RETRY_DELAYS_SECONDS[retries];
+  const awaitsCaptions = code === 'transcript_unavailable' && mayGetCaptions(entry.metadata.publishedAt, Date.now());
+  return retryAfterSeconds !== undefined && (retryable || awaitsCaptions) ? { retryAfterSeconds } : 'decided';
 }
 
-/** A slice whose videos are read. */
-interface SliceReadings {
-  videos: readonly (SliceVideo & { disposition: Disposition })[];
-  /** Consecutive slices before that the platform did not serve. */
-  setbacks: number;
-  /** Whether the job is paused because the platform blocks the service. */
-  paused: boolean;
-  stopped: boolean;
-  /** The pace states at the start of the slice when it can serve what it holds back. */
-  durationSeconds: number;
-}
-
-/** How a slice of videos ends. */
-export function endOfSlice({ videos, setbacks, paused, stopped, durationSeconds }: SliceReadings): SliceEnd {
-  const is = (kind: Disposition['kind']): boolean => videos.some(({ disposition }) => disposition.kind === kind);
-  const fetched = videos.some(({ entry }) => entry.ok && !entry.cached);
-  if (is('blocked') && !fetched) return blocked(setbacks);
-  const answered = videos.some(isAnswered);
-  const end = (): SliceEnd => {
-    const waits = videos.flatMap(({ disposition }) => (disposition.kind === 'busy' ? [disposition.afterSeconds] : []));
-    if (waits.length > 0) {
-      // A video that was not read leaves open whether it is the cause of the setbacks.
-      return { delaySeconds: Math.max(1, Math.min(...waits) - durationSeconds), setbacks };
-    }
-    if (stopped && !answered) return { setbacks };
-    const asked = videos.some(({ source }) => source === 'platform');
-    return !answered && (is('unread') || (paused && asked)) ? setback(setbacks) : {};
-  };
-  return paused && !answered ? stayPaused(end(), setbacks) : end();
+/**
+ * How a slice of videos ends. One in which something failed and the platform served nothing is a setback.
+ *
+ * @param slice.stopped whether the slice was ended early
+ * @param slice.durationSeconds the pace states at the start of the slice when it can serve what it holds back
+ */
+export function endOfSlice(
+  videos: readonly ReadVideo[],
+  { setbacks, stopped, durationSeconds }: { setbacks: number; stopped: boolean; durationSeconds: number },
+): SliceEnd {
+  if (isBlocked(videos)) return blocked(setbacks);
+  const served = videos.some(isServed);
+  const failures = videos.flatMap(({ entry }) => (entry.ok ? [] : [entry.error]));
+  const busy = failures.filter(({ code }) => code === 'upstream_busy');
+  if (busy.length > 0) {
+    const waitSeconds = Math.min(...busy.map(({ retryAfterSeconds = BUSY_SECONDS }) => retryAfterSeconds));
+    return { delaySeconds: Math.max(1, waitSeconds - durationSeconds), served };
+  }
+  if (served || failures.length === 0) return { served };
+  return stopped ? { setbacks } : setback(setbacks);
 }
 
 const PAUSE = { state: 'paused', reason: 'upstream_blocked' } as const;
@@ -187,9 +155,10 @@ export function blocked(setbacks: number): SliceEnd {
   return { ...setback(setbacks), change: PAUSE };
 }
 
-/** The end of a slice that did not show whether the block has ended: the pause goes on. */
-export function stayPaused(end: SliceEnd, setbacks: number): SliceEnd {
-  return end.change ? end : { delaySeconds: 0, setbacks, ...end, change: PAUSE };
+/** A pause for a block goes on until the platform has served a slice. */
+export function keepPause({ job, setbacks }: Pick<ClaimedSlice, 'job' | 'setbacks'>, end: SliceEnd): SliceEnd {
+  if (job.reason !== 'upstream_blocked' || end.change || end.served === true) return end;
+  return { delaySeconds: 0, setbacks, ...end, change: PAUSE };
 }
 
 /** The next slice runs after a pause that doubles with each consecutive setback. */

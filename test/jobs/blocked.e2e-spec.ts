@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@je
 import { hoursBefore } from '../fake-youtube/catalogue/model.js';
 import { Registry } from 'prom-client';
 import { JobMetrics } from '../../src/jobs/job-metrics.js';
-import { JobRepository } from '../../src/jobs/job.repository.js';
+import { SliceRepository } from '../../src/jobs/slice.repository.js';
 import { valueOf } from '../quota/quota-database.js';
 import { RETRY_DELAYS_SECONDS } from '../../src/jobs/slice.js';
 import { JobRun } from './job-run.js';
@@ -33,7 +33,7 @@ async function listed(channel: string): Promise<JobRun> {
 async function setbacksMax(): Promise<number> {
   const { app } = steps.service;
   const registry = new Registry();
-  new JobMetrics(registry, app.get(JobRepository));
+  new JobMetrics(registry, app.get(SliceRepository));
   return valueOf(registry, 'ct_job_setbacks_max');
 }
 
@@ -77,17 +77,6 @@ describe('a job while the platform blocks the service', () => {
     expect(await run.verify()).toMatchObject({ state: 'completed', summary: { fetched: 30 } });
   });
 
-  it('tries another video each time', async () => {
-    const run = await listed('@bench-3x29');
-    const tried = new Set<string | undefined>();
-    await steps.service.query(`UPDATE jobs SET state = 'paused', reason = 'upstream_blocked' WHERE id = '${run.id}'`);
-    for (const turn of [1, 2, 3]) {
-      const [video] = await steps.service.app.get(JobRepository).probeVideo(run.id, turn);
-      tried.add(video?.upload.videoId);
-    }
-    expect(tried.size).toBe(3);
-  });
-
   it('stays paused while all its videos wait for their next try', async () => {
     const run = await listed('@bench-2x30');
     await steps.service.query(`UPDATE jobs SET state = 'paused', reason = 'upstream_blocked' WHERE id = '${run.id}'`);
@@ -111,18 +100,6 @@ describe('a job while the platform blocks the service', () => {
 });
 
 describe('a video that is refused while the service is not blocked', () => {
-  it('is tried again, and fails at the end, also when it is the only one', async () => {
-    const run = await listed('@bench-1x31');
-    steps.service.fakeYoutube.setFaults({ kind: 'bot-check' });
-    await steps.steps(1);
-    for (const seconds of RETRY_DELAYS_SECONDS) {
-      expect(await run.get()).toMatchObject({ state: 'running', reason: null });
-      await steps.pass(seconds);
-      await steps.steps(1);
-    }
-    expect(await run.verify()).toMatchObject({ state: 'completed', summary: { failed: 1 } });
-  });
-
   it('is tried again, and fails at the end, so that the job ends', async () => {
     const run = await listed('@bench-3x27');
     const [video] = await steps.service.query(

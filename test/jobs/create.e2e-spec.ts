@@ -93,9 +93,9 @@ describe('a new job', () => {
     const next = await createJob(idle, key, { channel: '@tidewater' });
     await onJob(idle, key, 'POST', `${next}/cancel`);
     await idle.query(`
-      INSERT INTO jobs (id, organization_id, key_id, request_hash, reference, languages, on_quota, state, created_at,
+      INSERT INTO jobs (id, organization_id, key_id, results_seconds, reference, languages, on_quota, state, created_at,
                         finished_at, expires_at)
-        SELECT 'job_' || number, '${organization}', key_id, '', '@a', '{}', 'pause', 'canceled', created_at, finished_at,
+        SELECT 'job_' || number, '${organization}', key_id, 1, '@a', '{}', 'pause', 'canceled', created_at, finished_at,
                expires_at
           FROM jobs, generate_series(1, 999) number WHERE id = '${next}'`);
     const tooMany = await postJob(idle, key, { channel: '@tidewater' });

@@ -1,13 +1,8 @@
-import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Registry } from 'prom-client';
 import { QuotaService } from '../../src/quota/quota.service.js';
 import { valueOf } from '../quota/quota-database.js';
-import { type ClaimedSlice, RETRY_DELAYS_SECONDS } from '../../src/jobs/slice.js';
-import { JobRepository } from '../../src/jobs/job.repository.js';
-import { VideoSlice } from '../../src/jobs/video-slice.js';
 import { TranscriptCache } from '../../src/transcripts/cache/transcript-cache.js';
-import { TranscriptsService } from '../../src/transcripts/transcripts.service.js';
 import { until } from '../until.js';
 import { JobRun } from './job-run.js';
 import { LEASES_SECONDS, SliceSteps } from './slice-steps.js';
@@ -48,18 +43,6 @@ describe('a slice whose process is killed', () => {
     expect(await run.verify()).toMatchObject({ state: 'completed', summary: { cached: 25, fetched: 5 } });
     expect(await reserved(run)).toBe(0);
     expect(await run.entries()).toHaveLength(30);
-  });
-
-  it('counts as a setback, so that a video that ends the process is read alone', async () => {
-    const run = await listed('@bench-4x20');
-    for (let kills = 0; kills < 3; kills++) {
-      await steps.claimed();
-      await steps.pass(LEASES_SECONDS);
-    }
-    await steps.steps(1);
-    expect((await run.verify()).summary).toMatchObject({ fetched: 1, pending: 3 });
-    await steps.finish();
-    expect((await run.verify()).state).toBe('completed');
   });
 
   it('is not stored by its process either when another one has repeated it', async () => {
@@ -107,72 +90,6 @@ describe('a slice whose process is killed', () => {
     await steps.pass(30);
     await steps.finish();
     expect(await run.verify()).toMatchObject({ state: 'completed', summary: { cached: 4, fetched: 0 } });
-  });
-});
-
-describe('a slice that is stored', () => {
-  /** Stores the next slice, and again as when the response of the database did not arrive. */
-  async function storeTwice(expected: object): Promise<ClaimedSlice> {
-    const slice = await steps.claimed();
-    const read = await steps.service.app.get(VideoSlice).run(slice, new AbortController().signal);
-    if (!('results' in read)) throw new Error('The slice has no results.');
-    const store = steps.service.app.get(JobRepository);
-    for (let attempt = 1; attempt <= 2; attempt++)
-      expect(await store.commitSlice(slice, read.end, read.results)).toMatchObject(expected);
-    return slice;
-  }
-
-  it('is reported as such again when the first response of the database did not arrive', async () => {
-    const run = await listed('@bench-3x14');
-    await storeTwice({ charged: 3, job: { state: 'completed', summary: { fetched: 3 } } });
-    await run.verify();
-  });
-
-  it('is reported as such again also when it charged nothing, and not to another claim', async () => {
-    await listed('@bench-3x33');
-    await steps.finish();
-    const run = await listed('@bench-3x33');
-    const slice = await storeTwice({ charged: 0, job: { state: 'completed', summary: { cached: 3 } } });
-    const store = steps.service.app.get(JobRepository);
-    expect(await store.commitSlice({ ...slice, claim: randomUUID() }, {})).toBeUndefined();
-    await run.verify();
-  });
-});
-
-describe('a video with which the service has a fault', () => {
-  it('holds up no other video, is tried alone, and fails after its tries', async () => {
-    const run = await listed('@bench-4x19');
-    const [faulty] = await steps.service.query(
-      `SELECT video_id FROM job_videos WHERE job_id = '${run.id}' AND position = 2`,
-    );
-    const transcripts = steps.service.app.get(TranscriptsService);
-    const prepare = transcripts.prepare.bind(transcripts);
-    const spy = jest.spyOn(transcripts, 'prepare').mockImplementation(async (request, payer, options) => {
-      const plan = await prepare(request, payer, options);
-      if (!plan.videos.some(({ upload }) => upload.videoId === faulty?.['video_id'])) return plan;
-      await steps.service.app.get(QuotaService).settle(plan.reservation?.id ?? '', 0);
-      plan.call.finish();
-      throw new TypeError('a bug');
-    });
-    const failures = () => valueOf(steps.service.app.get(Registry), 'ct_entries_total', 'upstream_failure');
-    const before = await failures();
-    while ((await run.verify()).summary.fetched < 3) {
-      await steps.finish();
-      await steps.pass(120);
-    }
-    expect(await run.verify()).toMatchObject({ state: 'running', summary: { fetched: 3, pending: 1 } });
-    for (const seconds of RETRY_DELAYS_SECONDS) {
-      expect(await failures()).toBe(before);
-      await steps.pass(seconds);
-      await steps.steps(1);
-    }
-    expect(await run.verify()).toMatchObject({ state: 'completed', summary: { fetched: 3, failed: 1 } });
-    expect(await failures()).toBe(before + 1);
-    expect((await run.entries())[1]?.entry.error).toMatchObject({
-      code: 'upstream_failure',
-      message: 'The service failed to read this video. Retry later.',
-    });
-    spy.mockRestore();
   });
 });
 

@@ -1,4 +1,4 @@
-import type { Job } from '../../src/jobs/job.js';
+import type { JobDto as Job } from '../../src/jobs/dto/job.dto.js';
 import type { ServiceResponse, TestService } from '../service.js';
 import { until } from '../until.js';
 

@@ -1,6 +1,6 @@
 import { deepEqual, equal } from 'node:assert/strict';
 import { inflateRawSync, constants } from 'node:zlib';
-import type { Job, JobRequest } from '../../src/jobs/job.js';
+import type { JobDto as Job, JobRequestDto as JobRequest } from '../../src/jobs/dto/job.dto.js';
 import { JobsService } from '../../src/jobs/jobs.service.js';
 import { QuotaService } from '../../src/quota/quota.service.js';
 import type { TestOrganization, TestService } from '../service.js';

@@ -1,9 +1,9 @@
-import { JobMetrics } from '../../src/jobs/job-metrics.js';
-import { JobRepository } from '../../src/jobs/job.repository.js';
-import type { ChangedJob } from '../../src/jobs/job.js';
+import { Registry } from 'prom-client';
+import type { ChangedJob } from '../../src/jobs/job.repository.js';
+import { SliceReader } from '../../src/jobs/slice-reader.js';
 import { SliceRunner } from '../../src/jobs/slice-runner.js';
+import { SliceRepository } from '../../src/jobs/slice.repository.js';
 import type { ClaimedSlice } from '../../src/jobs/slice.js';
-import { VideoSlice } from '../../src/jobs/video-slice.js';
 import { startService, type TestService, type TestServiceOptions } from '../service.js';
 
 /** Longer than the claim and the reservation of a slice live. */
@@ -29,7 +29,7 @@ export class SliceSteps {
   }
 
   async claim(): Promise<ClaimedSlice | undefined> {
-    return this.service.app.get(JobRepository).claim(null);
+    return this.service.app.get(SliceRepository).claim(null);
   }
 
   /** Claims a slice that is due. */
@@ -61,7 +61,7 @@ export class SliceSteps {
 
   /** Runs a slice up to the moment before it is stored, as a process does that is killed then. */
   async read(slice: ClaimedSlice): Promise<void> {
-    await this.service.app.get(VideoSlice).run(slice, new AbortController().signal);
+    await this.service.app.get(SliceReader).videos(slice, new AbortController().signal);
   }
 
   /** Removes the jobs of other tests and sets the clock to the current time. */
@@ -72,17 +72,17 @@ export class SliceSteps {
   }
 
   sweep(): Promise<ChangedJob[]> {
-    return this.service.app.get(JobRepository).sweep();
+    return this.service.app.get(SliceRepository).sweep();
   }
 
   /** Removes everything that has expired or was deleted. */
   async remove(): Promise<void> {
-    while ((await this.service.app.get(JobRepository).removeBatch()) > 0);
+    while ((await this.service.app.get(SliceRepository).removeBatch()) > 0);
   }
 
   /** The number of slices of this process with a result. */
   async slices(result: string): Promise<number> {
-    const { values } = await this.service.app.get(JobMetrics).slices.get();
-    return values.find(({ labels }) => labels.result === result)?.value ?? 0;
+    const metric = await this.service.app.get(Registry).getSingleMetric('ct_job_slices_total')?.get();
+    return metric?.values.find(({ labels }) => labels['result'] === result)?.value ?? 0;
   }
 }

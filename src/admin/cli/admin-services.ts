@@ -6,7 +6,6 @@ import { DatabaseModule } from '../../database/database.module.js';
 import { MIGRATIONS } from '../../database/migrations/all-migrations.js';
 import { JobRepository } from '../../jobs/job.repository.js';
 import { JobsService } from '../../jobs/jobs.service.js';
-import { WakeUps } from '../../jobs/wake-ups.js';
 import { ApiKey } from '../../organizations/api-key.entity.js';
 import { ApiKeysService } from '../../organizations/api-keys.service.js';
 import { AuditTrail } from '../../organizations/audit-trail.js';
@@ -31,8 +30,7 @@ class CliModule {
         OrganizationsModule,
         QuotaModule,
       ],
-      // Nothing is woken: canceling a job needs no worker.
-      providers: [JobRepository, JobsService, WakeUps],
+      providers: [JobRepository, JobsService],
     };
   }
 }

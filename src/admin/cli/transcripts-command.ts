@@ -1,7 +1,7 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { VIDEOS_PER_CALL_MAX } from '../../domain/plan.js';
 import type { EntryFormat } from '../../transcripts/response/transcripts-response.js';
-import type { ArchiveServices } from './archive/archive-channel.js';
+import type { ArchiveServices } from './archive/archive-run.js';
 import type { PrintOptions, PrintServices } from './print-transcripts.js';
 
 type LocalServices = PrintServices & ArchiveServices;

@@ -1,7 +1,7 @@
 /**
  * Archive jobs, their videos and their results. The tables are the truth and the engine: workers ask them for the next
  * slice, and every change of a job is one call of a function. A slice is claimed, and its results are stored only while its
- * claim holds, in the transaction that settles its reservations. So a process can be killed at any point: what was fetched
+ * claim holds, in the transaction that settles its reservation. So a process can be killed at any point: what was fetched
  * is stored and charged together, or neither.
  */
 export const JOBS = `
@@ -10,14 +10,14 @@ CREATE TABLE jobs (
   organization_id text NOT NULL REFERENCES organizations (id),
   key_id text NOT NULL REFERENCES api_keys (id),
   idempotency_key text,
-  -- Tells a repeated request from another one with the same key.
-  request_hash bytea NOT NULL,
   -- The channel as it was requested.
   reference text NOT NULL,
   languages text[] NOT NULL,
   video_limit integer CHECK (video_limit > 0),
   since text,
   on_quota text NOT NULL CHECK (on_quota IN ('pause', 'fail')),
+  -- How long the results of the finished job are stored.
+  results_seconds integer NOT NULL,
   state text NOT NULL DEFAULT 'queued'
     CHECK (state IN ('queued', 'listing', 'running', 'paused', 'completed', 'canceled', 'failed')),
   reason text,
@@ -26,8 +26,6 @@ CREATE TABLE jobs (
   channel text,
   -- Where the listing goes on.
   continuation text,
-  -- The list is read again, and no video of the job was met yet.
-  relisting boolean NOT NULL DEFAULT false,
   listed_at timestamptz,
   total integer NOT NULL DEFAULT 0,
   succeeded integer NOT NULL DEFAULT 0,
@@ -47,8 +45,6 @@ CREATE TABLE jobs (
   -- The running slice, until its lease ends.
   claim uuid,
   claimed_until timestamptz,
-  -- The claim of the last slice of videos that was stored.
-  stored_claim uuid,
   -- Orders the slices of all jobs, by a sequence because clocks step back.
   last_turn bigint,
   UNIQUE (organization_id, idempotency_key),
@@ -59,7 +55,6 @@ CREATE TABLE jobs (
 CREATE SEQUENCE job_turns;
 CREATE INDEX jobs_due ON jobs (next_run_at) WHERE next_run_at IS NOT NULL;
 CREATE INDEX jobs_created ON jobs (organization_id, created_at, id);
-CREATE INDEX jobs_all_created ON jobs (created_at, id);
 CREATE INDEX jobs_turn ON jobs (organization_id, last_turn);
 CREATE INDEX jobs_unfinished ON jobs (organization_id) WHERE finished_at IS NULL AND deleted_at IS NULL;
 CREATE INDEX jobs_removable ON jobs (coalesce(deleted_at, expires_at)) WHERE coalesce(deleted_at, expires_at) IS NOT NULL;
@@ -87,39 +82,37 @@ CREATE TABLE job_videos (
 ALTER TABLE job_videos ALTER COLUMN entry SET STORAGE EXTERNAL;
 CREATE INDEX job_videos_pending ON job_videos (job_id, position) WHERE state = 'pending';
 
--- Writes a changed job. The end of a job, its resumption and the event for its webhooks follow from the change of its state.
-CREATE FUNCTION job_store(p_old jobs, p_new jobs, p_results_seconds double precision) RETURNS jobs
-LANGUAGE plpgsql VOLATILE AS $$
-DECLARE
-  v_job jobs := p_new;
+-- What follows from the change of a job: whether an unfinished one is queued, listed, running or complete, the end of a
+-- finished one, and the event for its webhooks. A job that goes on is set to 'running' by the functions below.
+CREATE FUNCTION job_changed() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  IF v_job.state NOT IN ('completed', 'canceled', 'failed') THEN
-    v_job.finished_at := NULL;
-    v_job.expires_at := NULL;
-  ELSIF p_old.finished_at IS NULL THEN
-    v_job.finished_at := quota_now();
-    v_job.expires_at := v_job.finished_at + make_interval(secs => p_results_seconds);
+  IF NEW.state NOT IN ('canceled', 'failed') AND NEW.listed_at IS NOT NULL AND NEW.succeeded + NEW.failed = NEW.total THEN
+    NEW.state := 'completed';
+    NEW.reason := NULL;
+  ELSIF NEW.state IN ('queued', 'listing', 'running') THEN
+    NEW.state := CASE WHEN NEW.started_at IS NULL THEN 'queued' WHEN NEW.listed_at IS NULL THEN 'listing' ELSE 'running' END;
   END IF;
-  IF v_job.finished_at IS NOT NULL THEN
-    v_job.next_run_at := NULL;
+  IF NEW.state NOT IN ('completed', 'canceled', 'failed') THEN
+    NEW.finished_at := NULL;
+    NEW.expires_at := NULL;
+  ELSE
+    NEW.next_run_at := NULL;
+    IF OLD.finished_at IS NULL THEN
+      NEW.finished_at := quota_now();
+      NEW.expires_at := NEW.finished_at + make_interval(secs => NEW.results_seconds);
+    END IF;
   END IF;
-  UPDATE jobs SET state = v_job.state, reason = v_job.reason, channel_id = v_job.channel_id, channel = v_job.channel,
-      continuation = v_job.continuation, relisting = v_job.relisting, listed_at = v_job.listed_at, total = v_job.total,
-      succeeded = v_job.succeeded, failed = v_job.failed, cached = v_job.cached, fetched = v_job.fetched,
-      stored_bytes = v_job.stored_bytes, setbacks = v_job.setbacks, finished_at = v_job.finished_at,
-      expires_at = v_job.expires_at, next_run_at = v_job.next_run_at, claim = v_job.claim,
-      claimed_until = v_job.claimed_until, stored_claim = v_job.stored_claim
-    WHERE id = v_job.id;
-  IF v_job.state IN ('completed', 'failed', 'paused', 'canceled')
-    AND (v_job.state, v_job.reason) IS DISTINCT FROM (p_old.state, p_old.reason) THEN
-    PERFORM webhook_enqueue(v_job.organization_id, 'job.' || v_job.state, jsonb_build_object(
-      'jobId', v_job.id, 'state', v_job.state, 'reason', v_job.reason, 'channelId', v_job.channel_id,
+  IF NEW.state IN ('completed', 'failed', 'paused', 'canceled') AND NEW.deleted_at IS NULL
+    AND (NEW.state, NEW.reason) IS DISTINCT FROM (OLD.state, OLD.reason) THEN
+    PERFORM webhook_enqueue(NEW.organization_id, 'job.' || NEW.state, jsonb_build_object(
+      'jobId', NEW.id, 'state', NEW.state, 'reason', NEW.reason, 'channelId', NEW.channel_id,
       'summary', jsonb_build_object(
-        'total', v_job.total, 'succeeded', v_job.succeeded, 'failed', v_job.failed, 'cached', v_job.cached,
-        'fetched', v_job.fetched, 'pending', v_job.total - v_job.succeeded - v_job.failed)));
+        'total', NEW.total, 'succeeded', NEW.succeeded, 'failed', NEW.failed, 'cached', NEW.cached,
+        'fetched', NEW.fetched, 'pending', NEW.total - NEW.succeeded - NEW.failed)));
   END IF;
-  RETURN v_job;
+  RETURN NEW;
 END $$;
+CREATE TRIGGER job_changed BEFORE UPDATE ON jobs FOR EACH ROW EXECUTE FUNCTION job_changed();
 
 -- Why an organization cannot have another unfinished job; null when it can. Its lock must be held. Results that have expired
 -- or were deleted do not count, although they are removed a little later.
@@ -136,108 +129,74 @@ $$;
 -- Creates a job, or finds the one with the same idempotency key. Locks the organization first, as every function that also
 -- locks a job does. No row for an organization that was deleted.
 CREATE FUNCTION job_create(
-  p_id text, p_organization_id text, p_key_id text, p_idempotency_key text, p_request_hash bytea, p_reference text,
-  p_languages text[], p_video_limit integer, p_since text, p_on_quota text, p_unfinished_max integer,
+  p_id text, p_organization_id text, p_key_id text, p_idempotency_key text, p_reference text, p_languages text[],
+  p_video_limit integer, p_since text, p_on_quota text, p_results_seconds integer, p_unfinished_max integer,
   p_stored_max integer, p_bytes_max double precision
 ) RETURNS TABLE (outcome text, job jobs) LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
   v_organization organizations := quota_lock(p_organization_id);
-  v_now timestamptz;
+  -- The cursor of a list has the milliseconds.
+  v_now timestamptz := date_trunc('milliseconds', quota_now());
 BEGIN
   IF v_organization.id IS NULL OR v_organization.deleted_at IS NOT NULL THEN
     RETURN;
   END IF;
   SELECT * INTO job FROM jobs WHERE organization_id = p_organization_id AND idempotency_key = p_idempotency_key;
   IF FOUND THEN
-    outcome := CASE WHEN job.request_hash = p_request_hash THEN 'known' ELSE 'conflict' END;
-    RETURN NEXT;
-    RETURN;
+    outcome := CASE WHEN (job.reference, job.languages, job.video_limit, job.since, job.on_quota)
+      IS DISTINCT FROM (p_reference, p_languages, p_video_limit, p_since, p_on_quota) THEN 'conflict' ELSE 'known' END;
+  ELSE
+    outcome := coalesce(job_refusal(p_organization_id, p_unfinished_max, p_stored_max, p_bytes_max), 'created');
   END IF;
-  outcome := job_refusal(p_organization_id, p_unfinished_max, p_stored_max, p_bytes_max);
-  IF outcome IS NULL THEN
-    outcome := 'created';
-    -- The cursor of a list has the milliseconds.
-    v_now := date_trunc('milliseconds', quota_now());
-    INSERT INTO jobs (id, organization_id, key_id, idempotency_key, request_hash, reference, languages, video_limit,
-                      since, on_quota, created_at, next_run_at)
-      VALUES (p_id, p_organization_id, p_key_id, p_idempotency_key, p_request_hash, p_reference, p_languages,
-              p_video_limit, p_since, p_on_quota, v_now, v_now)
+  IF outcome = 'created' THEN
+    INSERT INTO jobs (id, organization_id, key_id, idempotency_key, reference, languages, video_limit, since, on_quota,
+                      results_seconds, created_at, next_run_at)
+      VALUES (p_id, p_organization_id, p_key_id, p_idempotency_key, p_reference, p_languages, p_video_limit, p_since,
+              p_on_quota, p_results_seconds, v_now, v_now)
       RETURNING * INTO job;
   END IF;
   RETURN NEXT;
 END $$;
 
--- Cancels a job. A running slice keeps its claim, so that what it fetches is stored and charged.
-CREATE FUNCTION job_cancel(p_organization_id text, p_id text, p_results_seconds double precision)
-RETURNS TABLE (outcome text, old_state text, job jobs) LANGUAGE plpgsql VOLATILE AS $$
-DECLARE
-  v_old jobs;
+-- Cancels an unfinished job, of any organization when it is null. A running slice keeps its claim, so that what it fetches
+-- is stored and charged.
+CREATE FUNCTION job_cancel(p_organization_id text, p_id text)
+RETURNS TABLE (old_state text, job jobs) LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
-  SELECT * INTO v_old FROM jobs WHERE id = p_id AND organization_id = p_organization_id AND deleted_at IS NULL
-    FOR UPDATE;
+  SELECT * INTO job FROM jobs
+    WHERE id = p_id AND organization_id = coalesce(p_organization_id, organization_id) AND deleted_at IS NULL FOR UPDATE;
   IF NOT FOUND THEN
     RETURN;
   END IF;
-  old_state := v_old.state;
-  job := v_old;
-  IF v_old.state = 'canceled' THEN
-    outcome := 'unchanged';
-  ELSIF v_old.finished_at IS NOT NULL THEN
-    outcome := 'finished';
-  ELSE
-    outcome := 'changed';
-    job.state := 'canceled';
-    job.reason := NULL;
-    job := job_store(v_old, job, p_results_seconds);
+  old_state := job.state;
+  IF job.finished_at IS NULL THEN
+    UPDATE jobs SET state = 'canceled', reason = NULL WHERE id = p_id RETURNING * INTO job;
   END IF;
   RETURN NEXT;
 END $$;
 
--- Continues a paused, canceled or failed job.
-CREATE FUNCTION job_resume(
-  p_organization_id text, p_id text, p_unfinished_max integer, p_bytes_max double precision,
-  p_results_seconds double precision
-) RETURNS TABLE (outcome text, old_state text, job jobs) LANGUAGE plpgsql VOLATILE AS $$
-DECLARE
-  v_old jobs;
+-- Continues a paused, canceled or failed job, unless there is an outcome: why it cannot.
+CREATE FUNCTION job_resume(p_organization_id text, p_id text, p_unfinished_max integer, p_bytes_max double precision)
+RETURNS TABLE (outcome text, old_state text, job jobs) LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
   PERFORM quota_lock(p_organization_id);
-  SELECT * INTO v_old FROM jobs WHERE id = p_id AND organization_id = p_organization_id AND deleted_at IS NULL
-    FOR UPDATE;
+  SELECT * INTO job FROM jobs WHERE id = p_id AND organization_id = p_organization_id AND deleted_at IS NULL FOR UPDATE;
   IF NOT FOUND THEN
     RETURN;
   END IF;
-  old_state := v_old.state;
-  job := v_old;
-  IF v_old.state = 'completed' THEN
+  old_state := job.state;
+  IF job.state = 'completed' THEN
     outcome := 'finished';
-  ELSIF v_old.expires_at <= quota_now() THEN
+  ELSIF job.expires_at <= quota_now() THEN
     outcome := 'expired';
-  ELSIF v_old.state NOT IN ('paused', 'canceled', 'failed') THEN
-    outcome := 'unchanged';
-  ELSIF v_old.finished_at IS NOT NULL THEN
+  ELSIF job.finished_at IS NOT NULL THEN
     outcome := job_refusal(p_organization_id, p_unfinished_max, NULL, p_bytes_max);
   END IF;
-  IF outcome IS NULL THEN
-    outcome := 'changed';
-    job.state := CASE WHEN job.started_at IS NULL THEN 'queued' WHEN job.listed_at IS NULL THEN 'listing' ELSE 'running' END;
-    job.reason := NULL;
-    job.setbacks := 0;
-    job.next_run_at := quota_now();
-    job := job_store(v_old, job, p_results_seconds);
+  IF outcome IS NULL AND job.state IN ('paused', 'canceled', 'failed') THEN
+    UPDATE jobs SET state = 'running', reason = NULL, setbacks = 0, next_run_at = quota_now()
+      WHERE id = p_id RETURNING * INTO job;
   END IF;
   RETURN NEXT;
-END $$;
-
--- Deletes a job. Its rows are removed later, in batches. An unfinished job is canceled without an event: its running slice keeps its claim,
--- so that what it fetches is charged, and the job does not go on.
-CREATE FUNCTION job_delete(p_organization_id text, p_id text) RETURNS boolean LANGUAGE plpgsql VOLATILE AS $$
-BEGIN
-  UPDATE jobs SET deleted_at = quota_now(), next_run_at = NULL, idempotency_key = NULL,
-      state = CASE WHEN finished_at IS NULL THEN 'canceled' ELSE state END,
-      finished_at = coalesce(finished_at, quota_now())
-    WHERE id = p_id AND organization_id = p_organization_id AND deleted_at IS NULL;
-  RETURN FOUND;
 END $$;
 
 -- Claims the next slice. Organizations take turns: it is one of the organization whose last slice is the longest ago. A
@@ -246,9 +205,8 @@ CREATE FUNCTION job_claim(p_claim uuid, p_lease_seconds double precision, p_orga
 RETURNS TABLE (old_state text, job jobs) LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
   v_now timestamptz := quota_now();
-  v_due jobs;
 BEGIN
-  SELECT * INTO v_due FROM jobs due
+  SELECT * INTO job FROM jobs due
     WHERE due.next_run_at <= v_now AND (due.claim IS NULL OR due.claimed_until <= v_now)
       AND (p_organization IS NULL OR due.organization_id = p_organization)
     ORDER BY (SELECT max(turn.last_turn) FROM jobs turn WHERE turn.organization_id = due.organization_id) NULLS FIRST,
@@ -257,106 +215,78 @@ BEGIN
   IF NOT FOUND THEN
     RETURN;
   END IF;
-  old_state := v_due.state;
+  old_state := job.state;
   UPDATE jobs SET claim = p_claim, claimed_until = v_now + make_interval(secs => p_lease_seconds),
       last_turn = nextval('job_turns'), started_at = coalesce(started_at, v_now),
-      setbacks = setbacks + (claim IS NOT NULL)::integer,
-      state = CASE state WHEN 'queued' THEN 'listing' ELSE state END
-    WHERE id = v_due.id RETURNING * INTO job;
+      setbacks = setbacks + (claim IS NOT NULL)::integer
+    WHERE id = job.id RETURNING * INTO job;
   RETURN NEXT;
 END $$;
 
 -- Adds a page of the uploads. A job that reads its list again from the first page already has its videos: what is listed
--- above the first of them, on any page, was uploaded meanwhile and does not belong to the job.
+-- above the first of them was uploaded meanwhile and does not belong to the job.
 CREATE FUNCTION job_commit_page(
-  p_job_id text, p_claim uuid, p_channel_id text, p_channel text, p_video_ids text[], p_uploads text[],
-  p_continuation text, p_results_seconds double precision
-) RETURNS TABLE (old_state text, added integer, job jobs) LANGUAGE plpgsql VOLATILE AS $$
+  p_job_id text, p_claim uuid, p_channel_id text, p_channel text, p_video_ids text[], p_uploads text[], p_continuation text
+) RETURNS TABLE (old_state text, job jobs) LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
-  v_old jobs;
-  v_known bigint := 0;
+  v_above bigint := 0;
+  v_added integer;
 BEGIN
-  SELECT * INTO v_old FROM jobs WHERE id = p_job_id AND claim = p_claim FOR UPDATE;
+  SELECT * INTO job FROM jobs WHERE id = p_job_id AND claim = p_claim FOR UPDATE;
   IF NOT FOUND THEN
     RETURN;
   END IF;
-  old_state := v_old.state;
-  job := v_old;
-  IF v_old.relisting OR v_old.continuation IS NULL AND v_old.total > 0 THEN
-    SELECT min(array_position(p_video_ids, video_id)) INTO v_known FROM job_videos
+  old_state := job.state;
+  IF job.continuation IS NULL AND job.total > 0 THEN
+    SELECT coalesce(min(array_position(p_video_ids, video_id)), cardinality(p_video_ids)) INTO v_above FROM job_videos
       WHERE job_id = p_job_id AND video_id = ANY (p_video_ids);
-    job.relisting := v_known IS NULL;
   END IF;
-  WITH new AS (
-    SELECT page.* FROM unnest(p_video_ids, p_uploads) WITH ORDINALITY AS page (video_id, upload, place)
-      WHERE NOT job.relisting AND page.place > v_known AND NOT EXISTS (
-        SELECT FROM job_videos known WHERE known.job_id = p_job_id AND known.video_id = page.video_id)
-      ORDER BY page.place LIMIT v_old.video_limit - v_old.total
-  )
   INSERT INTO job_videos (job_id, position, video_id, upload)
-    SELECT p_job_id, v_old.total + row_number() OVER (ORDER BY place), video_id, upload FROM new;
-  GET DIAGNOSTICS added = ROW_COUNT;
-  job.channel_id := p_channel_id;
-  job.channel := p_channel;
-  job.total := v_old.total + added;
-  job.continuation := p_continuation;
-  -- Pages that add nothing were read before, so that a list that is refused again and again is read ever more seldom.
-  IF added > 0 THEN
-    job.setbacks := 0;
-  END IF;
-  job.claim := NULL;
-  job.claimed_until := NULL;
-  IF p_continuation IS NULL OR job.total >= v_old.video_limit THEN
-    job.continuation := NULL;
-    job.listed_at := quota_now();
-  END IF;
-  IF v_old.finished_at IS NULL THEN
-    job.reason := NULL;
-    job.next_run_at := quota_now();
-    job.state := CASE WHEN job.listed_at IS NULL THEN 'listing' WHEN job.succeeded + job.failed = job.total THEN 'completed'
-      ELSE 'running' END;
-  END IF;
-  job := job_store(v_old, job, p_results_seconds);
+    SELECT p_job_id, job.total + row_number() OVER (ORDER BY place), video_id, upload
+      FROM unnest(p_video_ids, p_uploads) WITH ORDINALITY AS page (video_id, upload, place)
+      WHERE place > v_above AND NOT EXISTS (
+        SELECT FROM job_videos known WHERE known.job_id = p_job_id AND known.video_id = page.video_id)
+      ORDER BY place LIMIT job.video_limit - job.total;
+  GET DIAGNOSTICS v_added = ROW_COUNT;
+  UPDATE jobs SET channel_id = p_channel_id, channel = p_channel, total = total + v_added, continuation = p_continuation,
+      listed_at = CASE WHEN p_continuation IS NULL OR total + v_added >= video_limit THEN quota_now() END,
+      -- Pages that add nothing were read before, so that a list that is refused again and again is read ever more seldom.
+      setbacks = CASE WHEN v_added > 0 THEN 0 ELSE setbacks END, claim = NULL, claimed_until = NULL,
+      state = CASE WHEN finished_at IS NULL THEN 'running' ELSE state END, reason = NULL, next_run_at = quota_now()
+    WHERE id = p_job_id RETURNING * INTO job;
   RETURN NEXT;
 END $$;
 
--- Stores and charges a slice. Without the claim the reservations are released and nothing else happens. If the slice is
--- stored already, and only the response of that commit did not arrive, the job is returned again. The exceptions undo
+-- Stores and charges a slice. Without the claim its reservation is released and nothing else happens. The exceptions undo
 -- everything: the slice then runs again, and finds in the cache what it has fetched.
 CREATE FUNCTION job_commit_slice(
-  p_job_id text, p_claim uuid, p_settlements json, p_videos json, p_entries bytea, p_change text, p_reason text,
-  p_delay_seconds double precision, p_setbacks integer, p_restart_list boolean, p_results_seconds double precision,
-  p_free_limit integer, p_pro_limit integer
+  p_job_id text, p_claim uuid, p_reservation_id uuid, p_fetched integer, p_videos json, p_entries bytea, p_state text,
+  p_reason text, p_delay_seconds double precision, p_setbacks integer, p_restart_list boolean, p_free_limit integer,
+  p_pro_limit integer
 ) RETURNS TABLE (old_state text, charged integer, job jobs) LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
-  v_old jobs;
-  v_now timestamptz;
   v_claimed boolean;
-  v_settlement record;
   v_settled record;
   v_counts record;
+  v_now timestamptz;
   v_due timestamptz;
 BEGIN
   PERFORM quota_lock((SELECT organization_id FROM jobs WHERE id = p_job_id));
-  SELECT * INTO v_old FROM jobs WHERE id = p_job_id AND claim = p_claim FOR UPDATE;
+  SELECT * INTO job FROM jobs WHERE id = p_job_id AND claim = p_claim FOR UPDATE;
   v_claimed := FOUND;
   charged := 0;
-  FOR v_settlement IN SELECT * FROM json_to_recordset(p_settlements) AS settlement (id uuid, fetched integer) LOOP
-    SELECT * INTO v_settled FROM quota_settle(
-      v_settlement.id, CASE WHEN v_claimed THEN v_settlement.fetched ELSE 0 END, p_free_limit, p_pro_limit);
+  IF p_reservation_id IS NOT NULL THEN
+    SELECT * INTO v_settled
+      FROM quota_settle(p_reservation_id, CASE WHEN v_claimed THEN p_fetched ELSE 0 END, p_free_limit, p_pro_limit);
     IF v_claimed AND (v_settled.first IS NOT TRUE OR v_settled.forfeited_count > 0) THEN
-      RAISE EXCEPTION 'the reservation % no longer covers its slice', v_settlement.id USING ERRCODE = 'CT001';
+      RAISE EXCEPTION 'the reservation % no longer covers its slice', p_reservation_id USING ERRCODE = 'CT001';
     END IF;
-    charged := charged + coalesce(v_settled.charged_count, 0);
-  END LOOP;
+    charged := v_settled.charged_count;
+  END IF;
   IF NOT v_claimed THEN
-    SELECT * INTO job FROM jobs WHERE id = p_job_id AND stored_claim = p_claim;
-    IF FOUND THEN
-      old_state := job.state;
-      RETURN NEXT;
-    END IF;
     RETURN;
   END IF;
+  old_state := job.state;
   v_now := quota_now();
   WITH given AS (
     SELECT *, sum(length) OVER (ORDER BY position) - length AS start FROM json_to_recordset(p_videos) AS video (
@@ -377,113 +307,71 @@ BEGIN
   IF v_counts.videos <> json_array_length(p_videos) OR v_counts.fetched <> charged THEN
     RAISE EXCEPTION 'the slice does not agree with the job %', p_job_id USING ERRCODE = 'CT002';
   END IF;
-  old_state := v_old.state;
-  job := v_old;
-  job.succeeded := job.succeeded + v_counts.cached + v_counts.fetched;
-  job.failed := job.failed + v_counts.failed;
-  job.cached := job.cached + v_counts.cached;
-  job.fetched := job.fetched + v_counts.fetched;
-  job.stored_bytes := job.stored_bytes + coalesce(octet_length(p_entries), 0);
-  job.claim := NULL;
-  job.claimed_until := NULL;
-  job.stored_claim := p_claim;
-  IF p_restart_list THEN
-    job.continuation := NULL;
+  -- A job that is paused without a delay has no next slice. When all its videos are tried again later, neither has it before.
+  v_due := v_now + make_interval(secs => CASE WHEN p_state IS NULL THEN coalesce(p_delay_seconds, 0) ELSE p_delay_seconds END);
+  IF v_due IS NOT NULL THEN
+    SELECT greatest(v_due, min(coalesce(retry_at, v_due))) INTO v_due FROM job_videos
+      WHERE job_id = p_job_id AND state = 'pending';
   END IF;
-  IF v_old.finished_at IS NULL THEN
-    job.setbacks := p_setbacks;
-    job.reason := NULL;
-    job.next_run_at := v_now + make_interval(secs => coalesce(p_delay_seconds, 0));
-    IF job.listed_at IS NOT NULL AND job.succeeded + job.failed = job.total THEN
-      job.state := 'completed';
-    ELSIF p_change IS NOT NULL THEN
-      job.state := p_change;
-      job.reason := p_reason;
-      IF p_delay_seconds IS NULL THEN
-        job.next_run_at := NULL;
-      END IF;
-    ELSIF job.listed_at IS NULL THEN
-      job.state := 'listing';
-    ELSE
-      job.state := 'running';
-    END IF;
-    PERFORM FROM job_videos WHERE job_id = p_job_id AND state = 'pending' AND retry_at IS NULL LIMIT 1;
-    IF job.listed_at IS NOT NULL AND job.next_run_at IS NOT NULL AND NOT FOUND THEN
-      SELECT min(retry_at) INTO v_due FROM job_videos WHERE job_id = p_job_id AND state = 'pending';
-      job.next_run_at := greatest(job.next_run_at, v_due);
-    END IF;
-  END IF;
-  job := job_store(v_old, job, p_results_seconds);
+  UPDATE jobs SET succeeded = succeeded + v_counts.cached + v_counts.fetched, failed = failed + v_counts.failed,
+      cached = cached + v_counts.cached, fetched = fetched + v_counts.fetched,
+      stored_bytes = stored_bytes + octet_length(p_entries), setbacks = p_setbacks, claim = NULL, claimed_until = NULL,
+      continuation = CASE WHEN NOT p_restart_list THEN continuation END,
+      state = CASE WHEN finished_at IS NULL THEN coalesce(p_state, 'running') ELSE state END,
+      reason = CASE WHEN finished_at IS NULL THEN p_reason END, next_run_at = v_due
+    WHERE id = p_job_id RETURNING * INTO job;
   RETURN NEXT;
 END $$;
 
 -- What changes without a slice: jobs of deleted organizations end, and paused ones go on when their organization has room
 -- in its quota, or a plan that includes jobs, again.
-CREATE FUNCTION job_sweep(
-  p_plans text[], p_free_limit integer, p_pro_limit integer, p_results_seconds double precision
-) RETURNS TABLE (old_state text, job jobs) LANGUAGE plpgsql VOLATILE AS $$
-DECLARE
-  v_now timestamptz := quota_now();
-  v_found record;
-  v_old jobs;
-BEGIN
-  FOR v_found IN
-    SELECT candidate.id, organization.deleted_at FROM jobs candidate
-      JOIN organizations organization ON organization.id = candidate.organization_id
-      WHERE candidate.finished_at IS NULL AND candidate.deleted_at IS NULL AND (
+CREATE FUNCTION job_sweep(p_plans text[], p_free_limit integer, p_pro_limit integer)
+RETURNS TABLE (old_state text, job jobs) LANGUAGE sql VOLATILE AS $$
+  WITH candidate AS (
+    SELECT unfinished.id, unfinished.state, organization.deleted_at FROM jobs unfinished
+      JOIN organizations organization ON organization.id = unfinished.organization_id
+      WHERE unfinished.finished_at IS NULL AND (
         organization.deleted_at IS NOT NULL
-        OR candidate.state = 'paused' AND candidate.reason = 'plan_changed' AND organization.plan = ANY (p_plans)
-        OR candidate.state = 'paused' AND candidate.reason = 'plan_limit_exceeded' AND coalesce(
+        OR unfinished.state = 'paused' AND unfinished.reason = 'plan_changed' AND organization.plan = ANY (p_plans)
+        OR unfinished.state = 'paused' AND unfinished.reason = 'plan_limit_exceeded' AND coalesce(
           (SELECT used FROM quota_periods WHERE organization_id = organization.id
-             AND period_start = quota_period(v_now)), 0)
+             AND period_start = quota_period(quota_now())), 0)
           < quota_limit(organization.monthly_limit, organization.plan, p_free_limit, p_pro_limit))
-      LIMIT 200 FOR UPDATE OF candidate SKIP LOCKED
-  LOOP
-    SELECT * INTO v_old FROM jobs WHERE id = v_found.id;
-    old_state := v_old.state;
-    job := v_old;
-    job.reason := NULL;
-    IF v_found.deleted_at IS NOT NULL THEN
-      job.state := 'canceled';
-    ELSE
-      job.state := CASE WHEN job.listed_at IS NULL THEN 'listing' ELSE 'running' END;
-      job.next_run_at := v_now;
-    END IF;
-    job := job_store(v_old, job, p_results_seconds);
-    RETURN NEXT;
-  END LOOP;
-END $$;
+      LIMIT 200 FOR UPDATE OF unfinished SKIP LOCKED
+  )
+  UPDATE jobs SET state = CASE WHEN candidate.deleted_at IS NULL THEN 'running' ELSE 'canceled' END, reason = NULL,
+      next_run_at = quota_now()
+    FROM candidate WHERE jobs.id = candidate.id RETURNING candidate.state, jobs
+$$;
 
--- Removes results that have expired or were deleted, some rows of one job at a time, and the job itself: at once when it
--- was deleted, and a week after its results when it has expired. A job whose slice is running stays until that is charged.
--- Returns the number of removed rows.
+-- Removes results that have expired or were deleted, some rows of one job at a time, and then the job itself: at once when
+-- it was deleted, and a week after its results when it has expired. A job whose slice is running stays until that is
+-- charged. Returns the number of removed rows.
 CREATE FUNCTION job_remove_batch(p_rows_max integer) RETURNS integer LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
   v_now timestamptz := quota_now();
-  v_job jobs;
-  v_rows integer;
-  v_bytes bigint;
+  v_job_id text;
+  v_removed record;
 BEGIN
-  SELECT * INTO v_job FROM jobs job
-    WHERE coalesce(job.deleted_at, job.expires_at) <= v_now AND (job.claim IS NULL OR job.claimed_until <= v_now) AND (
-      job.deleted_at IS NOT NULL OR job.expires_at <= v_now - interval '7 days'
-      OR EXISTS (SELECT FROM job_videos WHERE job_id = job.id))
-    ORDER BY coalesce(job.deleted_at, job.expires_at) LIMIT 1 FOR UPDATE SKIP LOCKED;
+  SELECT id INTO v_job_id FROM jobs
+    WHERE coalesce(deleted_at, expires_at) <= v_now AND (claim IS NULL OR claimed_until <= v_now) AND (
+      deleted_at IS NOT NULL OR expires_at <= v_now - interval '7 days'
+      OR EXISTS (SELECT FROM job_videos WHERE job_id = jobs.id))
+    ORDER BY coalesce(deleted_at, expires_at) LIMIT 1 FOR UPDATE SKIP LOCKED;
   IF NOT FOUND THEN
     RETURN 0;
   END IF;
   WITH removed AS (
-    DELETE FROM job_videos WHERE job_id = v_job.id AND position IN (
-      SELECT position FROM job_videos WHERE job_id = v_job.id ORDER BY position LIMIT p_rows_max)
+    DELETE FROM job_videos WHERE job_id = v_job_id AND position IN (
+      SELECT position FROM job_videos WHERE job_id = v_job_id ORDER BY position LIMIT p_rows_max)
       RETURNING octet_length(entry) AS stored
   )
-  SELECT count(*), coalesce(sum(stored), 0) INTO v_rows, v_bytes FROM removed;
-  IF v_rows = p_rows_max OR v_job.deleted_at IS NULL AND v_job.expires_at > v_now - interval '7 days' THEN
-    UPDATE jobs SET stored_bytes = greatest(0, stored_bytes - v_bytes), claim = NULL, claimed_until = NULL
-      WHERE id = v_job.id;
-    RETURN v_rows;
+  SELECT count(*) AS videos, coalesce(sum(stored), 0) AS bytes INTO v_removed FROM removed;
+  IF v_removed.videos = 0 THEN
+    DELETE FROM jobs WHERE id = v_job_id;
+    RETURN 1;
   END IF;
-  DELETE FROM jobs WHERE id = v_job.id;
-  RETURN v_rows + 1;
+  UPDATE jobs SET stored_bytes = stored_bytes - v_removed.bytes WHERE id = v_job_id;
+  RETURN v_removed.videos;
 END $$;
 `;

@@ -1,17 +1,7 @@
 import { ApiProperty, ApiSchema } from '@nestjs/swagger';
 import { count, dateTime, dateTimeOrNull, textOrNull } from '../../http/response-docs.js';
 import { ChannelDto, EntryDto, TRANSCRIPTS_EXAMPLE } from '../../transcripts/dto/transcripts-response.dto.js';
-import {
-  type Job,
-  JOB_REASONS,
-  JOB_STATES,
-  type JobReason,
-  type JobRequest,
-  type JobState,
-  type JobSummary,
-  ON_QUOTA,
-  type OnQuota,
-} from '../job.js';
+import { JOB_REASONS, JOB_STATES, ON_QUOTA, type JobReason, type JobState, type OnQuota } from '../job.js';
 
 /** The examples of the OpenAPI document: a job that was just created, one that runs, and one that has ended. */
 export const NEW_JOB_EXAMPLE = {
@@ -44,8 +34,9 @@ export const CANCELED_JOB_EXAMPLE = {
   checkAgainSeconds: null,
 } satisfies JobDto;
 
+/** What a job was created with. Uploads are the newest ones. */
 @ApiSchema({ name: 'JobRequest' })
-class JobRequestDto implements JobRequest {
+export class JobRequestDto {
   @ApiProperty({ description: 'The channel as the request named it.' })
   channel: string;
 
@@ -70,8 +61,9 @@ class JobRequestDto implements JobRequest {
   onQuota: OnQuota;
 }
 
+/** `total = succeeded + failed + pending` and `succeeded = cached + fetched` hold at any moment. */
 @ApiSchema({ name: 'JobSummary' })
-export class JobSummaryDto implements JobSummary {
+export class JobSummaryDto {
   @ApiProperty(
     count('The number of listed uploads: `succeeded` + `failed` + `pending`. It grows until the list is complete.'),
   )
@@ -93,8 +85,9 @@ export class JobSummaryDto implements JobSummary {
   pending: number;
 }
 
+/** An archive job. Times are ISO 8601 in UTC. */
 @ApiSchema({ name: 'Job' })
-export class JobDto implements Job {
+export class JobDto {
   @ApiProperty({ description: 'The ID of the job.' })
   id: string;
 
@@ -215,7 +208,7 @@ export class JobResultsDto {
   job: JobDto;
 }
 
-/** The states whose beginning is an event for webhooks, by the database function `job_store`. */
+/** The states whose beginning is an event for webhooks, by the database function `job_changed`. */
 const REPORTED_STATES = ['completed', 'failed', 'paused', 'canceled'] as const;
 
 @ApiSchema({ name: 'JobEventData' })

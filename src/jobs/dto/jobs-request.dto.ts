@@ -19,9 +19,8 @@ import {
   Optional,
   PageLimit,
 } from '../../http/validation.js';
-import { ON_QUOTA, type JobRequest, type OnQuota } from '../job.js';
-import { toCursor } from '../job.js';
-import { NEW_JOB_EXAMPLE } from './job.dto.js';
+import { ON_QUOTA, toCursor, type OnQuota } from '../job.js';
+import { NEW_JOB_EXAMPLE, type JobRequestDto } from './job.dto.js';
 import { VIDEO_ID } from '../../domain/video-reference.js';
 
 /** The number of uploads of a job is stored as an `integer` of PostgreSQL. */
@@ -99,7 +98,7 @@ export class CreateJobDto {
 }
 
 /** @throws ChannelNotFoundError for a text that cannot be stored and so refers to no channel */
-export function toJobRequest({ channel, languages, limit, since, onQuota }: CreateJobDto): JobRequest {
+export function toJobRequest({ channel, languages, limit, since, onQuota }: CreateJobDto): JobRequestDto {
   if (UNSTORABLE.test(channel) || channel.length > REFERENCE_LENGTH_MAX) throw new ChannelNotFoundError();
   return { channel, languages: languages ?? [], limit: limit ?? null, since: since ?? null, onQuota };
 }

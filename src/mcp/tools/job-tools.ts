@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { VIDEO_ID } from '../../domain/video-reference.js';
-import { JOB_REASONS, JOB_STATES, ON_QUOTA, type Job } from '../../jobs/job.js';
+import { JOB_REASONS, JOB_STATES, ON_QUOTA } from '../../jobs/job.js';
+import type { JobDto } from '../../jobs/dto/job.dto.js';
 import {
   IDEMPOTENCY_KEY_CHARACTERS,
   IDEMPOTENCY_KEY_LENGTH_MAX,
@@ -107,7 +108,7 @@ export const getJob = defineTool({
   },
 });
 
-function resultOf(job: Job): ToolResult {
+function resultOf(job: JobDto): ToolResult {
   const { id, state, reason, summary, createdAt, finishedAt, expiresAt, checkAgainSeconds } = job;
   const name = escapeMarkdown(job.channel?.name ?? job.request.channel);
   const { total, succeeded, failed, fetched, pending } = summary;

@@ -2,12 +2,13 @@ import { InvalidArgumentError, Option, type Command } from 'commander';
 import { parseWholeNumber } from '../../../config/variables.js';
 import type { CommandResult } from '../output.js';
 import type { RunLocally } from '../transcripts-command.js';
-import type { ArchiveResult } from './archive-channel.js';
-import { summarize } from './archive-files.js';
-import { ARCHIVE_FORMATS, type ArchiveFormat } from './file-name.js';
+import type { ArchiveFormat } from './archive-files.js';
+import type { ArchiveResult } from './archive-run.js';
 
+const FORMATS = ['json', 'markdown'] as const satisfies readonly ArchiveFormat[];
 /** The exit codes of a process that a signal has ended. */
 const EXIT_CODES = { SIGINT: 130, SIGTERM: 143 } as const;
+const CLEAR_LINE = '\r\u001b[K';
 
 interface ArchiveOptions {
   out: string;
@@ -27,24 +28,30 @@ export function addArchiveCommand(
     .description('write the transcripts of a channel to a directory, a file per video; continues what was stopped')
     .argument('<channel>', '@handle, ID or URL')
     .requiredOption('--out <directory>', 'created unless it exists')
-    .addOption(new Option('--format <format>', 'format of the files').choices(ARCHIVE_FORMATS).default('json'))
+    .addOption(new Option('--format <format>', 'format of the files').choices(FORMATS).default('json'))
     .option('--limit <n>', 'number of uploads at most, the newest ones (default: all)', parseLimit)
     .option('--languages <codes>', 'language codes in order of preference, such as en,de')
     .action((reference: string, { out, format, limit, languages: codes }: ArchiveOptions) =>
       runLocally(
         async (services) => {
           // Imported here, so that the other commands load neither the formats nor the platform.
-          const { archiveChannel } = await import('./archive-channel.js');
-          const { ProgressReport } = await import('./progress.js');
+          const { archiveChannel } = await import('./archive-run.js');
           const { requestedLanguages } = await import('../print-transcripts.js');
           const languages = requestedLanguages(codes);
           const request = { reference, out, format, limit: limit ?? null, languages };
-          const progress = new ProgressReport(process.stderr);
-          print(resultOf(await untilSignal((stop) => archiveChannel(request, services, stop, progress))));
+          const run = (stop: AbortSignal): Promise<ArchiveResult> =>
+            archiveChannel(request, services, stop, showProgress).finally(() => showProgress(''));
+          print(resultOf(out, await untilSignal(run)));
         },
         { runsJobs: true },
       ),
     );
+}
+
+/** Shows a line on a terminal, instead of the one before. */
+function showProgress(line: string): void {
+  const { stderr } = process;
+  if (stderr.isTTY) stderr.write(`${CLEAR_LINE}${line.slice(0, stderr.columns - 1)}`);
 }
 
 /** Runs work that ends early, and cleanly, on the first signal. The second one ends the process. */
@@ -59,20 +66,17 @@ async function untilSignal<T>(work: (stop: AbortSignal) => Promise<T>): Promise<
   }
 }
 
-function resultOf({ channel, directory, written, pending, retryAfterSeconds, videos }: ArchiveResult): CommandResult {
-  const reasons = new Map<string, number>();
-  for (const { error } of videos) if (error) reasons.set(error.code, (reasons.get(error.code) ?? 0) + 1);
-  const without = [...reasons].map(([code, count]) => `${count} ${code}`).join(', ');
-  const { succeeded, failed } = summarize(videos);
-  const total = videos.length + pending;
-  const lines = [
-    `${channel.name}: ${succeeded} of ${total} videos have a file in ${directory}, ${written} of them new.`,
-    ...(without === '' ? [] : [`Without a transcript: ${without}. index.json has the reasons.`]),
-  ];
+function resultOf(
+  directory: string,
+  { channel, written, summary, pending, retryAfterSeconds }: ArchiveResult,
+): CommandResult {
+  const { succeeded, failed } = summary;
+  const total = summary.total + pending;
+  const why = failed > 0 ? ' index.json says why others have none.' : '';
   const minutes = Math.ceil(retryAfterSeconds / 60);
   return {
     json: { channel, directory, written, summary: { total, succeeded, failed, pending } },
-    text: lines.join('\n'),
+    text: `${channel.name}: ${succeeded} of ${total} videos have a file in ${directory}, ${written} of them new.${why}`,
     ...(pending > 0 && {
       failure: new Error(
         `${pending} videos could not be read yet. Run the same command again in ${minutes} min to retry them.`,

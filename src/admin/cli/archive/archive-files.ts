@@ -1,10 +1,29 @@
+import { existsSync } from 'node:fs';
+import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { z } from 'zod';
-import { type Channel, VIDEO_KINDS } from '../../../domain/transcript.js';
-import type { StoredEntry } from '../../../jobs/job.js';
+import type { Channel } from '../../../domain/transcript.js';
+import type { StoredEntry } from '../../../jobs/job.repository.js';
+import { fromJson } from '../../../transcripts/cache/keyed-codec.js';
 import { inflate } from '../../../transcripts/cache/transcript-text.js';
 import { formatTranscript } from '../../../transcripts/formats/transcript-formats.js';
-import type { ArchiveDirectory } from './archive-directory.js';
-import { ARCHIVE_FORMATS, archiveFileName } from './file-name.js';
+import { channelSchema, uploadSchema } from '../../../transcripts/sources/channel-uploads.js';
+import { listedMetadata } from '../../../transcripts/transcript-events.js';
+
+/** The extension of the files in each format. */
+const EXTENSIONS = { json: 'json', markdown: 'md' } as const;
+export type ArchiveFormat = keyof typeof EXTENSIONS;
+
+const INDEX = 'index.json';
+/** A file that is not complete yet. */
+const UNFINISHED = '.unfinished';
+
+/** With the date and the ID at most 230 bytes, which common file systems allow. */
+const TITLE_CHARACTERS_MAX = 50;
+/** So that the names of up to 99,999 uploads sort by their position. */
+const POSITION_DIGITS = 5;
+
+const failure = z.object({ code: z.string(), message: z.string(), retryable: z.boolean() });
 
 const video = z.object({
   videoId: z.string(),
@@ -14,15 +33,15 @@ const video = z.object({
   /** The name of its file; null when it has none. */
   file: z.string().nullable(),
   /** Why it has no file. */
-  error: z.object({ code: z.string(), message: z.string(), retryable: z.boolean() }).nullable(),
+  error: failure.nullable(),
 });
 
-/** One video of an archive: its file, or why it has none. */
-export type IndexedVideo = z.infer<typeof video>;
+type IndexedVideo = z.infer<typeof video>;
 
+/** The document `index.json` of an archive. Its videos are in the order of the channel's uploads. */
 const index = z.object({
-  channel: z.object({ id: z.string(), name: z.string(), handle: z.string().nullable() }),
-  format: z.enum(ARCHIVE_FORMATS),
+  channel: channelSchema,
+  format: z.enum(['json', 'markdown'] satisfies ArchiveFormat[]),
   languages: z.array(z.string()),
   limit: z.number().int().nullable(),
   /** The newest video that the archive had when its last job began: the job takes the uploads above it. */
@@ -32,115 +51,127 @@ const index = z.object({
   videos: z.array(video),
 });
 
-/** The document `index.json` of an archive. Its videos are in the order of the channel's uploads. */
-export type ArchiveIndex = z.infer<typeof index>;
+type ArchiveIndex = z.infer<typeof index>;
 
-/** The index in a file; undefined when the file is not an index. */
-export function readIndex(bytes: Buffer): ArchiveIndex | undefined {
-  try {
-    return index.safeParse(JSON.parse(bytes.toString())).data;
-  } catch {
-    return undefined;
-  }
-}
+/** Counts of the videos of an archive; the succeeded ones have a file. */
+export type ArchiveSummary = Record<'total' | 'succeeded' | 'failed', number>;
 
-/** The index as JSON, with its counts. */
-export function writeIndex({ videos, ...head }: ArchiveIndex, updatedAt: Date): string {
-  const { succeeded, failed } = summarize(videos);
-  const summary = { total: videos.length, succeeded, failed };
-  return `${JSON.stringify({ ...head, updatedAt: updatedAt.toISOString(), summary, videos }, null, 2)}\n`;
-}
-
-export function summarize(videos: readonly IndexedVideo[]): { succeeded: number; failed: number } {
-  const succeeded = videos.filter(({ file }) => file !== null).length;
-  return { succeeded, failed: videos.length - succeeded };
-}
-
-/** What the files and the index need of the result of a video. */
+/** What the files need of the result of a video. */
 const storedResult = z.object({
   videoId: z.string(),
-  metadata: z.object({
-    title: z.string().nullable(),
-    url: z.string(),
-    publishedAt: z.string().nullable(),
-    publishedText: z.string().nullable(),
-    durationSeconds: z.number().nullable(),
-    viewCount: z.number().nullable(),
-    thumbnailUrl: z.string().nullable(),
-    kind: z.enum(VIDEO_KINDS).nullable(),
-    captionTracks: z.array(z.object({ languageCode: z.string(), name: z.string(), generated: z.boolean() })).nullable(),
-  }),
+  metadata: z.record(z.string(), z.unknown()),
   transcript: z.record(z.string(), z.unknown()),
-  error: z.object({ code: z.string(), message: z.string(), retryable: z.boolean() }).optional(),
+  error: failure.nullable().default(null),
 });
 
-/** Writes the results of a job to the directory of an archive. */
+/** What is written, and where. */
+export interface ArchiveOptions {
+  /** The path of the directory. */
+  out: string;
+  format: ArchiveFormat;
+  languages: string[];
+  /** The number of uploads at most, the newest ones; null for all. */
+  limit: number | null;
+}
+
+/** The directory of an archive: a file for each video, and the index. A file is complete as soon as it has its name. */
 export class ArchiveFiles {
   /** The number of files that were written. */
   written = 0;
-  /** The videos of the job, by their IDs, in the order of its results. */
+  /** The video above which a job takes the uploads; null for all of them. */
+  readonly since: string | null;
+  /** The videos of the job, in the order of its results. */
   private readonly current = new Map<string, IndexedVideo>();
   /** The videos that an earlier job archived, and below which the uploads of this one end. */
   private readonly olderVideos: number;
 
-  /** @param known the index before the job */
-  constructor(
-    private readonly directory: ArchiveDirectory,
-    private readonly head: Pick<ArchiveIndex, 'format' | 'languages' | 'limit' | 'since'>,
+  private constructor(
+    private readonly options: ArchiveOptions,
     private readonly known: ArchiveIndex | undefined,
   ) {
-    const { since } = head;
-    const sinceAt = known && since !== null ? known.videos.findIndex(({ videoId }) => videoId === since) : -1;
-    this.olderVideos = known && sinceAt >= 0 ? known.videos.length - sinceAt : 0;
+    const { complete, since, limit, videos } = known ?? { complete: false, since: null, limit: null, videos: [] };
+    this.since = limit !== options.limit ? null : complete ? (videos[0]?.videoId ?? null) : since;
+    const sinceAt = videos.findIndex(({ videoId }) => videoId === this.since);
+    this.olderVideos = sinceAt === -1 ? 0 : videos.length - sinceAt;
   }
 
-  /** All videos of the archive, the newest first. Those whose file was removed are left out. */
-  get videos(): IndexedVideo[] {
-    const { files } = this.directory;
-    const others = this.known?.videos.filter(({ videoId }) => !this.current.has(videoId)) ?? [];
-    const existing = others.filter(({ videoId, file, error }) => (file === null ? error !== null : files.has(videoId)));
-    return [...this.current.values(), ...existing];
-  }
-
-  /** Creates the directory and the index. @throws ArchiveDirectoryError, and Error for the archive of another channel */
-  async prepare(channel: Channel, out: string): Promise<void> {
-    const { known } = this;
-    if (known && known.channel.id !== channel.id)
+  /** Reads the index of the directory, which need not exist. @throws Error when it has something else than this archive */
+  static async open(options: ArchiveOptions): Promise<ArchiveFiles> {
+    const path = join(options.out, INDEX);
+    if (!existsSync(path)) return new ArchiveFiles(options, undefined);
+    const known = fromJson(await readFile(path), index);
+    if (!known) throw new Error(`${path} is not the index of an archive. Choose another directory.`);
+    const languages = known.languages.join();
+    if (known.format !== options.format || languages !== options.languages.join())
       throw new Error(
-        `${out} has the archive of ${known.channel.name} (${known.channel.id}). Choose another directory.`,
+        `${options.out} has an archive with --format ${known.format} and ` +
+          `${languages === '' ? 'no --languages' : `--languages ${languages}`}. Use the same or another directory.`,
       );
-    await this.directory.prepare();
-    await this.saveIndex(channel, false);
+    return new ArchiveFiles(options, known);
+  }
+
+  /** @throws Error when the directory has the archive of another channel */
+  check(channel: Channel): void {
+    const other = this.known?.channel;
+    if (other && other.id !== channel.id)
+      throw new Error(`${this.options.out} has the archive of ${other.name} (${other.id}). Choose another directory.`);
   }
 
   /**
    * Writes the file of a video unless it exists.
    *
    * @param uploads the number of videos of the job
-   * @throws ArchiveDirectoryError
    */
   async add({ position, text }: StoredEntry, uploads: number): Promise<void> {
     const json = await inflate(text);
-    const { videoId, metadata, transcript, error = null } = storedResult.parse(JSON.parse(json.toString()));
-    const { title, url, publishedAt } = metadata;
-    const video: IndexedVideo = { videoId, title, url, publishedAt, file: null, error };
-    this.current.set(videoId, video);
-    if (error) return;
-    const { format, languages } = this.head;
-    const name = this.directory.files.get(videoId);
-    video.file = name ?? archiveFileName(video, this.olderVideos + uploads - position + 1, format);
-    if (name !== undefined) return;
-    const stored = Buffer.from(JSON.stringify(transcript));
-    const pieces =
-      format === 'json' ? [json, '\n'] : formatTranscript(format, { videoId, metadata, transcript: stored }, languages);
-    await this.directory.write(video.file, pieces);
-    this.directory.files.set(videoId, video.file);
+    const { videoId, metadata, transcript, error } = storedResult.parse(JSON.parse(json.toString()));
+    const upload = uploadSchema.parse({ ...metadata, videoId, failure: null });
+    const { title, url, publishedAt } = upload;
+    const { out, format, languages } = this.options;
+    const file = error ? null : archiveFileName(upload, this.olderVideos + uploads - position + 1, format);
+    this.current.set(videoId, { videoId, title, url, publishedAt, file, error });
+    if (file === null || existsSync(join(out, file))) return;
+    const stored = { videoId, metadata: listedMetadata(upload), transcript: Buffer.from(JSON.stringify(transcript)) };
+    await this.write(file, format === 'json' ? [json, '\n'] : formatTranscript(format, stored, languages));
     this.written++;
   }
 
-  /** @throws ArchiveDirectoryError */
-  async saveIndex(channel: Channel, complete: boolean): Promise<void> {
-    const index = { channel, ...this.head, complete, videos: this.videos };
-    await this.directory.writeIndex(writeIndex(index, new Date()));
+  /** Writes the index of all videos, the newest first. @param complete whether the job is completed */
+  async saveIndex(channel: Channel, complete: boolean): Promise<ArchiveSummary> {
+    const others = this.known?.videos.filter(({ videoId }) => !this.current.has(videoId)) ?? [];
+    const videos = [...this.current.values(), ...others];
+    const succeeded = videos.filter(({ file }) => file !== null).length;
+    const summary = { total: videos.length, succeeded, failed: videos.length - succeeded };
+    const { format, languages, limit } = this.options;
+    const head: Omit<ArchiveIndex, 'videos'> = { channel, format, languages, limit, since: this.since, complete };
+    const document = { ...head, updatedAt: new Date().toISOString(), summary, videos };
+    await this.write(INDEX, `${JSON.stringify(document, null, 2)}\n`);
+    return summary;
   }
+
+  private async write(name: string, data: Parameters<typeof writeFile>[1]): Promise<void> {
+    const { out } = this.options;
+    const unfinished = join(out, UNFINISHED);
+    await mkdir(out, { recursive: true });
+    // Otherwise a file can be empty after a power failure although it has its name.
+    await writeFile(unfinished, data, { flush: true });
+    await rename(unfinished, join(out, name));
+  }
+}
+
+/**
+ * The file name of a video: its date, or its position when the date is not known, the letters and digits of its title, and
+ * its ID.
+ *
+ * @param position among the listed uploads, counted from the oldest
+ */
+export function archiveFileName(
+  { videoId, title, publishedAt }: Pick<IndexedVideo, 'videoId' | 'title' | 'publishedAt'>,
+  position: number,
+  format: ArchiveFormat,
+): string {
+  const start = publishedAt?.slice(0, 'yyyy-mm-dd'.length) ?? String(position).padStart(POSITION_DIGITS, '0');
+  const words = (title ?? '').normalize('NFC').replace(/[^\p{L}\p{M}\p{N}.,'&()-]+/gu, ' ');
+  const text = [...words.trim()].slice(0, TITLE_CHARACTERS_MAX).join('').trim();
+  return `${[start, text].join(' ').trim()} [${videoId}].${EXTENSIONS[format]}`;
 }

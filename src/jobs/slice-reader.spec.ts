@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { unlistedVideo } from '../domain/transcript.js';
-import { requestedPart } from './listing-slice.js';
+import { requestedPart } from './slice-reader.js';
 
 const uploads = ['a', 'b', 'a', 'c'].map(unlistedVideo);
 

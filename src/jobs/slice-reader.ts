@@ -1,0 +1,179 @@
+import { Injectable } from '@nestjs/common';
+import { Environment } from '../config/environment.js';
+import { ChannelNotFoundError, PlanLimitExceededError, UpstreamError } from '../domain/errors.js';
+import { VIDEO_FAILURES, type Upload } from '../domain/transcript.js';
+import { VideoPlatform, type UploadsListPage } from '../platform/video-platform.js';
+import { QuotaService } from '../quota/quota.service.js';
+import type { TranscriptText } from '../transcripts/cache/transcript-text.js';
+import { Call } from '../transcripts/call.js';
+import { GzipMember } from '../transcripts/response/gzip-member.js';
+import { entryJson } from '../transcripts/response/response-writer.js';
+import { ChannelUploads } from '../transcripts/sources/channel-uploads.js';
+import type { Entry } from '../transcripts/transcript-events.js';
+import type { CallPlan } from '../transcripts/transcript-planner.js';
+import { TranscriptsService } from '../transcripts/transcripts.service.js';
+import { SliceRepository } from './slice.repository.js';
+import {
+  blocked,
+  dispositionOf,
+  endOfSlice,
+  isBlocked,
+  withoutQuota,
+  type ClaimedSlice,
+  type Disposition,
+  type ListedPage,
+  type PendingVideo,
+  type ReadVideo,
+  type SliceEnd,
+  type VideoChange,
+  type VideoResults,
+} from './slice.js';
+
+/** Few enough for a slice to end within the deadline of a call, and for organizations to take turns often. */
+const SLICE_VIDEOS = 25;
+
+/** A slice of videos that was read and is not stored yet. */
+export interface ReadSlice {
+  end: SliceEnd;
+  results: VideoResults;
+  /** The entries that are stored. */
+  decided: Entry[];
+  /** The number of videos that stay pending. */
+  pending: number;
+}
+
+interface Decision extends ReadVideo {
+  position: number;
+  text: TranscriptText;
+  disposition: Disposition;
+}
+
+/** Reads what a slice is about: a page of the uploads, or the next videos as a call does. */
+@Injectable()
+export class SliceReader {
+  constructor(
+    private readonly store: SliceRepository,
+    private readonly channels: ChannelUploads,
+    private readonly platform: VideoPlatform,
+    private readonly transcripts: TranscriptsService,
+    private readonly quota: QuotaService,
+    private readonly environment: Environment,
+  ) {}
+
+  /**
+   * Reads one page of the uploads. Resolves to how the slice ends when it has none.
+   *
+   * @throws UpstreamError | CallEnded | ContinuationRejectedError when the list could not be read
+   */
+  async page({ job, continuation, setbacks }: ClaimedSlice, stop: AbortSignal): Promise<ListedPage | SliceEnd> {
+    const call = new Call(this.environment.REQUEST_DEADLINE_SECONDS, { responseEnd: stop, background: true });
+    try {
+      const channel = job.channel ?? (await this.channels.find(job.request.channel, call));
+      const page = await this.platform.listUploadsPage(channel.id, continuation ?? undefined, call);
+      return { channel, ...requestedPart(page, job.request.since) };
+    } catch (error) {
+      if (error instanceof ChannelNotFoundError) return { change: { state: 'failed', reason: error.code } };
+      if (error instanceof UpstreamError && error.code === 'upstream_blocked') return blocked(setbacks);
+      throw error;
+    } finally {
+      call.finish();
+    }
+  }
+
+  /** Plans, reserves and fetches the next videos. Resolves to how the slice ends when none is read. */
+  async videos(slice: ClaimedSlice, stop: AbortSignal): Promise<ReadSlice | SliceEnd> {
+    const startedAtMs = performance.now();
+    // After a block, one video finds out whether the platform serves the service again.
+    const probes = slice.job.reason === 'upstream_blocked';
+    const videos = await this.store.pendingVideos(slice.job.id, { count: probes ? 1 : SLICE_VIDEOS, random: probes });
+    if (videos.length === 0) return {};
+    const plan = await this.plan(slice, videos.map(requestedUpload), stop);
+    if (!('videos' in plan)) return plan;
+    try {
+      const { fetched, read } = await this.read(plan, videos);
+      const stopped = stop.aborted;
+      const conditions = { blocked: isBlocked(read), stopped };
+      const decisions = read.map((video) => ({ ...video, disposition: dispositionOf(video, conditions) }));
+      const durationSeconds = (performance.now() - startedAtMs) / 1000;
+      const end = endOfSlice(read, { setbacks: slice.setbacks, stopped, durationSeconds });
+      const decided = decisions.flatMap(({ entry, disposition }) => (disposition === 'decided' ? [entry] : []));
+      const results = { reservation: plan.reservation, fetched, ...storedForms(decisions) };
+      return { end, results, decided, pending: read.length - decided.length };
+    } catch (error) {
+      this.release(plan);
+      throw error;
+    }
+  }
+
+  /** Settles the reservation of a slice that is not stored without a charge. An earlier settlement stays. */
+  release({ reservation }: Pick<CallPlan, 'reservation'>): void {
+    if (reservation) void this.quota.settleWithRetry(reservation.id, 0, reservation.leaseEndsAtMs);
+  }
+
+  /** Plans as many of the videos as the quota allows. */
+  private async plan(slice: ClaimedSlice, uploads: readonly Upload[], stop: AbortSignal): Promise<CallPlan | SliceEnd> {
+    const { job, organizationId, keyId } = slice;
+    const { channel, request } = job;
+    if (!channel) throw new Error('A listed job has a channel.');
+    const header = { type: 'channel', channel } as const;
+    const source = () => Promise.resolve({ header, resource: channel.id, uploads: [...uploads] });
+    const payer = { organizationId, keyId, requestId: job.id };
+    const options = { startedAtMs: performance.now(), responseEnd: stop, background: true };
+    try {
+      return await this.transcripts.prepare({ source, languages: request.languages }, payer, options);
+    } catch (error) {
+      if (!(error instanceof PlanLimitExceededError)) throw error;
+      if (error.fitting === 0) return withoutQuota(error.quota, request.onQuota);
+      return this.plan(slice, uploads.slice(0, error.fitting), stop);
+    }
+  }
+
+  /** Fetches the videos of a plan, which is settled when its slice is stored. */
+  private async read(
+    plan: CallPlan,
+    videos: readonly PendingVideo[],
+  ): Promise<{ fetched: number; read: Omit<Decision, 'disposition'>[] }> {
+    const delivery = this.transcripts.deliver(plan, () => Promise.resolve());
+    const entries = new Map<string, Pick<Decision, 'entry' | 'text'>>();
+    for await (const event of delivery.events('as-finished')) {
+      if (event.type !== 'result') continue;
+      // Joined at once: the text belongs to the delivery, which releases it with the next event.
+      const { entry } = event;
+      entries.set(entry.videoId, { entry, text: GzipMember.join(entryJson('', entry, '')) });
+    }
+    const fetched = await delivery.fetched;
+    if (fetched !== delivery.summary.fetched) throw new Error('The settlement does not agree with the entries.');
+    const read = videos.flatMap(({ position, retries, upload: { videoId } }) => {
+      const found = entries.get(videoId);
+      return found ? [{ position, retries, givenUp: delivery.givenUp.has(videoId), ...found }] : [];
+    });
+    return { fetched, read };
+  }
+}
+
+/** The uploads of a page that are newer than `since`, each once; the list ends there. */
+export function requestedPart({ uploads, next }: UploadsListPage, since: string | null): Omit<ListedPage, 'channel'> {
+  const end = uploads.findIndex(({ videoId }) => videoId === since);
+  const newer = end === -1 ? uploads : uploads.slice(0, end);
+  const unique = [...new Map(newer.map((upload) => [upload.videoId, upload])).values()];
+  return { uploads: unique, next: end === -1 ? next : null };
+}
+
+/** What the list stated may have passed when a video is tried again: a stream has ended. */
+function requestedUpload({ upload, retries }: PendingVideo): Upload {
+  const passed = retries > 0 && upload.failure !== null && VIDEO_FAILURES[upload.failure].retryable;
+  return passed ? { ...upload, failure: null } : upload;
+}
+
+/** The changes of the videos, and the joined forms of the decided ones. */
+function storedForms(decisions: readonly Decision[]): Pick<VideoResults, 'videos' | 'entries'> {
+  const stored: Buffer[] = [];
+  const videos = decisions.flatMap(({ position, entry, text, disposition }): VideoChange[] => {
+    if (disposition === 'untried') return [];
+    if (disposition !== 'decided') return [{ position, state: 'pending', ...disposition }];
+    stored.push(text.deflated);
+    const form = { position, length: text.deflated.length, bytes: text.jsonBytes, crc: text.crc32 };
+    return [entry.ok ? { ...form, state: 'succeeded', cached: entry.cached } : { ...form, state: 'failed' }];
+  });
+  return { videos, entries: Buffer.concat(stored) };
+}
