@@ -69,14 +69,10 @@ export class JobsService {
   /** Lists the jobs of an organization, newest first. @throws UnknownCursorError */
   async list(organizationId: string, page: { limit: number; after?: string | undefined }): Promise<JobsPageDto> {
     const { limit, after } = page;
-    const found = await this.store.list(
-      organizationId,
-      limit + 1,
-      after === undefined ? undefined : parseCursor(after),
-    );
-    const jobs = found.slice(0, limit);
+    const rows = await this.store.list(organizationId, limit + 1, after === undefined ? undefined : parseCursor(after));
+    const jobs = rows.slice(0, limit);
     const last = jobs.at(-1);
-    return { jobs, next: last && found.length > limit ? toCursor(last) : null };
+    return { jobs, next: last && rows.length > limit ? toCursor(last) : null };
   }
 
   /** @throws JobNotFoundError */

@@ -190,23 +190,6 @@ describe('the command archive', () => {
       expect(JSON.parse(readFileSync(join(out, file), 'utf8'))).toMatchObject({ ok: true });
   });
 
-  it('waits while YouTube blocks the requests', async () => {
-    const out = newDirectory();
-    youtube.setFaults({ kind: 'bot-check', match: { kind: ['player', 'reel'] } });
-    const { child, closed, errorOutput } = start('@bench-20x300', out);
-    const paused = `SELECT FROM jobs WHERE state = 'paused' AND reason = 'upstream_blocked'`;
-    try {
-      await until(async () => (await database.dataSource.query<object[]>(paused)).length > 0);
-    } finally {
-      child.kill('SIGTERM');
-    }
-    expect(await closed).toEqual([143, null]);
-    expect(await errorOutput).toMatch(/^Stopped: 0 of 20 videos have a file\./m);
-    youtube.reset();
-    expect(await archive('@bench-20x300', out)).toMatchObject({ code: 0 });
-    expect(indexOf(out).summary).toMatchObject({ succeeded: 20 });
-  });
-
   it.each<[what: string, channel: string, args: string[], line: RegExp]>([
     ['an unknown channel', '@no-such-channel', [], /^error: Channel not found\./],
     ['a malformed reference', 'https://example.com/a', [], /^error: Channel not found\./],

@@ -59,38 +59,15 @@ describe('an operation on a job', () => {
     expect((await idle.get(`/jobs/${id}`, key)).body.state).toBe('queued');
   });
 
-  it('takes no fields in its body', async () => {
-    const { key } = await idle.organization();
-    const id = await createJob(idle, key, { channel: '@tidewater' });
-    const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' };
-    for (const operation of ['cancel', 'resume']) {
-      const refused = await idle.request('POST', `/jobs/${id}/${operation}`, headers, '{"force":true}');
-      expect([refused.status, refused.body.error.details[0].field]).toEqual([400, 'force']);
-      expect((await idle.request('POST', `/jobs/${id}/${operation}`, headers, '{}')).status).toBe(200);
-    }
-  });
-
   it.each([
     ['PUT', '/jobs', 'GET, POST, HEAD'],
-    ['DELETE', '/jobs', 'GET, POST, HEAD'],
     ['POST', '/jobs/job_x', 'GET, DELETE, HEAD'],
     ['GET', '/jobs/job_x/cancel', 'POST'],
-    ['HEAD', '/jobs/job_x/resume', 'POST'],
     ['HEAD', '/jobs/job_x/results', 'GET'],
-    ['DELETE', '/jobs/job_x/results', 'GET'],
   ])('%s %s is 405 with Allow', async (method, path, allow) => {
     const response = await idle.request(method, path);
     expect([response.status, response.headers.allow]).toEqual([405, allow]);
   });
-
-  it.each(['/jobs/', '/JOBS', '/jobs/job_x/', '/jobs/job_x/results/', '/jobs//results', '/jobs/job_x/other'])(
-    '%s is no route',
-    async (path) => {
-      const { key } = await idle.organization();
-      const response = await idle.get(path, key);
-      expect([response.status, response.body.error.code]).toEqual([404, 'not_found']);
-    },
-  );
 
   it('works on the free plan, so that a customer who changes the plan reaches its results', async () => {
     const { id: organization, key } = await service.organization();
@@ -138,30 +115,12 @@ describe('the list of jobs', () => {
     );
   });
 
-  it('goes on after a page whose last job was deleted and removed', async () => {
-    const { key } = await idle.organization();
-    const created: string[] = [];
-    for (let job = 0; job < 4; job += 1) created.push(await createJob(idle, key, { channel: '@tidewater' }));
-    const { jobs, next } = (await idle.get('/jobs?limit=2', key)).body;
-    for (const { id } of jobs as { id: string }[]) await onJob(idle, key, 'DELETE', id);
-    await idle.query(`DELETE FROM jobs WHERE id = '${created[2]}'`);
-    const rest = (await idle.get(`/jobs?limit=2&after=${next}`, key)).body;
-    expect(rest.jobs.map(({ id }: { id: string }) => id)).toEqual([created[1], created[0]]);
-    expect(rest.next).toBeNull();
-  });
-
   it.each([
     ['limit=0', 'limit'],
-    ['limit=-1', 'limit'],
-    ['limit=1.5', 'limit'],
-    ['limit=', 'limit'],
     ['limit=1&limit=2', 'limit'],
     ['after=', 'after'],
     ['after=5', 'after'],
-    ['after=job_0000000000000000000000', 'after'],
-    ['after=.job_0000000000000000000000', 'after'],
     ['after=99999999999999.job_0000000000000000000000', 'after'],
-    ['after=a&after=b', 'after'],
     ['after=%00', 'after'],
     ['page=2', 'page'],
   ])('with %s is refused', async (query, field) => {
@@ -169,12 +128,5 @@ describe('the list of jobs', () => {
     const response = await idle.get(`/jobs?${query}`, key);
     expect([response.status, response.body.error.code]).toEqual([400, 'invalid_request']);
     expect(response.body.error.details).toEqual([{ field, message: expect.stringMatching(/./) }]);
-  });
-
-  it('has no jobs of another organization after its cursor', async () => {
-    const [{ key }, other] = [await idle.organization(), await idle.organization()];
-    for (let job = 0; job < 3; job += 1) await createJob(idle, other.key, { channel: '@tidewater' });
-    const { next } = (await idle.get('/jobs?limit=1', other.key)).body;
-    expect((await idle.get(`/jobs?after=${next}`, key)).body).toEqual({ jobs: [], next: null });
   });
 });

@@ -1,10 +1,8 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { hoursBefore } from '../fake-youtube/catalogue/model.js';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Registry } from 'prom-client';
 import { JobMetrics } from '../../src/jobs/job-metrics.js';
 import { SliceRepository } from '../../src/jobs/slice.repository.js';
 import { valueOf } from '../quota/quota-database.js';
-import { RETRY_DELAYS_SECONDS } from '../../src/jobs/slice.js';
 import { JobRun } from './job-run.js';
 import { SliceSteps } from './slice-steps.js';
 
@@ -77,18 +75,6 @@ describe('a job while the platform blocks the service', () => {
     expect(await run.verify()).toMatchObject({ state: 'completed', summary: { fetched: 30 } });
   });
 
-  it('stays paused while all its videos wait for their next try', async () => {
-    const run = await listed('@bench-2x30');
-    await steps.service.query(`UPDATE jobs SET state = 'paused', reason = 'upstream_blocked' WHERE id = '${run.id}'`);
-    await steps.service.query(`
-      UPDATE job_videos SET retries = 1, retry_at = quota_now() + interval '10 minutes' WHERE job_id = '${run.id}'`);
-    await steps.steps(1);
-    expect(await run.get()).toMatchObject({ state: 'paused', reason: 'upstream_blocked', checkAgainSeconds: 600 });
-    await steps.pass(600);
-    await steps.finish();
-    expect(await run.verify()).toMatchObject({ state: 'completed', summary: { fetched: 2 } });
-  });
-
   it('pauses while the list is blocked, too', async () => {
     const run = await JobRun.create(steps.service, await steps.service.organization(), '@bench-5x23');
     await blocked.steps(1);
@@ -96,25 +82,6 @@ describe('a job while the platform blocks the service', () => {
     await steps.pass(30);
     await steps.finish();
     expect((await run.verify()).state).toBe('completed');
-  });
-});
-
-describe('a video that is refused while the service is not blocked', () => {
-  it('is tried again, and fails at the end, so that the job ends', async () => {
-    const run = await listed('@bench-3x27');
-    const [video] = await steps.service.query(
-      `SELECT video_id FROM job_videos WHERE job_id = '${run.id}' AND position = 3`,
-    );
-    steps.service.fakeYoutube.setFaults({ kind: 'bot-check', match: { videoId: String(video?.['video_id']) } });
-    await steps.steps(1);
-    expect(await run.verify()).toMatchObject({ state: 'running', summary: { fetched: 2, failed: 0, pending: 1 } });
-    for (const seconds of RETRY_DELAYS_SECONDS) {
-      expect(await steps.step()).toBe(false);
-      await steps.pass(seconds);
-      await steps.steps(1);
-    }
-    expect(await run.verify()).toMatchObject({ state: 'completed', summary: { fetched: 2, failed: 1 } });
-    expect((await run.entries())[2]?.entry).toMatchObject({ error: { code: 'upstream_blocked' } });
   });
 });
 
@@ -167,57 +134,5 @@ describe('a video that cannot be read', () => {
     expect(await run.verify()).toMatchObject({ state: 'completed', summary: { fetched: 2, failed: 1 } });
     const entries = await run.entries();
     expect(entries[1]?.entry).toMatchObject({ ok: false, error: { retryable: true } });
-  });
-
-  it('is fetched at a later try, and then readable; until then readers stop before it', async () => {
-    const run = await listed('@bench-4x25');
-    const [video] = await steps.service.query(
-      `SELECT video_id FROM job_videos WHERE job_id = '${run.id}' AND position = 2`,
-    );
-    steps.service.fakeYoutube.setFaults({ kind: '500', match: { videoId: String(video?.['video_id']) } });
-    await steps.steps(1);
-    expect((await run.entries()).map(({ position }) => position)).toEqual([1]);
-    steps.service.fakeYoutube.reset();
-    await steps.pass(600);
-    await steps.finish();
-    expect(await run.verify()).toMatchObject({ state: 'completed', summary: { fetched: 4 } });
-    expect((await run.entries()).map(({ position }) => position)).toEqual([1, 2, 3, 4]);
-  });
-
-  it('without captions is read again while it is younger than a day', async () => {
-    const run = await listed('@mixed-14x26');
-    const [video] = await steps.service.query(
-      `SELECT video_id FROM job_videos WHERE job_id = '${run.id}' AND position = 14`,
-    );
-    const reads = () =>
-      steps.service.fakeYoutube.requests.count({ kind: 'player', videoId: String(video?.['video_id']) });
-    const hoursOld = (hours: number): Date => new Date(hoursBefore(24 * 14).getTime() + hours * 3_600_000);
-    const shiftSeconds = (hoursOld(1).getTime() - Date.now()) / 1000;
-    await steps.pass(shiftSeconds);
-    await steps.service.query('UPDATE jobs SET next_run_at = quota_now()');
-    // The clock of the cache.
-    const { now } = Date;
-    let passedSeconds = shiftSeconds;
-    const clock = jest.spyOn(Date, 'now').mockImplementation(() => now() + passedSeconds * 1_000);
-    try {
-      await steps.steps(1);
-      expect(await run.verify()).toMatchObject({
-        state: 'running',
-        checkAgainSeconds: 600,
-        summary: { failed: 3, pending: 1 },
-      });
-      const before = reads();
-      await steps.pass(600);
-      passedSeconds += 600;
-      await steps.steps(1);
-      expect(reads()).toBeGreaterThan(before);
-      expect(await run.get()).toMatchObject({ state: 'running', summary: { pending: 1 } });
-    } finally {
-      clock.mockRestore();
-    }
-    await steps.pass(24 * 3_600);
-    await steps.steps(1);
-    expect(await run.verify()).toMatchObject({ state: 'completed', summary: { fetched: 10, failed: 4 } });
-    expect((await run.entries()).at(-1)?.entry).toMatchObject({ error: { code: 'transcript_unavailable' } });
   });
 });

@@ -46,15 +46,6 @@ describe('a new job', () => {
     expect(idle.logs.join('')).toContain(`"jobId":"${response.body.id}"`);
   });
 
-  it('takes every upload in the original language and pauses at the quota, unless the request says otherwise', async () => {
-    const { key } = await idle.organization();
-    const { body } = await postJob(idle, key, { channel: 'https://www.youtube.com/@tidewater/videos?view=0' });
-    expect(body.request).toEqual({
-      ...{ channel: 'https://www.youtube.com/@tidewater/videos?view=0', languages: [] },
-      ...{ limit: null, since: null, onQuota: 'pause' },
-    });
-  });
-
   it('requires the Pro plan', async () => {
     const { key } = await idle.organization({ plan: 'free' });
     const response = await postJob(idle, key, { channel: '@tidewater' });
@@ -78,7 +69,7 @@ describe('a new job', () => {
   });
 
   it('is refused while the organization stores too many results, until some are deleted', async () => {
-    const { id: organization, key } = await idle.organization();
+    const { key } = await idle.organization();
     const id = await createJob(idle, key, { channel: '@tidewater' });
     await idle.query(`UPDATE jobs SET stored_bytes = 10000::bigint * 1024 * 1024 WHERE id = '${id}'`);
     await onJob(idle, key, 'POST', `${id}/cancel`);
@@ -90,19 +81,6 @@ describe('a new job', () => {
       expect(refused.body.error.message).toMatch(/10000 MB.*Delete/);
     }
     expect((await onJob(idle, key, 'DELETE', id)).status).toBe(204);
-    const next = await createJob(idle, key, { channel: '@tidewater' });
-    await onJob(idle, key, 'POST', `${next}/cancel`);
-    await idle.query(`
-      INSERT INTO jobs (id, organization_id, key_id, results_seconds, reference, languages, on_quota, state, created_at,
-                        finished_at, expires_at)
-        SELECT 'job_' || number, '${organization}', key_id, 1, '@a', '{}', 'pause', 'canceled', created_at, finished_at,
-               expires_at
-          FROM jobs, generate_series(1, 999) number WHERE id = '${next}'`);
-    const tooMany = await postJob(idle, key, { channel: '@tidewater' });
-    expect([tooMany.status, tooMany.body.error.message]).toEqual([429, expect.stringMatching(/stores 1000 jobs/)]);
-    // What has expired is not stored any more, although it is not removed yet.
-    await idle.query(`UPDATE jobs SET expires_at = quota_now() WHERE id = 'job_1'`);
-    expect((await onJob(idle, key, 'POST', `${next}/resume`)).status).toBe(200);
     expect((await postJob(idle, key, { channel: '@tidewater' })).status).toBe(202);
   });
 
@@ -181,7 +159,6 @@ describe('a request for a job', () => {
   it.each<[what: string, body: unknown, status: number, field: string]>([
     ['no channel', {}, 400, 'channel'],
     ['a number as the channel', { channel: 5 }, 400, 'channel'],
-    ['a null as the channel', { channel: null }, 400, 'channel'],
     [
       'an API key in the channel',
       { channel: `https://www.youtube.com/@tidewater?key=${generateKey()}` },
@@ -190,19 +167,12 @@ describe('a request for a job', () => {
     ],
     ['empty languages', { channel, languages: [] }, 400, 'languages'],
     ['a malformed language', { channel, languages: ['en', 'd'] }, 400, 'languages'],
-    ['too many languages', { channel, languages: Array<string>(21).fill('en') }, 400, 'languages'],
     ['the limit 0', { channel, limit: 0 }, 400, 'limit'],
-    ['a fraction as the limit', { channel, limit: 1.5 }, 400, 'limit'],
     ['a text as the limit', { channel, limit: '5' }, 400, 'limit'],
     ['a limit beyond an integer', { channel, limit: 2 ** 31 }, 400, 'limit'],
-    ['a null as the limit', { channel, limit: null }, 400, 'limit'],
     ['a malformed video', { channel, since: 'short' }, 400, 'since'],
-    ['a list as the video', { channel, since: ['hl-dinghy__'] }, 400, 'since'],
     ['an unknown onQuota', { channel, onQuota: 'wait' }, 400, 'onQuota'],
-    ['a null as onQuota', { channel, onQuota: null }, 400, 'onQuota'],
     ['an unknown field', { channel, page: 2 }, 400, 'page'],
-    ['an inherited field', `{"channel":"@tidewater","__proto__":1}`, 400, '__proto__'],
-    ['a list as the body', [channel], 400, 'body'],
     ['broken JSON', '{"channel":', 400, 'body'],
     ['a large body', { channel: 'x'.repeat(17_000) }, 413, 'body'],
   ])('with %s is refused with one message about the field', async (_what, body, status, field) => {
@@ -229,17 +199,5 @@ describe('a request for a job', () => {
     expect([response.status, response.body.error.code]).toEqual([404, 'channel_not_found']);
     expect((await idle.get('/jobs', key)).body.jobs).toEqual([]);
     expect(idle.fakeYoutube.requests.total).toBe(0);
-  });
-
-  it('takes no query parameters and no other content type, and its body is read only after the guards', async () => {
-    const { key } = await idle.organization();
-    const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' };
-    const query = await idle.request('POST', '/jobs?limit=5', headers, '{"channel":"@tidewater"}');
-    expect([query.status, query.body.error.details[0].field]).toEqual([400, 'limit']);
-    const form = await postJob(idle, key, 'channel=@tidewater', {
-      'Content-Type': 'application/x-www-form-urlencoded',
-    });
-    expect(form.status).toBe(415);
-    expect((await idle.request('POST', '/jobs', {}, '{"channel":')).status).toBe(401);
   });
 });

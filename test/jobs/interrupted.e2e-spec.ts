@@ -131,16 +131,6 @@ describe('a running slice', () => {
     expect((await again.verify()).summary).toMatchObject({ cached: 10, fetched: 0 });
   });
 
-  it('of a job that is deleted and whose process is killed does not keep the job', async () => {
-    const run = await listed('@bench-10x22');
-    await steps.read(await steps.claimed());
-    await run.delete();
-    await steps.pass(LEASES_SECONDS);
-    await steps.remove();
-    expect(await steps.service.query(`SELECT FROM jobs WHERE id = '${run.id}'`)).toEqual([]);
-    expect(await reserved(run)).toBe(0);
-  });
-
   it('that is stopped stores what it has fetched, releases its claim, and counts no video as tried', async () => {
     const run = await listed('@bench-5x17');
     const [held] = await steps.service.query(`SELECT video_id FROM job_videos WHERE job_id = '${run.id}' LIMIT 1`);
@@ -162,16 +152,6 @@ describe('a running slice', () => {
     hold.release();
     await steps.finish();
     expect(await run.verify()).toMatchObject({ state: 'completed', summary: { fetched: 5 } });
-  });
-
-  it('whose listing is stopped is repeated at once', async () => {
-    const run = await JobRun.create(steps.service, await steps.service.organization(), '@bench-7x18');
-    const stop = new AbortController();
-    stop.abort();
-    await steps.run(await steps.claimed(), stop.signal);
-    expect((await run.get()).state).toBe('listing');
-    await steps.finish();
-    expect((await run.verify()).state).toBe('completed');
   });
 
   it('is stored after the database was unavailable for a moment', async () => {

@@ -118,12 +118,4 @@ describe('a job of an organization that changes', () => {
     expect((await running.verify()).state).toBe('canceled');
     expect(await steps.sweep()).toMatchObject([{ job: { id: paused.id, state: 'canceled' } }]);
   });
-
-  it('goes on with a revoked key', async () => {
-    const organization = await steps.service.organization();
-    const run = await JobRun.create(steps.service, organization, '@bench-5x10');
-    await steps.service.query(`UPDATE api_keys SET revoked_at = now() WHERE id = '${organization.keyId}'`);
-    await steps.finish();
-    expect(await run.verify()).toMatchObject({ state: 'completed', summary: { fetched: 5 } });
-  });
 });

@@ -129,20 +129,10 @@ describe('the pages of a completed job', () => {
     expect(lines.at(-1)).toMatchObject({ next: 23 });
   });
 
-  it('after the end are empty', async () => {
-    const { body } = await service.get(`/jobs/${id}/results?after=45`, key);
-    expect([body.results, body.next]).toEqual([[], null]);
-  });
-
   it.each([
     ['limit=0', 'limit'],
-    ['limit=x', 'limit'],
-    ['limit=1&limit=1', 'limit'],
     ['after=-1', 'after'],
-    ['after=1.5', 'after'],
     ['after=99999999999', 'after'],
-    ['after=', 'after'],
-    ['after[]=1', 'after'],
     ['offset=1', 'offset'],
   ])('with %s are refused', async (query, field) => {
     const response = await service.get(`/jobs/${id}/results?${query}`, key);
@@ -172,24 +162,6 @@ describe('the results of a running job', () => {
     const rest = linesOf((await service.get(`/jobs/${id}/results?after=${next}`, key, NDJSON)).text);
     expect([...first, ...rest.slice(0, -1).map(({ result }) => result.videoId as string)]).toEqual(uploads);
     expect(rest.at(-1)).toMatchObject({ next: null, job: { state: 'completed' } });
-  });
-
-  it('paged from its start to its end have every entry once', async () => {
-    const { key } = await service.organization();
-    const uploads = await uploadsOf('@bench-80x2', key);
-    const id = await createJob(service, key, { channel: '@bench-80x2' });
-    const seen: string[] = [];
-    let after = 0;
-    await until(async () => {
-      const { body } = await service.get(`/jobs/${id}/results?limit=7&after=${after}`, key);
-      seen.push(...idsOf(body.results as { videoId: string }[]));
-      after = body.next ?? after;
-      return body.next === null;
-    }, 20_000);
-    expect(seen).toEqual(uploads);
-    const { body: page } = await service.get(`/jobs/${id}/results`, key);
-    expect(page.job.summary).toMatchObject({ total: 80, succeeded: 80, pending: 0 });
-    expect((await service.get('/usage', key)).body).toMatchObject({ used: page.job.summary.fetched, reserved: 0 });
   });
 });
 
@@ -245,10 +217,8 @@ describe('the results of a job that ends while they are sent', () => {
     return linesOf((await service.get(`/jobs/${id}/results`, key, NDJSON)).text);
   }
 
-  it.each<[what: string, pending: number, next: number]>([
-    ['before a video that was pending when it was passed', 3, 2],
-    ['the end when every entry was sent', 30, 45],
-  ])('as NDJSON have a next that is %s', async (_what, pending, next) => {
+  it('as NDJSON have a next that is before a video that was pending when it was passed', async () => {
+    const [pending, next] = [3, 2];
     const others = Array.from({ length: 45 }, (_, place) => place + 1);
     await toVideo(pending, `state = 'pending', cached = NULL, entry = NULL`);
     await toJob(`state = 'running', succeeded = succeeded - 1, fetched = fetched - 1`);
@@ -257,8 +227,9 @@ describe('the results of a job that ends while they are sent', () => {
       await toVideo(pending, `state = 'succeeded', cached = true, ${entry}`);
       await toJob(`succeeded = succeeded + 1, fetched = fetched + 1`);
     });
-    const sent = next === 45 ? others : others.filter((position) => position !== pending);
-    expect(lines.slice(0, -1).map(({ position }) => position as number)).toEqual(sent);
+    expect(lines.slice(0, -1).map(({ position }) => position as number)).toEqual(
+      others.filter((position) => position !== pending),
+    );
     expect(lines.at(-1)).toMatchObject({ next, job: { state: 'completed' } });
     const rest = linesOf((await service.get(`/jobs/${id}/results?after=${next}`, key, NDJSON)).text);
     expect(rest.slice(0, -1).map(({ position }) => position as number)).toEqual(others.slice(next));
@@ -278,26 +249,6 @@ describe('the results of a job that ends while they are sent', () => {
 });
 
 describe('the results of a job that has ended early', () => {
-  it('are still available after a cancellation, and are deleted with the job', async () => {
-    const { key } = await service.organization();
-    const uploads = await uploadsOf('@bench-50x4', key);
-    const hold = service.fakeYoutube.hold({ kind: 'player', videoId: uploads[30] ?? '' });
-    const id = await createJob(service, key, { channel: '@bench-50x4' });
-    await hold.arrived;
-    await waitForJob(service, key, id, ({ summary }) => summary.succeeded >= 25);
-    const canceled = await onJob(service, key, 'POST', `${id}/cancel`);
-    // Its running slice is still stored.
-    expect([canceled.status, canceled.body.state, canceled.body.checkAgainSeconds]).toEqual([200, 'canceled', 2]);
-    expect((await onJob(service, key, 'POST', `${id}/cancel`)).status).toBe(200);
-    expect((await service.get(`/jobs/${id}/results`, key)).body.results).toHaveLength(25);
-    const deleted = await onJob(service, key, 'DELETE', id);
-    expect([deleted.status, deleted.text, deleted.headers['content-type']]).toEqual([204, '', undefined]);
-    hold.release();
-    for (const path of [id, `${id}/results`])
-      expect((await onJob(service, key, 'GET', path)).body.error.code).toBe('job_not_found');
-    await until(async () => (await service.get('/usage', key)).body.used === 50);
-  });
-
   it('are 410 after their time, while the job can still be read', async () => {
     const { key } = await service.organization();
     const id = await createJob(service, key, { channel: '@tidewater', limit: 2 });

@@ -56,7 +56,7 @@ CREATE SEQUENCE job_turns;
 CREATE INDEX jobs_due ON jobs (next_run_at) WHERE next_run_at IS NOT NULL;
 CREATE INDEX jobs_created ON jobs (organization_id, created_at, id);
 CREATE INDEX jobs_turn ON jobs (organization_id, last_turn);
-CREATE INDEX jobs_unfinished ON jobs (organization_id) WHERE finished_at IS NULL AND deleted_at IS NULL;
+CREATE INDEX jobs_unfinished ON jobs (organization_id) WHERE finished_at IS NULL;
 CREATE INDEX jobs_removable ON jobs (coalesce(deleted_at, expires_at)) WHERE coalesce(deleted_at, expires_at) IS NOT NULL;
 
 CREATE TABLE job_videos (
