@@ -17,8 +17,7 @@ import { fieldsOf } from './messages/message-reader.js';
 import { redactApiKeys } from './domain/api-key-text.js';
 import { isWellFormedKey } from './organizations/api-key.js';
 import { parseName } from './organizations/input-rules.js';
-import { readCaptionJson3 } from './platform/youtube/captions/caption-formats.js';
-import { readCaptionXml } from './platform/youtube/captions/caption-xml.js';
+import { readCaptionJson3, readCaptionXml } from './platform/youtube/captions/caption-formats.js';
 import { captionUrl } from './platform/youtube/captions/caption-fetch.js';
 import {
   readChannelPage,

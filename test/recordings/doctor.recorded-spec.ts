@@ -7,19 +7,19 @@ beforeAll(() => report.open());
 afterAll(() => report.close());
 
 describe('the recorded traffic of the doctor', () => {
-  (report.worked('channel') ? it : it.skip)('has the channel of the report', async () => {
+  (report.hasChannel ? it : it.skip)('has the channel of the report', async () => {
     const { recorded, played } = await report.channel();
     expect(played).toEqual(recorded);
   });
 
-  (report.worked('uploads') ? it : it.skip)('lists the uploads of the report', async () => {
+  (report.hasUploads ? it : it.skip)('lists the uploads of the report', async () => {
     const { recorded, played } = await report.uploads();
     expect(played).toEqual(recorded);
   });
 
   it('has the outcome of the report for each video that was requested', async () => {
     const outcomes = await report.outcomes();
-    if (report.worked('videos')) expect(outcomes).not.toEqual([]);
+    if (report.serves) expect(outcomes).not.toEqual([]);
     for (const { recorded, played } of outcomes) expect(played).toEqual(recorded);
   });
 });

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { readHtmlKind } from '../../src/platform/youtube/egress/upstream-response.js';
-import { readCaptionXml } from '../../src/platform/youtube/captions/caption-xml.js';
+import { readCaptionXml } from '../../src/platform/youtube/captions/caption-formats.js';
 import { readChannelPage, readResolvedUrl } from '../../src/platform/youtube/channel/channel-page.js';
 import type { Upload } from '../../src/domain/transcript.js';
 import { asArray, asString, at, UnreadableError } from '../../src/platform/youtube/response-parsing.js';

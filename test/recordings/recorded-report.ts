@@ -27,11 +27,18 @@ export class RecordedReport {
     this.videos = asArray(at(this.report, 'videos'));
   }
 
-  /** Whether the doctor found that this part of the requests works. */
-  worked(area: string): boolean {
-    return asArray(at(this.report, 'checks')).some(
-      (check) => at(check, 'area') === area && at(check, 'works') === true,
-    );
+  /** Whether the doctor could read the channel. */
+  get hasChannel(): boolean {
+    return at(this.report, 'channel') !== null;
+  }
+
+  get hasUploads(): boolean {
+    return this.videos.length > 0;
+  }
+
+  /** Whether a video was answered. */
+  get serves(): boolean {
+    return at(this.report, 'serves') === true;
   }
 
   async open(): Promise<void> {

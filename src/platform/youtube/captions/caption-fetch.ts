@@ -1,14 +1,14 @@
-import type { Segment } from '../../../domain/transcript.js';
-import { parseUrl } from '../../../domain/page-url.js';
-import type { UpstreamResponse, FailedResponse } from '../egress/upstream-response.js';
-import { isEmptyBody, readCaptionJson3 } from './caption-formats.js';
-import { readCaptionXml } from './caption-xml.js';
-import type { RequestScope } from '../egress/request-pipeline.js';
-import type { InnertubeClient } from '../innertube/innertube-client.js';
+import { setImmediate } from 'node:timers/promises';
 import type { YoutubeClient } from '../../../config/environment.js';
+import { parseUrl } from '../../../domain/page-url.js';
+import type { Segment } from '../../../domain/transcript.js';
 import { addressKind } from '../egress/platform-url.js';
-import type { PlayerTrack } from '../video/player-tracks.js';
+import type { RequestScope } from '../egress/request-pipeline.js';
+import type { FailedResponse, UpstreamResponse } from '../egress/upstream-response.js';
+import type { InnertubeClient } from '../innertube/innertube-client.js';
 import { UnreadableError } from '../response-parsing.js';
+import type { PlayerTrack } from '../video/player-tracks.js';
+import { readCaptionJson3, readCaptionXml } from './caption-formats.js';
 
 type CaptionText =
   /** `[]` is a track without text. */
@@ -42,20 +42,28 @@ export async function fetchCaption(
   scope: RequestScope,
   poToken: string | null = null,
 ): Promise<CaptionText> {
-  const verdicts: CaptionText[] = [];
+  const results: CaptionText[] = [];
   for (const { fmt, read } of FORMATS) {
     const url = captionUrl(track.baseUrl, fmt, videoId);
     if (!url) return { kind: 'unreadable', expected: 'a caption URL of the platform for this video' };
-    if (poToken !== null) for (const [name, value] of poTokenParameters(poToken)) url.searchParams.set(name, value);
+    // As WEB's player sends its token.
+    const proof = poToken === null ? {} : { pot: poToken, potc: '1', c: 'WEB' };
+    for (const [name, value] of Object.entries(proof)) url.searchParams.set(name, value);
     const response = await client.fetchText('captions', clientName, url, scope, CAPTION_BYTES_MAX);
     await nextTurn();
-    const verdict = readText(response, read);
-    if (verdict.kind === 'text' && verdict.segments.length > 0) return verdict;
-    verdicts.push(verdict);
+    const result = readText(response, read);
+    if (result.kind === 'text' && result.segments.length > 0) return result;
+    results.push(result);
     // Another format helps when the body was unusable, not when the request failed.
-    if (verdict.kind !== 'text' && verdict.kind !== 'withheld' && verdict.kind !== 'unreadable') break;
+    if (!['text', 'withheld', 'unreadable'].includes(result.kind)) break;
   }
-  return worst(verdicts);
+  const first = (matches: (kind: CaptionText['kind']) => boolean) => results.find(({ kind }) => matches(kind));
+  // A refusal takes precedence over a failure, and a failure over an empty track.
+  return (
+    first((kind) => kind === 'blocked') ??
+    first((kind) => kind === 'withheld') ??
+    first((kind) => kind !== 'text') ?? { kind: 'text', segments: [] }
+  );
 }
 
 /** A track's URL in a format, or null when it must not be fetched for this video. */
@@ -72,36 +80,19 @@ export function captionUrl(baseUrl: string, fmt: string | null, videoId: string)
   return url;
 }
 
-/** The parameters by which WEB's player sends a PO token with a caption URL. */
-function poTokenParameters(poToken: string): [string, string][] {
-  return [
-    ['pot', poToken],
-    ['potc', '1'],
-    ['c', 'WEB'],
-  ];
-}
-
-const waitingForTurn: (() => void)[] = [];
+let lastTurn: Promise<unknown> = Promise.resolve();
 
 /**
  * Waits for a turn of the event loop of its own. Texts that arrive together are read one after another, each of which takes
  * milliseconds, and other requests are served in between.
  */
-function nextTurn(): Promise<void> {
-  return new Promise((resolve) => {
-    waitingForTurn.push(resolve);
-    if (waitingForTurn.length === 1) setImmediate(startTurn);
-  });
-}
-
-function startTurn(): void {
-  waitingForTurn.shift()?.();
-  if (waitingForTurn.length > 0) setImmediate(startTurn);
+function nextTurn(): Promise<unknown> {
+  return (lastTurn = lastTurn.then(() => setImmediate()));
 }
 
 function readText(response: UpstreamResponse, read: (body: string) => Segment[]): CaptionText {
   if (response.kind !== 'ok') return response;
-  if (isEmptyBody(response.body)) return { kind: 'withheld' };
+  if (response.media === 'empty') return { kind: 'withheld' };
   if (response.media === 'html') return { kind: 'unreadable', expected: 'captions, not a page' };
   try {
     return { kind: 'text', segments: read(response.body) };
@@ -109,14 +100,4 @@ function readText(response: UpstreamResponse, read: (body: string) => Segment[])
     if (error instanceof UnreadableError) return { kind: 'unreadable', expected: error.expected };
     throw error;
   }
-}
-
-/** The result when no format had text: a refusal takes precedence over a failure, and a failure over an empty track. */
-function worst(verdicts: readonly CaptionText[]): CaptionText {
-  return (
-    verdicts.find(({ kind }) => kind === 'blocked') ??
-    verdicts.find(({ kind }) => kind === 'withheld') ??
-    verdicts.find(({ kind }) => kind !== 'text') ??
-    verdicts[0] ?? { kind: 'withheld' }
-  );
 }
