@@ -19,12 +19,7 @@ import { isWellFormedKey } from './organizations/api-key.js';
 import { parseName } from './organizations/input-rules.js';
 import { readCaptionJson3, readCaptionXml } from './platform/youtube/captions/caption-formats.js';
 import { captionUrl } from './platform/youtube/captions/caption-fetch.js';
-import {
-  readChannelPage,
-  readHandle,
-  readResolvedUrl,
-  readPlaylistOwner,
-} from './platform/youtube/channel/channel-page.js';
+import { findHandle, readChannelPage, readHandle, readResolvedUrl } from './platform/youtube/channel/channel-page.js';
 import { classifyResponse, readHtmlKind, readRetryAfter } from './platform/youtube/egress/upstream-response.js';
 import { readFeedDates } from './platform/youtube/channel/list-additions.js';
 import { asNumber, textOf } from './platform/youtube/response-parsing.js';
@@ -44,7 +39,7 @@ import {
   readInstant,
   readViewCount,
 } from './platform/youtube/channel/displayed-values.js';
-import { listItems, readPlaylistPage, readUploadsPage } from './platform/youtube/channel/uploads-page.js';
+import { readPlaylistPage } from './platform/youtube/channel/playlist-page.js';
 import { jsonOf } from './transcripts/cache/transcript-text.js';
 import { escapeMarkdown, linkDestination, videoText } from './transcripts/formats/markdown.js';
 import { srt, webVtt } from './transcripts/formats/subtitles.js';
@@ -240,19 +235,17 @@ const PART_READERS: Readonly<Record<string, (count: number) => () => unknown>> =
     readFeedDates,
     (count) => `<feed>${'<entry><yt:videoId>aaaaaaaaaaa</yt:videoId></entry>'.repeat(count)}</feed>`,
   ),
-  'a list of many entries': reading(readUploadsPage, (count) => playlistOf(repeated(count, lockupOf(LINE)), LINE)),
-  'a list in many actions': reading(readUploadsPage, (count) => {
+  'a list of many entries': reading(readPlaylistPage, (count) => playlistOf(repeated(count, lockupOf(LINE)), LINE)),
+  'a list in many actions': reading(readPlaylistPage, (count) => {
     const action = { appendContinuationItemsAction: { continuationItems: [lockupOf(LINE)] } };
     return { onResponseReceivedActions: repeated(count, action) };
   }),
-  'a list of many tabs': reading(listItems, (count) => ({
+  'a list of many tabs': reading(readPlaylistPage, (count) => ({
     contents: { twoColumnBrowseResultsRenderer: { tabs: repeated(count, {}) } },
   })),
-  'an entry of many links into one long line': reading(
-    (page) => readPlaylistOwner(page, CHANNEL_ID),
-    (count) => ({
-      onResponseReceivedActions: [{ appendContinuationItemsAction: { continuationItems: [linksOf(count)] } }],
-    }),
+  'a page of many links to other channels': reading(
+    (page) => findHandle(page, CHANNEL_ID),
+    (count) => repeated(count, { browseEndpoint: { browseId: 'UC', canonicalBaseUrl: LINE } }),
   ),
   'a channel of many alerts': reading(readChannelPage, (count) => ({
     alerts: repeated(count, { alertRenderer: { type: 'ERROR', text: { simpleText: LINE } } }),
@@ -396,16 +389,6 @@ function oldVideoOf(text: string): unknown {
       title: { runs: [{ text }] },
       lengthText: { simpleText: text },
       videoInfo,
-    },
-  };
-}
-
-function linksOf(count: number): unknown {
-  const commandRuns = Array.from({ length: count }, () => ({ startIndex: 1 }));
-  const metadataRows = [{ metadataParts: [{ text: { content: `a${' '.repeat(8 * count)}b`, commandRuns } }] }];
-  return {
-    lockupViewModel: {
-      metadata: { lockupMetadataViewModel: { metadata: { contentMetadataViewModel: { metadataRows } } } },
     },
   };
 }

@@ -11,6 +11,7 @@ const MEMBERS_CHANNEL = 'UCQuLXlFNAeDJMSmuzHU5axw';
 
 /** First pages of playlists were recorded only under their continuation tokens. */
 const ALIASES = {
+  'https://www.youtube.com/@youtube': 'resolve-handle-gronkh',
   [`VLUU${AGE_GATED_CHANNEL.slice(2)}`]: 'uploads-playlist-page1',
   [`VLUU${MEMBERS_CHANNEL.slice(2)}`]: 'playlist-members-only-page1',
   [`VLUULF${AGE_GATED_CHANNEL.slice(2)}`]: 'uploads-playlist-page1',

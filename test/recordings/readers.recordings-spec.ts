@@ -16,7 +16,7 @@ import {
   type PlayerReading,
 } from '../../src/platform/youtube/video/player-response.js';
 import { selectTracks } from '../../src/platform/youtube/video/track-selection.js';
-import { readPlaylistPage } from '../../src/platform/youtube/channel/uploads-page.js';
+import { readPlaylistPage } from '../../src/platform/youtube/channel/playlist-page.js';
 import { mutationsOf } from '../pages/page-mutations.js';
 
 const folder = process.env['RECORDINGS_DIR'];
@@ -49,7 +49,7 @@ function summaryOf(read: () => unknown): string {
 }
 
 function uploads(body: unknown): unknown {
-  const { list: page } = readPlaylistPage(body);
+  const page = readPlaylistPage(body);
   if (page.kind !== 'page') return page.kind;
   const listed = page.uploads;
   const tally = (value: (upload: Upload) => unknown) => listed.filter((each) => value(each) !== null).length;
@@ -61,8 +61,7 @@ function uploads(body: unknown): unknown {
     viewed: tally(({ viewCount }) => viewCount),
     pictured: tally(({ thumbnailUrl }) => thumbnailUrl),
     failures: [...new Set(page.uploads.map(({ failure }) => failure))],
-    more: page.continuation !== null,
-    unreadable: page.unreadableItems,
+    more: page.next !== null,
   };
 }
 
@@ -76,7 +75,6 @@ const playlist = (count: number, shown: number, failures: unknown[], more: boole
     pictured: count,
     failures,
     more,
-    unreadable: 0,
   });
 
 function player(reading: PlayerReading): unknown {
@@ -152,8 +150,8 @@ const RECORDINGS: Readonly<Record<string, [Reader, string]>> = {
   ],
   'playlist-members-only-header': [uploads, 'unreadable'],
   'playlist-members-only-page1': [uploads, playlist(100, 0, ['video_members_only'], true)],
-  'playlist-shorts-none': [uploads, '"no-playlist"'],
-  'playlist-unavailable': [uploads, '"no-playlist"'],
+  'playlist-shorts-none': [uploads, '"none"'],
+  'playlist-unavailable': [uploads, '"none"'],
   'resolve-c-name-jeffgeerling': [resolved, 'true'],
   'resolve-handle-gronkh': [resolved, 'true'],
   'resolve-handle-unknown': [resolved, 'unreadable'],

@@ -329,7 +329,7 @@ describe('the feed', () => {
 describe('an age-gated channel', () => {
   it.each([
     ['A whisky', 'A whisky', '@a.whisky'],
-    [undefined, 'The tavern', '@a.whisky'],
+    [undefined, '@a.whisky', '@a.whisky'],
   ])('whose age gate names %s is %s', async (channelTitle, name, handle) => {
     const gate = { channelAgeGateRenderer: { mainText: {}, channelTitle } };
     const content = { sectionListRenderer: { contents: [gate] } };

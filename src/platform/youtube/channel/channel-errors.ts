@@ -2,12 +2,14 @@ import { UpstreamError } from '../../../domain/errors.js';
 import type { FailedResponse } from '../egress/upstream-response.js';
 import type { ParsedResponse } from '../innertube/innertube-client.js';
 
+type FailedReading = FailedResponse | { kind: 'unparsable'; expected: string };
+
 /** The reason why a channel could not be read, for the log, and the verdict about the egress. */
 export class ChannelReadError extends Error {
   constructor(
     message: string,
     readonly verdict: 'refused' | 'unreached' | 'nothing',
-    readonly retryAfterSeconds: number | null = null,
+    readonly retryAfterSeconds: number | null,
     cause?: unknown,
   ) {
     super(message, cause === undefined ? undefined : { cause });
@@ -16,43 +18,32 @@ export class ChannelReadError extends Error {
 }
 
 /** Whether the platform answered with a JSON error. An HTML page with these statuses comes from a gateway or another server. */
-export function isJsonError(
-  response: ParsedResponse<unknown>,
-  statuses: readonly number[],
-): response is Extract<FailedResponse, { kind: 'http-error' }> {
+export function isJsonError(response: ParsedResponse<unknown>, ...statuses: number[]): boolean {
   return response.kind === 'http-error' && response.media === 'json' && statuses.includes(response.status);
 }
 
 /** The public error for a channel that could not be read, with the private cause for the log. */
-export function upstreamError(
-  response: FailedResponse | { kind: 'unparsable'; expected: string },
-  subject: string,
-): UpstreamError {
+export function upstreamError(response: FailedReading, subject: string): UpstreamError {
+  const failure = (text: string, verdict: ChannelReadError['verdict'] = 'nothing', seconds: number | null = null) =>
+    new ChannelReadError(
+      `${subject}: ${text}`,
+      verdict,
+      seconds,
+      response.kind === 'network' ? response.cause : undefined,
+    );
   switch (response.kind) {
     case 'blocked':
-      return new UpstreamError(
-        'upstream_blocked',
-        new ChannelReadError(`${subject}: ${response.reason}`, 'refused', response.retryAfterSeconds),
-      );
+      return new UpstreamError('upstream_blocked', failure(response.reason, 'refused', response.retryAfterSeconds));
     // Requests for channels are not paced, so this cannot happen; it would be a timeout before the deadline.
     case 'busy':
     case 'timeout':
-      return new UpstreamError('upstream_timeout', new ChannelReadError(`${subject}: no response in time`, 'nothing'));
+      return new UpstreamError('upstream_timeout', failure('no response in time'));
     case 'http-error':
-      return new UpstreamError(
-        'upstream_failure',
-        new ChannelReadError(`${subject}: HTTP ${response.status}`, 'nothing'),
-      );
+      return new UpstreamError('upstream_failure', failure(`HTTP ${response.status}`));
     case 'network':
-      return new UpstreamError(
-        'upstream_failure',
-        new ChannelReadError(`${subject}: connection failed`, 'unreached', null, response.cause),
-      );
+      return new UpstreamError('upstream_failure', failure('connection failed', 'unreached'));
     case 'unreadable':
     case 'unparsable':
-      return new UpstreamError(
-        'upstream_failure',
-        new ChannelReadError(`${subject}: expected ${response.expected}`, 'nothing'),
-      );
+      return new UpstreamError('upstream_failure', failure(`expected ${response.expected}`));
   }
 }

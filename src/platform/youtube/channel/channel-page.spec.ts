@@ -10,13 +10,12 @@ import {
   movedPage,
   redirectedUrl,
   topicChannelPage,
-  lockup,
   oldPage,
   playlistPage,
   playlistVideo,
 } from '../../../../test/pages/youtube-pages.js';
 import { parseChannelReference } from '../../../domain/channel-reference.js';
-import { readChannelPage, readResolvedUrl, readPlaylistOwner } from './channel-page.js';
+import { findHandle, readChannelPage, readResolvedUrl } from './channel-page.js';
 import { addressOf } from './channels.js';
 import { UnreadableError } from '../response-parsing.js';
 
@@ -53,10 +52,8 @@ describe('a channel page', () => {
     'This channel does not exist.',
     'This channel doesn’t exist.',
     'This channel was removed because it violated our Community Guidelines.',
-    'This account has been terminated due to multiple or severe violations.',
-    'This channel is not available.',
     "This account has been terminated for a violation of YouTube's Terms of Service.",
-    'This account has been terminated because we received multiple third-party claims of copyright infringement.',
+    'This channel is not available.',
   ])('reads "%s" as terminated', (text) => {
     expect(readChannelPage(alertPage(text))).toEqual({ kind: 'terminated' });
   });
@@ -191,55 +188,44 @@ describe('a resolved URL', () => {
   });
 });
 
-const endpoint = (browseId: string, handle: string) => ({ browseEndpoint: { browseId, canonicalBaseUrl: handle } });
-const byline = (...links: [text: string, browseId: string, path: string][]) => ({
-  shortBylineText: { runs: links.map(([text, id, path]) => ({ text, navigationEndpoint: endpoint(id, path) })) },
-});
+const linkTo = (browseId: string, canonicalBaseUrl: string) => ({ browseEndpoint: { browseId, canonicalBaseUrl } });
 const OTHER = `UC${'o'.repeat(22)}`;
 
-describe('readPlaylistOwner', () => {
-  it('finds the channel in the byline of a video, also among collaborators', () => {
-    const page = oldPage([
-      playlistVideo('aaaaaaaaaaa', byline(['A guest', OTHER, '/@guest'])),
-      playlistVideo('bbbbbbbbbbb', byline(['A guest', OTHER, '/@guest'], ['The tavern', CHANNEL_ID, '/@tavern'])),
-    ]);
-    expect(readPlaylistOwner(page, CHANNEL_ID)).toEqual({ name: 'The tavern', handle: '@tavern' });
+describe('the handle of an age-gated channel', () => {
+  it.each([
+    [
+      'the byline of an entry, also among collaborators',
+      oldPage([
+        playlistVideo('aaaaaaaaaaa', { shortBylineText: { runs: [{ navigationEndpoint: linkTo(OTHER, '/@guest') }] } }),
+        playlistVideo('bbbbbbbbbbb', {
+          shortBylineText: {
+            runs: [
+              { navigationEndpoint: linkTo(OTHER, '/@guest') },
+              { navigationEndpoint: linkTo(CHANNEL_ID, '/@tavern') },
+            ],
+          },
+        }),
+      ]),
+      '@tavern',
+    ],
+    [
+      'a newer entry',
+      playlistPage([
+        { lockupViewModel: { commandRuns: [{ onTap: { innertubeCommand: linkTo(CHANNEL_ID, '/@%C3%A9toile') } }] } },
+      ]),
+      '@étoile',
+    ],
+    ['a link without a handle', { ownerText: linkTo(CHANNEL_ID, `/channel/${CHANNEL_ID}`) }, null],
+    ['a page that does not link to the channel', oldPage([playlistVideo('aaaaaaaaaaa')]), null],
+  ])('is that in %s', (_, page, handle) => {
+    expect(findHandle(page, CHANNEL_ID)).toBe(handle);
   });
 
-  it('finds the channel in the newer entries', () => {
-    const entry = lockup('aaaaaaaaaaa');
-    const content = 'Night watch and The tavern';
-    const run = (startIndex: number, length: number, id: string, path: string) => ({
-      ...{ startIndex, length, onTap: { innertubeCommand: endpoint(id, path) } },
-    });
-    const text = { content, commandRuns: [run(0, 11, OTHER, '/@guest'), run(16, 10, CHANNEL_ID, '/@%C3%A9toile')] };
-    const rows = entry.lockupViewModel.metadata.lockupMetadataViewModel.metadata.contentMetadataViewModel.metadataRows;
-    Object.assign(rows[0] ?? {}, { metadataParts: [{ text }] });
-    expect(readPlaylistOwner(playlistPage([entry]), CHANNEL_ID)).toEqual({ name: 'The tavern', handle: '@étoile' });
-  });
-
-  it('finds the channel in the header, with a null handle for a channel without one', () => {
-    const header = {
-      playlistHeaderRenderer: {
-        ownerText: byline(['The tavern', CHANNEL_ID, `/channel/${CHANNEL_ID}`]).shortBylineText,
-      },
-    };
-    expect(readPlaylistOwner(oldPage([], { header }), CHANNEL_ID)).toEqual({ name: 'The tavern', handle: null });
-  });
-
-  it('returns null values when nothing links to the channel', () => {
-    expect(readPlaylistOwner(oldPage([playlistVideo('aaaaaaaaaaa')]), CHANNEL_ID)).toEqual({
-      name: null,
-      handle: null,
-    });
-  });
-
-  it('never throws', () => {
-    const page = oldPage([playlistVideo('bbbbbbbbbbb', byline(['The tavern', CHANNEL_ID, '/@tavern']))]);
-    const parsed = (value: unknown) => value === null || typeof value === 'string';
+  it('is a text or null for any page', () => {
+    const page = oldPage([playlistVideo('bbbbbbbbbbb', { navigationEndpoint: linkTo(CHANNEL_ID, '/@tavern') })]);
     fc.assert(
       fc.property(fc.oneof(fc.jsonValue(), mutationsOf(page)), (any) => {
-        expect(Object.values(readPlaylistOwner(any, CHANNEL_ID)).every(parsed)).toBe(true);
+        expect([null, '@tavern']).toContain(findHandle(any, CHANNEL_ID));
       }),
     );
   });

@@ -4,7 +4,6 @@ import type { Channel } from '../../../domain/transcript.js';
 import { YOUTUBE_ORIGIN } from '../egress/platform-url.js';
 import {
   asArray,
-  asCount,
   asString,
   at,
   isObject,
@@ -13,7 +12,6 @@ import {
   receivedActions,
   UnreadableError,
 } from '../response-parsing.js';
-import { listItems } from './uploads-page.js';
 
 export type ChannelPage =
   | { kind: 'channel'; channel: Channel }
@@ -113,56 +111,19 @@ export function readResolvedUrl(page: unknown): ChannelReference | null {
   return (resolved && parseChannelReference(resolved.href)) ?? null;
 }
 
-/** The owner of a playlist; both are null when the page does not name it. */
-interface PlaylistOwner {
-  name: string | null;
-  handle: string | null;
-}
-
-interface Link {
-  /** Evaluated for the owner's link only: slicing the text of every link out of a long line would be quadratic. */
-  text: () => string | null;
-  endpoint: unknown;
-}
-
 /**
- * Reads the owner of the listed uploads from the page's header, or from the byline of each video. Only a link to this
- * channel counts, because a collaboration names other channels too. Never throws.
+ * The handle of a channel in any link to it on a page; null without one. Only a link to this channel counts, because a
+ * collaboration names other channels too. Never throws.
  */
-export function readPlaylistOwner(page: unknown, channelId: string): PlaylistOwner {
-  const links = [
-    ...linksInRuns(at(page, 'header', 'playlistHeaderRenderer', 'ownerText')),
-    ...listItems(page).flatMap((item) => [
-      ...linksInRuns(at(item, 'playlistVideoRenderer', 'shortBylineText')),
-      ...linksInLockup(at(item, 'lockupViewModel')),
-    ]),
-  ];
-  const owner = links.find(({ endpoint }) => at(endpoint, 'browseEndpoint', 'browseId') === channelId);
-  const path = asString(at(owner?.endpoint, 'browseEndpoint', 'canonicalBaseUrl'));
-  return { name: owner?.text() ?? null, handle: path === null ? null : readHandle(YOUTUBE_ORIGIN + path) };
-}
-
-/** Seen until May 2026. */
-function linksInRuns(text: unknown): Link[] {
-  return asArray(at(text, 'runs')).map((run) => ({
-    text: () => asString(at(run, 'text')),
-    endpoint: at(run, 'navigationEndpoint'),
-  }));
-}
-
-/** The form of links in the newer entries, according to the source of maintained clients. */
-function linksInLockup(lockup: unknown): Link[] {
-  const metadata = at(lockup, 'metadata', 'lockupMetadataViewModel', 'metadata', 'contentMetadataViewModel');
-  const parts = asArray(at(metadata, 'metadataRows')).flatMap((row) => asArray(at(row, 'metadataParts')));
-  return parts.flatMap((part) => {
-    const content = asString(at(part, 'text', 'content')) ?? '';
-    return asArray(at(part, 'text', 'commandRuns')).map((run) => {
-      const start = asCount(at(run, 'startIndex')) ?? 0;
-      const length = asCount(at(run, 'length')) ?? content.length;
-      return {
-        text: () => asString(content.slice(start, start + length)),
-        endpoint: at(run, 'onTap', 'innertubeCommand'),
-      };
-    });
-  });
+export function findHandle(page: unknown, channelId: string): string | null {
+  const unread = [page];
+  for (let value = unread.pop(); value !== undefined; value = unread.pop()) {
+    const endpoint = at(value, 'browseEndpoint');
+    if (at(endpoint, 'browseId') === channelId) {
+      const handle = readHandle(`${YOUTUBE_ORIGIN}${asString(at(endpoint, 'canonicalBaseUrl')) ?? ''}`);
+      if (handle !== null) return handle;
+    }
+    for (const part of isObject(value) ? Object.values(value) : asArray(value)) unread.push(part);
+  }
+  return null;
 }

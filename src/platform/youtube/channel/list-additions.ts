@@ -12,38 +12,33 @@ export interface ShortsList {
   complete: boolean;
 }
 
+/** Shorts have at most three minutes (since October 2024); lists round durations. */
+const SHORT_SECONDS_MAX = 181;
+
 /**
- * Sets the kind of uploads: Shorts look like videos in the list of uploads. The kind is `video` only within the range that
- * the list of Shorts covers; beyond its oldest entry, and without the list (null), it stays unknown.
+ * Sets the kind of uploads: Shorts look like videos in the list of uploads. The kind is `video` for one that is too long, and
+ * within the range that the list of Shorts covers; beyond its oldest entry, and without the list (null), it stays unknown.
  */
 export function withKinds(uploads: readonly Upload[], shorts: ShortsList | null): Upload[] {
-  if (!shorts) return [...uploads];
-  const ids = new Set(shorts.ids);
-  const coveredCount = shorts.complete ? uploads.length : coverage(uploads, shorts.ids);
+  const ids = new Set(shorts?.ids);
+  const coveredCount = shorts === null ? 0 : coverage(uploads, shorts);
   return uploads.map((upload, index) => {
-    if (upload.kind === 'live' || upload.kind === 'upcoming') return upload;
-    if (ids.has(upload.videoId)) return { ...upload, kind: 'short' };
-    return index < coveredCount ? { ...upload, kind: upload.kind ?? 'video' } : upload;
+    const { videoId, kind, durationSeconds } = upload;
+    if (kind === 'live' || kind === 'upcoming') return upload;
+    if (ids.has(videoId)) return { ...upload, kind: 'short' };
+    const isVideo = index < coveredCount || (durationSeconds ?? 0) > SHORT_SECONDS_MAX;
+    return isVideo ? { ...upload, kind: kind ?? 'video' } : upload;
   });
 }
 
-/** How many of the newest uploads a partial list of Shorts covers. */
-function coverage(uploads: readonly Upload[], shortIds: readonly string[]): number {
-  const oldest = shortIds.at(-1);
+/** How many of the newest uploads a list of Shorts covers. */
+function coverage(uploads: readonly Upload[], { ids, complete }: ShortsList): number {
+  if (complete) return uploads.length;
+  const oldest = ids.at(-1);
   if (oldest === undefined) return 0;
   const position = uploads.findIndex(({ videoId }) => videoId === oldest);
   // Both lists are newest first, so an oldest Short that is not among the uploads is older than all of them.
   return position < 0 ? uploads.length : position + 1;
-}
-
-/** Shorts have at most three minutes (since October 2024); lists round durations. */
-const SHORT_SECONDS_MAX = 181;
-
-/** Sets the kind of videos that are too long to be Shorts. */
-export function withLongVideos(uploads: readonly Upload[]): Upload[] {
-  return uploads.map((upload) =>
-    upload.kind === null && (upload.durationSeconds ?? 0) > SHORT_SECONDS_MAX ? { ...upload, kind: 'video' } : upload,
-  );
 }
 
 /** Lists that the platform makes of one kind of a channel's uploads. */
@@ -54,14 +49,6 @@ const KINDS: Readonly<Record<string, VideoKind>> = { SH: 'short', LF: 'video', L
 export function withListKind(uploads: readonly Upload[], playlistId: string): Upload[] {
   const listKind = KINDS[LIST_KIND.exec(playlistId)?.[1] ?? ''] ?? null;
   return uploads.map((upload) => ({ ...upload, kind: upload.kind ?? listKind }));
-}
-
-/** Adds the exact dates from the channel's feed. */
-export function withDates(uploads: readonly Upload[], dates: ReadonlyMap<string, string> | null): Upload[] {
-  return uploads.map((upload) => ({
-    ...upload,
-    publishedAt: upload.publishedAt ?? dates?.get(upload.videoId) ?? null,
-  }));
 }
 
 const VIDEO_ID = /<yt:videoId>([^<]*)<\/yt:videoId>/;

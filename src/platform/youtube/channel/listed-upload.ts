@@ -18,7 +18,7 @@ interface ShownItem {
 
 /**
  * Reads one item of a playlist in any of the shapes seen or reported: `playlistVideoRenderer` (until May 2026),
- * `lockupViewModel` (since June 2026), and the two shapes of Shorts lists. Null for an item without a video ID.
+ * `lockupViewModel` (since June 2026), and that of grids of Shorts. Null for an item without a video ID.
  */
 export function readListedUpload(item: unknown): Upload | null {
   const shown = readItem(at(item, 'richItemRenderer', 'content') ?? item);
@@ -43,9 +43,7 @@ function readItem(item: unknown): ShownItem | null {
   const lockup = at(item, 'lockupViewModel');
   if (lockup !== undefined) return readLockup(lockup);
   const short = at(item, 'shortsLockupViewModel');
-  if (short !== undefined) return readShortsLockup(short);
-  const reel = at(item, 'reelItemRenderer');
-  return reel === undefined ? null : readReelItem(reel);
+  return short === undefined ? null : readShortsLockup(short);
 }
 
 function readPlaylistVideo(video: unknown): ShownItem {
@@ -98,18 +96,6 @@ function readShortsLockup(short: unknown): ShownItem {
     badges: [],
     durationSeconds: null,
     thumbnails: asArray(at(short, 'thumbnail', 'sources')),
-    kind: 'short',
-  };
-}
-
-function readReelItem(reel: unknown): ShownItem {
-  return {
-    videoId: at(reel, 'videoId'),
-    title: textOf(at(reel, 'headline')),
-    texts: [textOf(at(reel, 'viewCountText'))],
-    badges: [],
-    durationSeconds: null,
-    thumbnails: asArray(at(reel, 'thumbnail', 'thumbnails')),
     kind: 'short',
   };
 }

@@ -1,53 +1,30 @@
 import { Injectable } from '@nestjs/common';
 import { PlaylistNotFoundError } from '../../../domain/errors.js';
 import type { Upload } from '../../../domain/transcript.js';
-import type { PlaylistVideos, UploadsList, UploadsListPage } from '../../video-platform.js';
+import type { PlaylistVideos, UploadsListPage } from '../../video-platform.js';
 import { YOUTUBE_ORIGIN } from '../egress/platform-url.js';
 import type { RequestScope } from '../egress/request-pipeline.js';
 import { report } from '../event-log.js';
 import { PLAYLIST_FIELDS, UPLOADS_FIELDS } from '../innertube/field-masks.js';
-import { type InnertubeCall, InnertubeClient, parsed, type ParsedResponse } from '../innertube/innertube-client.js';
+import { InnertubeClient, parsed, type ParsedResponse } from '../innertube/innertube-client.js';
 import { withOptional } from '../optional-work.js';
 import { UpstreamMetrics } from '../upstream-metrics.js';
 import { isJsonError, upstreamError } from './channel-errors.js';
-import {
-  readFeedDates,
-  type ShortsList,
-  withDates,
-  withKinds,
-  withListKind,
-  withLongVideos,
-} from './list-additions.js';
-import { type PlaylistHeader, type PlaylistPage, readPlaylistPage, type UploadsPage } from './uploads-page.js';
+import { readFeedDates, type ShortsList, withKinds, withListKind } from './list-additions.js';
+import { type PlaylistPage, readPlaylistPage } from './playlist-page.js';
 
 /** A list, and its metric label: all uploads of a channel, its Shorts, or a playlist that a caller names. */
 type ListKind = 'uploads' | 'shorts' | 'playlist';
 
-/** The first page of a playlist, or a later one by the token on the page before it. */
-type PlaylistPosition = { playlistId: string } | { continuation: string };
-
 /** Pages of a playlist have up to 100 entries; a list with fewer per page on average is not followed further. */
 const ENTRIES_PER_PAGE_MIN = 20;
 const PAGES_EXTRA = 3;
-
-const UNKNOWN_PLAYLIST = [404];
-
-/** An invalid token gets 400, as any invalid argument. */
-const REJECTED_TOKEN = [400, 404];
 
 /**
  * Selects the list that contains deleted and private videos, which is hidden otherwise (recorded in January 2026, and sent
  * by maintained clients for every playlist). Continuation tokens repeat it.
  */
 const WITH_UNAVAILABLE_VIDEOS = 'wgYCCAA%3D';
-
-/** A playlist as far as it was read; `list` is null when it does not exist. */
-interface PlaylistReading {
-  header: PlaylistHeader;
-  list: UploadsList | null;
-}
-
-type Additions = [shorts: ShortsList | null, dates: ReadonlyMap<string, string> | null];
 
 /**
  * Reads playlists through one egress, page after page. Uploads are a playlist too; their kind is added from the list of
@@ -62,50 +39,44 @@ export class PlaylistReader {
 
   /** Lists at least `count` videos, or all; throws `PlaylistNotFoundError` and `UpstreamError`. */
   async playlist(playlistId: string, count: number, scope: RequestScope): Promise<PlaylistVideos> {
-    const { header, list } = await this.read('playlist', playlistId, count, scope);
-    if (list === null) {
-      const state = header.isPrivate ? 'is private' : 'does not exist';
-      throw new PlaylistNotFoundError(
-        header.isPrivate ? 'private' : 'unknown',
-        new Error(`The playlist ${playlistId} ${state}`),
-      );
+    const list = await this.read('playlist', playlistId, count, scope);
+    if (list.kind === 'none') {
+      const [state, text] = list.isPrivate
+        ? (['private', 'is private'] as const)
+        : (['unknown', 'does not exist'] as const);
+      throw new PlaylistNotFoundError(state, new Error(`The playlist ${playlistId} ${text}`));
     }
+    const { title, uploads, next } = list;
     return {
-      playlist: { id: playlistId, title: header.title },
-      uploads: withListKind(list.uploads, playlistId),
-      complete: list.complete,
+      playlist: { id: playlistId, title },
+      uploads: withListKind(uploads, playlistId),
+      complete: next === null,
     };
   }
 
   /**
-   * Lists at least `count` uploads, or all; null when the playlist does not exist.
+   * Lists at least `count` uploads, or all, with kinds as far as the list of Shorts covers them and with the dates in the feed;
+   * null when the playlist does not exist.
    *
    * @throws UpstreamError when the uploads themselves cannot be read to that length
    */
-  async uploads(channelId: string, count: number, scope: RequestScope): Promise<UploadsList | null> {
-    const [{ list }, additions] = await withOptional(
+  async uploads(channelId: string, count: number, scope: RequestScope): Promise<UploadsListPage | null> {
+    const [list, additions] = await withOptional(
       scope,
       () => this.read('uploads', uploadsPlaylist(channelId), count, scope),
-      (optionalScope) => this.additions(channelId, count, optionalScope),
+      (optionalScope) =>
+        Promise.all([
+          this.optional('shorts', channelId, optionalScope, () => this.shorts(channelId, count, optionalScope)),
+          this.optional('feed', channelId, optionalScope, () => this.dates(channelId, optionalScope)),
+        ]),
     );
-    return list && { uploads: withAdditions(list.uploads, additions), complete: list.complete };
-  }
-
-  /**
-   * Reads the first page of all uploads, with kinds as far as the newest page of Shorts covers them and with the dates in
-   * the feed; null when the playlist does not exist.
-   *
-   * @throws UpstreamError when the page cannot be read
-   */
-  async firstUploads(channelId: string, scope: RequestScope): Promise<UploadsListPage | null> {
-    const playlistId = uploadsPlaylist(channelId);
-    const [{ list }, additions] = await withOptional(
-      scope,
-      () => this.page('uploads', { playlistId }, playlistId, scope),
-      (optionalScope) => this.additions(channelId, 1, optionalScope),
-    );
-    if (list.kind === 'no-playlist') return null;
-    return { uploads: withLongVideos(withAdditions(list.uploads, additions)), next: list.continuation };
+    if (list.kind === 'none') return null;
+    const [shorts, dates] = additions ?? [null, null];
+    const uploads = withKinds(list.uploads, shorts).map((upload) => ({
+      ...upload,
+      publishedAt: dates?.get(upload.videoId) ?? null,
+    }));
+    return { uploads, next: list.next };
   }
 
   /**
@@ -114,26 +85,19 @@ export class PlaylistReader {
    * @throws UpstreamError when the page cannot be read
    */
   async nextUploads(channelId: string, token: string, scope: RequestScope): Promise<UploadsListPage | null> {
-    const playlistId = uploadsPlaylist(channelId);
-    const response = await this.request('uploads', { continuation: token }, playlistId, scope);
-    if (isJsonError(response, REJECTED_TOKEN)) return null;
-    if (response.kind !== 'parsed') throw upstreamError(response, playlistId);
-    const { list } = response.value;
-    return list.kind === 'no-playlist' ? null : { uploads: withLongVideos(list.uploads), next: list.continuation };
+    const response = await this.request('uploads', uploadsPlaylist(channelId), token, scope);
+    // An invalid token gets 400, as any invalid argument.
+    if (isJsonError(response, 400, 404)) return null;
+    if (response.kind !== 'parsed') throw upstreamError(response, channelId);
+    const list = response.value;
+    return list.kind === 'none' ? null : { uploads: withKinds(list.uploads, null), next: list.next };
   }
 
-  /** The list of Shorts, so far that it covers `count` uploads, and the feed; null for one that fails. */
-  private additions(channelId: string, count: number, scope: RequestScope): Promise<Additions> {
-    return Promise.all([
-      this.optional('shorts', channelId, scope, () => this.shorts(channelId, count, scope)),
-      this.optional('feed', channelId, scope, () => this.dates(channelId, scope)),
-    ]);
-  }
-
+  /** The list of Shorts, so far that it covers `count` uploads. */
   private async shorts(channelId: string, count: number, scope: RequestScope): Promise<ShortsList> {
-    const { list } = await this.read('shorts', `UUSH${channelId.slice(2)}`, count, scope);
-    if (!list) return { ids: [], complete: true };
-    return { ids: list.uploads.map(({ videoId }) => videoId), complete: list.complete };
+    const list = await this.read('shorts', `UUSH${channelId.slice(2)}`, count, scope);
+    if (list.kind === 'none') return { ids: [], complete: true };
+    return { ids: list.uploads.map(({ videoId }) => videoId), complete: list.next === null };
   }
 
   /**
@@ -169,76 +133,60 @@ export class PlaylistReader {
   }
 
   /**
-   * Reads at least `count` videos of a playlist, or all, each once.
+   * Reads at least `count` videos of a playlist, or all, each once: its first page with the videos of further ones.
    *
    * @throws UpstreamError when they cannot be read to that length
    */
-  private async read(kind: ListKind, playlistId: string, count: number, scope: RequestScope): Promise<PlaylistReading> {
-    const first = await this.page(kind, { playlistId }, playlistId, scope);
-    const { header } = first;
-    if (first.list.kind === 'no-playlist') return { header, list: null };
-    const uploads = new Map<string, Upload>();
-    const reading = (complete: boolean) => ({ header, list: { uploads: [...uploads.values()], complete } });
+  private async read(kind: ListKind, playlistId: string, count: number, scope: RequestScope): Promise<PlaylistPage> {
     const pagesMax = Math.ceil(count / ENTRIES_PER_PAGE_MIN) + PAGES_EXTRA;
-    let list: UploadsPage = first.list;
-    for (let page = 1; page <= pagesMax; page += 1) {
-      // The playlist was deleted between two pages: the pages so far are the result.
-      if (list.kind === 'no-playlist') return reading(true);
-      for (const upload of list.uploads) if (!uploads.has(upload.videoId)) uploads.set(upload.videoId, upload);
-      const { continuation } = list;
-      if (continuation === null) return reading(true);
-      if (uploads.size >= count) return reading(false);
-      if (page < pagesMax) ({ list } = await this.page(kind, { continuation }, playlistId, scope));
+    const uploads = new Map<string, Upload>();
+    let title: string | null = null;
+    let token: string | null = null;
+    for (let pages = 1; pages <= pagesMax; pages += 1) {
+      const response = await this.request(kind, playlistId, token, scope);
+      // As for an unknown channel. The lists of a channel are known to belong to one, whose page decides whether it exists.
+      if (kind === 'playlist' && token === null && isJsonError(response, 404))
+        return { kind: 'none', isPrivate: false };
+      if (response.kind !== 'parsed') throw upstreamError(response, playlistId);
+      const page = response.value;
+      if (page.kind === 'none') {
+        if (token === null) return page;
+        break;
+      }
+      title ??= page.title;
+      for (const upload of page.uploads) if (!uploads.has(upload.videoId)) uploads.set(upload.videoId, upload);
+      if (page.next === null || uploads.size >= count) return { ...page, title, uploads: [...uploads.values()] };
+      token = page.next;
     }
     // Fewer than requested without reaching the end: returning them would silently truncate the result.
-    throw upstreamError(
-      { kind: 'unparsable', expected: `${count} uploads or an end within ${pagesMax} pages` },
-      playlistId,
-    );
+    const expected = `${count} uploads or an end within ${pagesMax} pages`;
+    throw upstreamError({ kind: 'unparsable', expected }, playlistId);
   }
 
-  private async page(
-    kind: ListKind,
-    from: PlaylistPosition,
-    playlistId: string,
-    scope: RequestScope,
-  ): Promise<PlaylistPage> {
-    const response = await this.request(kind, from, playlistId, scope);
-    if (response.kind === 'parsed') return response.value;
-    // As for an unknown channel. The lists of a channel are known to belong to one, whose page decides whether it exists.
-    if (kind === 'playlist' && 'playlistId' in from && isJsonError(response, UNKNOWN_PLAYLIST))
-      return { header: { title: null, isPrivate: false }, list: { kind: 'no-playlist' } };
-    throw upstreamError(response, playlistId);
-  }
-
-  /** Counts page shapes too: a new one announces pages that cannot be read. */
+  /**
+   * Requests the first page of a playlist, or a later one by the token on the page before it. Counts page shapes too: a new
+   * one announces pages that cannot be read.
+   */
   private async request(
     kind: ListKind,
-    from: PlaylistPosition,
     playlistId: string,
+    token: string | null,
     scope: RequestScope,
   ): Promise<ParsedResponse<PlaylistPage>> {
     const named = kind === 'playlist';
-    const payload =
-      'playlistId' in from
-        ? { browseId: `VL${from.playlistId}`, ...(named && { params: WITH_UNAVAILABLE_VIDEOS }) }
-        : { continuation: from.continuation };
+    const first = { browseId: `VL${playlistId}`, ...(named && { params: WITH_UNAVAILABLE_VIDEOS }) };
+    const payload = token === null ? first : { continuation: token };
     const fields = named ? PLAYLIST_FIELDS : UPLOADS_FIELDS;
-    const call: InnertubeCall = { kind, client: 'WEB', path: 'browse', payload, fields };
+    const call = { kind, client: 'WEB', path: 'browse', payload, fields } as const;
     const response = await this.innertube.query(call, readPlaylistPage, scope);
-    if (response.kind === 'parsed' && response.value.list.kind === 'page')
-      this.metrics.notice('shape', kind, response.value.list.shape);
+    if (response.kind === 'parsed' && response.value.kind === 'page')
+      this.metrics.notice('shape', kind, response.value.shape);
     if (response.kind === 'unparsable') {
       this.metrics.notice('shape', kind, 'unreadable');
       report('warn', 'youtube_unreadable', { kind, playlistId, expected: response.expected });
     }
     return response;
   }
-}
-
-function withAdditions(uploads: readonly Upload[], additions: Additions | null): Upload[] {
-  const [shorts, dates] = additions ?? [null, null];
-  return withDates(withKinds(uploads, shorts), dates);
 }
 
 function uploadsPlaylist(channelId: string): string {

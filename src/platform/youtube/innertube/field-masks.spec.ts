@@ -28,7 +28,7 @@ import {
 } from './field-masks.js';
 import { at } from '../response-parsing.js';
 import { readMicroformat, readPlayer, readReel } from '../video/player-response.js';
-import { readPlaylistPage, readUploadsPage } from '../channel/uploads-page.js';
+import { readPlaylistPage } from '../channel/playlist-page.js';
 
 /** Names that are kept, each with what is kept of its value; an empty one keeps all. */
 type Mask = Map<string, Mask>;
@@ -143,7 +143,7 @@ describe.each<[string, string, (page: unknown) => unknown, unknown[]]>([
   [
     'UPLOADS_FIELDS',
     UPLOADS_FIELDS,
-    readUploadsPage,
+    readPlaylistPage,
     [
       oldPage(oldItems),
       playlistPage(newItems, hidden),

@@ -15,13 +15,13 @@ import {
 } from '../../../../test/pages/youtube-pages.js';
 import type { Upload } from '../../../domain/transcript.js';
 import { UnreadableError } from '../response-parsing.js';
-import { readPlaylistPage, readUploadsPage, type UploadsPage } from './uploads-page.js';
+import { type PlaylistPage, readPlaylistPage } from './playlist-page.js';
 
 const A = 'aaaaaaaaaaa';
 const B = 'bbbbbbbbb-_';
 
-function read(page: unknown): UploadsPage & { kind: 'page' } {
-  const result = readUploadsPage(page);
+function read(page: unknown): PlaylistPage & { kind: 'page' } {
+  const result = readPlaylistPage(page);
   if (result.kind !== 'page') throw new Error(`not a page but ${result.kind}`);
   return result;
 }
@@ -48,39 +48,33 @@ describe.each([
 ] as const)('a list of %s', (_, shape, item, page, token) => {
   it('returns every displayed field', () => {
     expect(read(page([item(A)]))).toEqual({
-      ...{ kind: 'page', uploads: [VIDEO], continuation: null, unreadableItems: 0, shape },
+      ...{ kind: 'page', title: null, uploads: [VIDEO], next: null, shape },
     });
   });
 
   it("preserves the list's order and reads the list's continuation token, not the one for recommendations", () => {
     const result = read(page([item(B), item(A), token('next')]));
     expect(result.uploads.map(({ videoId }) => videoId)).toEqual([B, A]);
-    expect(result.continuation).toBe('next');
-    expect(read(page([item(A)])).continuation).toBeNull();
+    expect(result.next).toBe('next');
   });
 
   it('lists a repeated upload once', () => {
     expect(idsOf(page([item(A), item(B), item(A)]))).toEqual([A, B]);
   });
 
-  it('counts unreadable items and returns the others', () => {
-    const result = read(page([item('not-an-id'), item(A), { adSlotRenderer: {} }, {}, null]));
-    expect([result.uploads.length, result.unreadableItems]).toEqual([1, 4]);
+  it('returns the others beside unreadable items', () => {
+    expect(idsOf(page([item('not-an-id'), item(A), { adSlotRenderer: {} }, {}, null]))).toEqual([A]);
   });
 
   it('is unreadable when none of its items can be read', () => {
-    expect(() => readUploadsPage(page([item('not-an-id'), token('next')]))).toThrow(UnreadableError);
-    expect(() => readUploadsPage(continuedPage([{ newShapeViewModel: {} }]))).toThrow(UnreadableError);
+    expect(() => readPlaylistPage(page([item('not-an-id'), token('next')]))).toThrow(UnreadableError);
+    expect(() => readPlaylistPage(continuedPage([{ newShapeViewModel: {} }]))).toThrow(UnreadableError);
   });
 
   it('reads the same entries from a continuation page', () => {
     for (const how of ['append', 'reload'] as const) {
       expect(read(continuedPage([item(A), token('next')], how))).toEqual({
-        kind: 'page',
-        uploads: [VIDEO],
-        continuation: 'next',
-        unreadableItems: 0,
-        shape,
+        ...{ kind: 'page', title: null, uploads: [VIDEO], next: 'next', shape },
       });
     }
   });
@@ -88,7 +82,7 @@ describe.each([
 
 describe('a page of uploads', () => {
   it('finds a token among the commands of an executor', () => {
-    expect(read(oldPage([playlistVideo(A), executorToken('next')])).continuation).toBe('next');
+    expect(read(oldPage([playlistVideo(A), executorToken('next')])).next).toBe('next');
   });
 
   it('does not read a reloaded header as the list', () => {
@@ -97,9 +91,8 @@ describe('a page of uploads', () => {
     const { onResponseReceivedActions: actions } = continuedPage([playlistVideo(A)], 'reload');
     expect(read({ onResponseReceivedActions: [header, ...actions] })).toMatchObject({
       uploads: [VIDEO],
-      unreadableItems: 0,
     });
-    expect(() => readUploadsPage({ onResponseReceivedActions: [header] })).toThrow(UnreadableError);
+    expect(() => readPlaylistPage({ onResponseReceivedActions: [header] })).toThrow(UnreadableError);
   });
 
   it('reads a continuation page under onResponseReceivedEndpoints in the same way', () => {
@@ -107,15 +100,13 @@ describe('a page of uploads', () => {
       const { onResponseReceivedActions, ...page } = continuedPage([playlistVideo(A), newToken('next')], how);
       expect(read({ ...page, onResponseReceivedEndpoints: onResponseReceivedActions })).toMatchObject({
         uploads: [VIDEO],
-        continuation: 'next',
+        next: 'next',
       });
     }
   });
 
   it('ends when a continuation page has no items', () => {
-    expect(read(continuedPage([]))).toEqual({
-      ...{ kind: 'page', uploads: [], continuation: null, unreadableItems: 0, shape: 'none' },
-    });
+    expect(read(continuedPage([]))).toMatchObject({ uploads: [], next: null, shape: 'none' });
     expect(
       read({ onResponseReceivedActions: [{ appendContinuationItemsAction: { targetId: 'UU' } }] }).uploads,
     ).toEqual([]);
@@ -127,31 +118,28 @@ describe('a page of uploads', () => {
       playlistPage([grid]),
       { contents: { twoColumnBrowseResultsRenderer: { tabs: [{ tabRenderer: { content: grid } }] } } },
     ]) {
-      const { uploads, continuation } = read(page);
+      const { uploads, next } = read(page);
       expect(uploads.map(({ videoId, kind }) => [videoId, kind])).toEqual([
         [A, 'short'],
         [B, 'short'],
       ]);
-      expect(continuation).toBe('next');
+      expect(next).toBe('next');
     }
     expect(onlyUpload(shortsLockup(A))).toMatchObject({ title: `Short ${A}`, viewCount: 2_500_000 });
-    expect(onlyUpload({ reelItemRenderer: { videoId: A, headline: { simpleText: 'x' } } })).toMatchObject({
-      title: 'x',
-      kind: 'short',
-    });
   });
 
-  it.each(['The playlist does not exist.', 'This playlist type is unviewable.', 'This playlist is private.'])(
-    'reports "%s" as a missing playlist',
-    (text) => {
-      expect(readUploadsPage(alertPage(text))).toEqual({ kind: 'no-playlist' });
-    },
-  );
+  it.each([
+    ['The playlist does not exist.', false],
+    ['This playlist type is unviewable.', false],
+    ['This playlist is private.', true],
+  ])('reports "%s" as a missing playlist, private: %s', (text, isPrivate) => {
+    expect(readPlaylistPage(alertPage(text))).toEqual({ kind: 'none', isPrivate });
+  });
 
   it('does not report a transient error as a missing playlist', () => {
-    expect(() => readUploadsPage(alertPage('Something went wrong. Try again later.'))).toThrow(UnreadableError);
-    expect(() => readUploadsPage(alertPage('The playlist is temporarily unavailable.'))).toThrow(UnreadableError);
-    expect(() => readUploadsPage(alertPage('The playlist does not exist.', 'INFO'))).toThrow(UnreadableError);
+    expect(() => readPlaylistPage(alertPage('Something went wrong. Try again later.'))).toThrow(UnreadableError);
+    expect(() => readPlaylistPage(alertPage('The playlist is temporarily unavailable.'))).toThrow(UnreadableError);
+    expect(() => readPlaylistPage(alertPage('The playlist does not exist.', 'INFO'))).toThrow(UnreadableError);
   });
 
   it('ignores the notice of hidden videos', () => {
@@ -169,9 +157,9 @@ describe('a page of uploads', () => {
     const message = { messageRenderer: { text: { simpleText: 'No videos in this playlist yet' } } };
     expect(idsOf(oldPage([], header('No videos')))).toEqual([]);
     expect(idsOf(playlistPage([message]))).toEqual([]);
-    expect(() => readUploadsPage(oldPage([], header('150 videos')))).toThrow(UnreadableError);
-    expect(() => readUploadsPage(oldPage([]))).toThrow(UnreadableError);
-    expect(() => readUploadsPage(playlistPage([]))).toThrow(UnreadableError);
+    expect(() => readPlaylistPage(oldPage([], header('150 videos')))).toThrow(UnreadableError);
+    expect(() => readPlaylistPage(oldPage([]))).toThrow(UnreadableError);
+    expect(() => readPlaylistPage(playlistPage([]))).toThrow(UnreadableError);
   });
 
   it.each([
@@ -184,7 +172,7 @@ describe('a page of uploads', () => {
     { header: {}, sidebar: {} },
     { onResponseReceivedActions: [{}] },
   ])('rejects %j', (page) => {
-    expect(() => readUploadsPage(page)).toThrow(UnreadableError);
+    expect(() => readPlaylistPage(page)).toThrow(UnreadableError);
   });
 
   it('returns valid uploads, no playlist or an UnreadableError for any JSON', () => {
@@ -315,9 +303,9 @@ describe('an upload', () => {
 });
 
 function expectValidOrUnreadable(page: unknown): void {
-  let result: UploadsPage | undefined;
+  let result: PlaylistPage | undefined;
   try {
-    result = readUploadsPage(page);
+    result = readPlaylistPage(page);
   } catch (error) {
     expect(error).toBeInstanceOf(UnreadableError);
   }
@@ -332,33 +320,15 @@ function expectValidOrUnreadable(page: unknown): void {
   }
 }
 
-describe('the header of a playlist', () => {
-  const header = { playlistHeaderRenderer: { title: { simpleText: 'From the header' } } };
-  const metadata = { playlistMetadataRenderer: { title: 'From the metadata' } };
-
-  it.each([
-    [{ header, metadata }, 'From the metadata'],
-    [{ metadata }, 'From the metadata'],
-    [{ header }, 'From the header'],
-    [{ header: { playlistHeaderRenderer: { title: { runs: [{ text: 'In ' }, { text: 'runs' }] } } } }, 'In runs'],
-    [{ metadata: { playlistMetadataRenderer: { title: '' } } }, null],
-    [{}, null],
-  ])('has the title that the page states: %j', (fields, title) => {
-    expect(readPlaylistPage(oldPage([playlistVideo(A)], fields)).header).toEqual({ title, isPrivate: false });
-    expect(readPlaylistPage(playlistPage([lockup(A)], fields)).header).toEqual({ title, isPrivate: false });
-  });
-
-  it.each([
-    ['This playlist is private.', true],
-    ['The playlist does not exist.', false],
-    ['This playlist type is unviewable.', false],
-  ])('distinguishes a private playlist from one that does not exist: %s', (alert, isPrivate) => {
-    const page = readPlaylistPage(alertPage(alert));
-    expect(page).toEqual({ header: { title: null, isPrivate }, list: { kind: 'no-playlist' } });
-  });
-
-  it('does not take a notice about one private video for a private playlist', () => {
-    const notice = { alertWithButtonRenderer: { type: 'INFO', text: { simpleText: '1 video is private' } } };
-    expect(readPlaylistPage(oldPage([playlistVideo(A)], { alerts: [notice] })).header.isPrivate).toBe(false);
-  });
+it.each([
+  ['From the header', 'From the metadata', 'From the metadata'],
+  ['From the header', '', 'From the header'],
+  [undefined, undefined, null],
+])('a playlist has the title that the page states: %j, %j', (header, metadata, title) => {
+  const fields = {
+    header: { playlistHeaderRenderer: { title: { simpleText: header } } },
+    metadata: { playlistMetadataRenderer: { title: metadata } },
+  };
+  expect(read(oldPage([playlistVideo(A)], fields)).title).toBe(title);
+  expect(read(playlistPage([lockup(A)], fields)).title).toBe(title);
 });
