@@ -26,7 +26,7 @@ import { asNumber, textOf } from './platform/youtube/response-parsing.js';
 import { addressKind } from './platform/youtube/egress/platform-url.js';
 import { decodeEntities, plainText } from './platform/youtube/captions/plain-text.js';
 import {
-  readMicroformat,
+  readPublishDate,
   readPlayer,
   readReel,
   readPlayabilityProblem,
@@ -262,7 +262,7 @@ const PART_READERS: Readonly<Record<string, (count: number) => () => unknown>> =
   ),
   'a reel of many fields': reading((reel) => readReel(reel, VIDEO_ID), fields),
   'a microformat of a long date': reading(
-    (response) => readMicroformat(response, VIDEO_ID),
+    (response) => readPublishDate(response, VIDEO_ID),
     (count) => ({ microformat: { playerMicroformatRenderer: { publishDate: '1'.repeat(count) } } }),
   ),
   'a refusal of many messages': reading(

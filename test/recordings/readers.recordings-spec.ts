@@ -10,7 +10,7 @@ import { asArray, asString, at, UnreadableError } from '../../src/platform/youtu
 import { readFeedDates } from '../../src/platform/youtube/channel/list-additions.js';
 import { readListedUpload } from '../../src/platform/youtube/channel/listed-upload.js';
 import {
-  readMicroformat,
+  readPublishDate,
   readPlayer,
   readReel,
   type PlayerReading,
@@ -79,11 +79,9 @@ const playlist = (count: number, shown: number, failures: unknown[], more: boole
 
 function player(reading: PlayerReading): unknown {
   if (reading.kind !== 'tracks') return reading.kind;
-  const choice = selectTracks(reading.tracks, reading.defaults, []);
-  const chosen =
-    'chosen' in choice
-      ? choice.chosen.map(({ track }) => `${track.languageCode}${track.generated ? ' generated' : ''}`)
-      : [];
+  const chosen = selectTracks(reading.tracks, reading.defaults, []).map(
+    ({ track }) => `${track.languageCode}${track.generated ? ' generated' : ''}`,
+  );
   return [
     reading.tracks.length,
     reading.tracks.filter(({ needsToken }) => needsToken).length,
@@ -141,12 +139,12 @@ const RECORDINGS: Readonly<Record<string, [Reader, string]>> = {
   'player-visionos-made-for-kids-unplayable': [playerReading, '"unplayable"'],
   // The recorded date has an offset of -08:00.
   'player-web-microformat-cclicensed': [
-    (body, name) => readMicroformat(body, videoIdOf(name)),
-    '{"publishedAt":"2015-01-28T05:14:36Z","kind":"video"}',
+    (body, name) => readPublishDate(body, videoIdOf(name)),
+    '"2015-01-28T05:14:36Z"',
   ],
   'player-web-microformat-made-for-kids': [
-    (body, name) => readMicroformat(body, videoIdOf(name)),
-    '{"publishedAt":"2023-01-13T21:53:57Z","kind":"video"}',
+    (body, name) => readPublishDate(body, videoIdOf(name)),
+    '"2023-01-13T21:53:57Z"',
   ],
   'playlist-members-only-header': [uploads, 'unreadable'],
   'playlist-members-only-page1': [uploads, playlist(100, 0, ['video_members_only'], true)],

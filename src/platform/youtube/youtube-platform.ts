@@ -18,7 +18,7 @@ import { EgressPool } from './egress/egress-pool.js';
 import type { RequestScope } from './egress/request-pipeline.js';
 import { RetryBudget } from './egress/retry.js';
 import { InnertubeClient } from './innertube/innertube-client.js';
-import { requestMicroformat } from './video/player-requests.js';
+import { requestPublishDate } from './video/player-requests.js';
 import { withOptional } from './optional-work.js';
 import { UpstreamMetrics } from './upstream-metrics.js';
 import { mergeDetails } from './video/player-response.js';
@@ -130,9 +130,6 @@ export class YoutubePlatform extends VideoPlatform implements OnApplicationShutd
     if (publishedAt !== null) return { publishedAt };
     // A probe sends as little as possible.
     if (!scope.egress.controls.player.open) return {};
-    // The kind is not used: WEB states which videos are eligible as Shorts, the list of Shorts which are Shorts.
-    return {
-      publishedAt: (await requestMicroformat(this.innertube, videoId, scope))?.publishedAt ?? null,
-    };
+    return { publishedAt: await requestPublishDate(this.innertube, videoId, scope) };
   }
 }

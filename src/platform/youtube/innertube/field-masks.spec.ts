@@ -27,7 +27,7 @@ import {
   UPLOADS_FIELDS,
 } from './field-masks.js';
 import { at } from '../response-parsing.js';
-import { readMicroformat, readPlayer, readReel } from '../video/player-response.js';
+import { readPublishDate, readPlayer, readReel } from '../video/player-response.js';
 import { readPlaylistPage } from '../channel/playlist-page.js';
 
 /** Names that are kept, each with what is kept of its value; an empty one keeps all. */
@@ -121,7 +121,7 @@ describe.each<[string, string, (page: unknown) => unknown, unknown[]]>([
   [
     'MICROFORMAT_FIELDS',
     MICROFORMAT_FIELDS,
-    (page) => readMicroformat(page, VIDEO_ID),
+    (page) => readPublishDate(page, VIDEO_ID),
     [
       microformatResponse(),
       microformatResponse({ liveBroadcastDetails: { isLiveNow: true } }),

@@ -1,5 +1,4 @@
 import { describe, expect, it } from '@jest/globals';
-import { NO_DETAILS } from '../../../domain/transcript.js';
 import {
   concludeFailure,
   type Evidence,
@@ -10,10 +9,7 @@ import {
   type UnavailableReport,
   verdictOf,
 } from './client-fallback.js';
-import type { PlayerReading } from './player-response.js';
 import type { YoutubeClient } from '../../../config/environment.js';
-
-const details = NO_DETAILS;
 
 describe('stepAfter', () => {
   it.each([
@@ -24,19 +20,14 @@ describe('stepAfter', () => {
     ['live', 'video_live'],
     ['upcoming', 'video_not_live_yet'],
   ] as const)('%s ends the search with %s', (kind, code) => {
-    expect(stepAfter({ kind, details }, false)).toEqual({ go: 'stop', code });
+    expect(stepAfter(kind, false)).toEqual({ code });
   });
 
-  it.each<PlayerReading>([
-    { kind: 'bot-check' },
-    { kind: 'session-refused' },
-    { kind: 'client-retired' },
-    { kind: 'unavailable', details },
-    { kind: 'other-video' },
-    { kind: 'unplayable', reason: 'Not here.', details },
-    { kind: 'unknown-status', status: 'NEW', reason: 'Who knows.', details },
-  ])('$kind leads to the next client', (reading) => {
-    expect(stepAfter(reading, false).go).toBe('next');
+  it.each([
+    ...(['bot-check', 'session-refused', 'client-retired', 'other-video'] as const),
+    ...(['unavailable', 'unplayable', 'unknown-status'] as const),
+  ])('%s leads to the next client', (kind) => {
+    expect(stepAfter(kind, false)).not.toHaveProperty('code');
   });
 
   it.each(['no-captions', 'unavailable', 'age-restricted'] as const)(
@@ -49,10 +40,10 @@ describe('stepAfter', () => {
         failure: 'upstream_failure',
         unreached: 'upstream_failure',
       } as const;
-      const step = stepAfter({ kind, details }, true);
-      expect(step.go).toBe('next');
-      for (const [seen, code] of Object.entries(codes) as [Evidence, string][])
-        expect(concludeFailure([seen, ...(step.go === 'next' ? [step.evidence] : [])])).toBe(code);
+      const { code, evidence = 'refused' } = stepAfter(kind, true);
+      expect(code).toBeUndefined();
+      for (const [seen, worse] of Object.entries(codes) as [Evidence, string][])
+        expect(concludeFailure([seen, evidence])).toBe(worse);
     },
   );
 });
@@ -163,13 +154,12 @@ describe('evidenceAbout', () => {
 });
 
 describe('evidenceOf', () => {
-  it('attributes a refusal page or a 429 to the egress, and an empty response to the client', () => {
-    const block = { kind: 'blocked', retryAfterSeconds: null } as const;
-    expect(evidenceOf({ ...block, reason: 'captcha' })).toBe('egress-refused');
-    expect(evidenceOf({ ...block, reason: 'consent' })).toBe('egress-refused');
-    expect(evidenceOf({ ...block, reason: 'too-many-requests' })).toBe('egress-refused');
-    expect(evidenceOf({ ...block, reason: 'automated-queries' })).toBe('egress-refused');
-    expect(evidenceOf({ ...block, reason: 'forbidden' })).toBe('egress-refused');
-    expect(evidenceOf({ ...block, reason: 'empty-body' })).toBe('refused');
+  it.each([
+    ...(['captcha', 'consent', 'too-many-requests', 'automated-queries', 'forbidden'] as const).map(
+      (reason) => [reason, 'egress-refused'] as const,
+    ),
+    ['empty-body', 'refused'],
+  ] as const)('attributes %s as %s', (reason, evidence) => {
+    expect(evidenceOf({ kind: 'blocked', retryAfterSeconds: null, reason })).toBe(evidence);
   });
 });

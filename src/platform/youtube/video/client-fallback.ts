@@ -1,64 +1,64 @@
-import type { VideoFailureCode } from '../../../domain/transcript.js';
-import type { FailedResponse } from '../egress/upstream-response.js';
-import type { AttemptVerdict } from '../egress/egress.js';
-import type { PlayerReading } from './player-response.js';
 import type { YoutubeClient } from '../../../config/environment.js';
+import type { VideoFailureCode } from '../../../domain/transcript.js';
+import type { AttemptVerdict } from '../egress/egress.js';
+import type { FailedResponse } from '../egress/upstream-response.js';
 import type { ParsedResponse } from '../innertube/innertube-client.js';
+import type { PlayerProblem, PlayerReading } from './player-response.js';
 
-/** Why one client returned no text although another may. */
-export type Evidence =
-  /** The platform refuses the caller on this client: a bot check, a refused session, an empty response. */
-  | 'refused'
+/**
+ * Why one client returned no text although another may, with the failure code when none did: the most important first. A
+ * refusal on any client is never reported as missing captions.
+ */
+const FAILURE_CODES = {
   /** The platform refuses this egress, whatever the client: 429, 403, a captcha or consent page. */
-  | 'egress-refused'
-  /** Not sent: the pace of the egress cannot serve it before the deadline. */
-  | 'busy'
-  /** The URL of the selected track requires a PO token; it was not requested. */
-  | 'token-required'
+  'egress-refused': 'upstream_blocked',
+  /** The platform refuses the caller on this client: a bot check, a refused session, an empty response. */
+  refused: 'upstream_blocked',
   /** The text of the selected track was empty although its URL required no token: a PO token is enforced. */
-  | 'enforced'
+  enforced: 'upstream_blocked',
+  /** The URL of the selected track requires a PO token; it was not requested. */
+  'token-required': 'upstream_blocked',
   /** WEB was refused despite its PO token, which says nothing about the egress. */
-  | 'token-refused'
-  | 'timeout'
+  'token-refused': 'upstream_blocked',
+  /** Not sent: the pace of the egress cannot serve it before the deadline. */
+  busy: 'upstream_busy',
+  timeout: 'upstream_timeout',
   /** The response could not be read. */
-  | 'failure'
+  failure: 'upstream_failure',
   /** The connection failed. */
-  | 'unreached'
-  /** The platform no longer serves the client's version. */
-  | 'client-retired'
+  unreached: 'upstream_failure',
+  /** The platform no longer serves the client's version. Unavailable according to the others is not certain. */
+  'client-retired': 'upstream_failure',
   /** Not playable on this client. */
-  | 'unplayable'
+  unplayable: 'video_unavailable',
   /** Unavailable according to this client. */
-  | 'unavailable';
+  unavailable: 'video_unavailable',
+} as const satisfies Record<string, VideoFailureCode>;
 
-type NextStep =
-  | { go: 'tracks' }
-  /** Final: a fact about the video that every client reports. */
-  | { go: 'stop'; code: VideoFailureCode }
-  | { go: 'next'; evidence: Evidence };
+export type Evidence = keyof typeof FAILURE_CODES;
 
-type PlayerKind = PlayerReading['kind'];
+/** `code`: final, a fact about the video that every client reports. `evidence`: the next client is tried. */
+type NextStep = { code: VideoFailureCode; evidence?: never } | { evidence: Evidence; code?: never };
 
 /**
  * What a player response leads to. Unplayable and unavailable move on because one client alone is not reliable: VISIONOS
  * reports them for videos made for kids, which the reel plays (recorded), and retired versions report them for any video.
  * The facts that stop have a field or a wording of their own, which is the same on each of the recorded clients.
  */
-const NEXT_STEPS: Readonly<Record<PlayerKind, NextStep>> = {
-  tracks: { go: 'tracks' },
-  'no-captions': { go: 'stop', code: 'transcript_unavailable' },
-  private: { go: 'stop', code: 'video_private' },
-  'members-only': { go: 'stop', code: 'video_members_only' },
-  'age-restricted': { go: 'stop', code: 'video_age_restricted' },
-  live: { go: 'stop', code: 'video_live' },
-  upcoming: { go: 'stop', code: 'video_not_live_yet' },
-  'bot-check': { go: 'next', evidence: 'refused' },
-  'session-refused': { go: 'next', evidence: 'refused' },
-  'client-retired': { go: 'next', evidence: 'client-retired' },
-  'other-video': { go: 'next', evidence: 'refused' },
-  unplayable: { go: 'next', evidence: 'unplayable' },
-  unavailable: { go: 'next', evidence: 'unavailable' },
-  'unknown-status': { go: 'next', evidence: 'failure' },
+const NEXT_STEPS: Readonly<Record<PlayerProblem, NextStep>> = {
+  'no-captions': { code: 'transcript_unavailable' },
+  private: { code: 'video_private' },
+  'members-only': { code: 'video_members_only' },
+  'age-restricted': { code: 'video_age_restricted' },
+  live: { code: 'video_live' },
+  upcoming: { code: 'video_not_live_yet' },
+  'bot-check': { evidence: 'refused' },
+  'session-refused': { evidence: 'refused' },
+  'other-video': { evidence: 'refused' },
+  'client-retired': { evidence: 'client-retired' },
+  unplayable: { evidence: 'unplayable' },
+  unavailable: { evidence: 'unavailable' },
+  'unknown-status': { evidence: 'failure' },
 };
 
 /**
@@ -68,20 +68,14 @@ const NEXT_STEPS: Readonly<Record<PlayerKind, NextStep>> = {
  *
  * @param sawTracks whether an earlier client listed the requested tracks
  */
-export function stepAfter(reading: PlayerReading, sawTracks: boolean): NextStep {
-  const step = NEXT_STEPS[reading.kind];
-  return step.go === 'stop' && sawTracks ? { go: 'next', evidence: 'unplayable' } : step;
-}
-
-/** Whether the platform serves no client's version any more. */
-export function areAllRetired(evidence: readonly Evidence[]): boolean {
-  return evidence.length > 0 && evidence.every((kind) => kind === 'client-retired');
+export function stepAfter(problem: PlayerProblem, sawTracks: boolean): NextStep {
+  const step = NEXT_STEPS[problem];
+  return step.code !== undefined && sawTracks ? { evidence: 'unplayable' } : step;
 }
 
 /** Whether a player response refuses the caller, on this client at least. */
 export function isClientRefused({ kind }: PlayerReading): boolean {
-  const step = NEXT_STEPS[kind];
-  return step.go === 'next' && step.evidence === 'refused';
+  return kind !== 'tracks' && NEXT_STEPS[kind].evidence === 'refused';
 }
 
 /** What a response says about the version of its client; null for nothing. Retired ones get `unavailable`, too. */
@@ -89,7 +83,7 @@ export function versionSupport(response: ParsedResponse<PlayerReading>): 'served
   if (response.kind === 'parsed') {
     const { kind } = response.value;
     if (kind === 'client-retired') return 'retired';
-    return NEXT_STEPS[kind].go === 'next' ? null : 'served';
+    return kind === 'tracks' || NEXT_STEPS[kind].code !== undefined ? 'served' : null;
   }
   // A JSON error of status 400 rejects the request itself, of which only the video differs between videos.
   return response.kind === 'http-error' && response.status === 400 && response.media === 'json' ? 'retired' : null;
@@ -145,8 +139,8 @@ export function isRefusal(kind: Evidence): boolean {
   return ['refused', 'token-required', 'enforced', 'token-refused'].includes(kind);
 }
 
-/** The evidence of a failed request about a client. */
-export function evidenceOf(response: FailedResponse): Evidence {
+/** The evidence of a request without a readable response. */
+export function evidenceOf(response: FailedResponse | { kind: 'unparsable' }): Evidence {
   switch (response.kind) {
     case 'blocked':
       // Refusal pages and 429 concern the address; an empty response concerns this request.
@@ -158,6 +152,7 @@ export function evidenceOf(response: FailedResponse): Evidence {
       return 'unreached';
     case 'http-error':
     case 'unreadable':
+    case 'unparsable':
       return 'failure';
   }
 }
@@ -169,27 +164,10 @@ export function evidenceAbout(client: YoutubeClient, evidence: Evidence): Eviden
   return evidence === 'enforced' ? 'token-required' : evidence;
 }
 
-/** The failure code of each kind of evidence, most important first. */
-const FAILURE_CODES = {
-  'egress-refused': 'upstream_blocked',
-  refused: 'upstream_blocked',
-  enforced: 'upstream_blocked',
-  'token-required': 'upstream_blocked',
-  'token-refused': 'upstream_blocked',
-  busy: 'upstream_busy',
-  timeout: 'upstream_timeout',
-  failure: 'upstream_failure',
-  unreached: 'upstream_failure',
-  // Unavailable according to one client, with the others retired: not certain.
-  'client-retired': 'upstream_failure',
-  unplayable: 'video_unavailable',
-  unavailable: 'video_unavailable',
-} as const satisfies Record<Evidence, VideoFailureCode>;
-
-/** The failure code when no client returned the text. A refusal on any client is never reported as missing captions. */
+/** The failure code when no client returned the text. */
 export function concludeFailure(evidence: readonly Evidence[]): VideoFailureCode {
-  const worst = (Object.keys(FAILURE_CODES) as Evidence[]).find((kind) => evidence.includes(kind));
-  return worst === undefined ? 'upstream_failure' : FAILURE_CODES[worst];
+  const [, code] = Object.entries(FAILURE_CODES).find(([kind]) => evidence.some((each) => each === kind)) ?? [];
+  return code ?? 'upstream_failure';
 }
 
 /** The verdict of an attempt without a text about its egress. */

@@ -14,40 +14,50 @@ export interface ClientResult {
 
 /** This many different videos in a row show what a client does; one alone can be the video's fault. */
 const VIDEOS_IN_A_ROW = 3;
-/** After this time the configured order is tried again: versions are updated, and blocks end. */
-const RETRY_MS = 3_600_000;
+/** How long a client comes last: versions are updated, and blocks end. */
+const REST_MS = 3_600_000;
 /** Versions age over weeks, and a service with traffic reads a video in every hour. */
 const SERVED_RECENTLY_MS = 3_600_000;
 
-/** What is known of the clients at one egress. */
-interface EgressOrder {
-  first: YoutubeClient;
-  changedAtMs: number;
-  /** Videos in a row of which the first client did not bring the text, and a later one did. */
-  readonly videos: Set<string>;
-  /** Whether the first client brought a result since it is the first or since the last refusal of all. */
-  answered: boolean;
+/** What is known of a client at one egress, or of its version. */
+class ClientHealth {
+  /** Videos in a row that it did not bring. */
+  readonly videos = new Set<string>();
+  /** It comes last until then; undefined when it does not rest. */
+  restsUntilMs: number | undefined;
+  /** Whether it brought a result since the last refusal of all clients. */
+  answered = false;
+
+  /** Counts a video that the client did not bring. Returns whether it begins to rest. */
+  fail(videoId: string, videosMax: number, nowMs: number): boolean {
+    if (this.restsUntilMs !== undefined || this.videos.add(videoId).size < videosMax) return false;
+    this.restsUntilMs = nowMs + REST_MS;
+    return true;
+  }
+
+  /** Returns whether the client rested until now. */
+  succeed(): boolean {
+    const rested = this.restsUntilMs !== undefined;
+    this.videos.clear();
+    this.restsUntilMs = undefined;
+    this.answered = true;
+    return rested;
+  }
 }
 
 /**
  * The order in which videos try the clients, learned from what the platform did with each: the configured order is a guess
- * that ages.
+ * that ages. A client comes last for an hour, and then one video an hour tries it in its place until it is served:
  *
- * - When the first client is refused and another is served at the same egress, that one is first there for an hour. When it is
- *   retired, or its texts are withheld, three videos in a row decide.
- * - When all clients that were tried are refused, and the first was not served before, the next video starts with the others.
- * - A client that the platform does not serve any more comes last at every egress, and is tried first once an hour. While all
- *   are retired, each video asks one of them in turn.
+ * - at an egress, when it is refused and another is served, or when its texts are withheld for three videos in a row. When all
+ *   that were tried are refused, and none of them was served before, they rest, and the next video starts with the others;
+ * - at every egress, when the platform does not serve its version for three videos in a row. While all are retired, each video
+ *   asks one of them in turn.
  */
 export class ClientOrder {
-  private readonly orders = new WeakMap<object, EgressOrder>();
+  private readonly versions: ReadonlyMap<YoutubeClient, ClientHealth>;
+  private readonly atEgress = new WeakMap<object, ReadonlyMap<YoutubeClient, ClientHealth>>();
   private readonly servedAtMs = new Map<YoutubeClient, number>();
-  /** Videos in a row for which the platform did not serve the version. */
-  private readonly retiredVideos = new Map<YoutubeClient, Set<string>>();
-  /** When a retired client was tried first the last time. */
-  private readonly retiredAtMs = new Map<YoutubeClient, number>();
-  private readonly configuredFirst: YoutubeClient;
-  private turn = 0;
 
   /** @param clients the configured order, with WEB when there are PO tokens for it */
   constructor(
@@ -55,46 +65,38 @@ export class ClientOrder {
     registry: Registry,
     private readonly now: () => number = () => performance.now(),
   ) {
-    const [first] = clients;
-    if (first === undefined) throw new Error('No client is configured.');
-    this.configuredFirst = first;
-    const { retiredAtMs } = this;
+    const versions = this.newHealth();
+    this.versions = versions;
     new Gauge({
       name: 'ct_upstream_client_retired',
       help: '1 while the platform does not serve the version of an InnerTube client.',
       labelNames: ['client'],
       registers: [registry],
       collect() {
-        for (const client of clients) this.set({ client }, Number(retiredAtMs.has(client)));
+        for (const [client, { restsUntilMs }] of versions) this.set({ client }, Number(restsUntilMs !== undefined));
       },
     });
   }
 
   /** Whether no client's version is served any more. */
   get allRetired(): boolean {
-    return this.clients.every((client) => this.retiredAtMs.has(client));
+    return [...this.versions.values()].every(({ restsUntilMs }) => restsUntilMs !== undefined);
   }
 
   /** The clients that a video tries, in their order. */
   candidates(egress: Egress): YoutubeClient[] {
-    if (this.allRetired) {
-      this.turn += 1;
-      return this.clients.slice(this.turn % this.clients.length).slice(0, 1);
-    }
-    const order = this.orderOf(egress);
     const nowMs = this.now();
-    if (order.first !== this.configuredFirst && nowMs - order.changedAtMs >= RETRY_MS)
-      this.setFirst(egress, order, this.configuredFirst);
-    const ordered = [order.first, ...this.clients.filter((client) => client !== order.first)];
-    const isLast = (client: YoutubeClient) => nowMs - (this.retiredAtMs.get(client) ?? -Infinity) < RETRY_MS;
-    const [first, ...others] = [
-      ...ordered.filter((client) => !isLast(client)),
-      ...ordered.filter((client) => isLast(client)),
-    ];
-    if (first === undefined) return [];
-    // Only this video tries it.
-    if (this.retiredAtMs.has(first)) this.retiredAtMs.set(first, nowMs);
-    return [first, ...others];
+    const local = this.healthAt(egress);
+    const of = (client: YoutubeClient) => [this.versions.get(client), local.get(client)].filter((each) => !!each);
+    const restMs = (client: YoutubeClient) =>
+      Math.max(0, ...of(client).map(({ restsUntilMs }) => (restsUntilMs ?? nowMs) - nowMs));
+    // Sorting is stable: those that do not rest are in the configured order.
+    const ordered = this.clients.toSorted((one, other) => restMs(one) - restMs(other));
+    const [first] = ordered;
+    // Only this video tries one whose rest has ended.
+    for (const health of first === undefined ? [] : of(first))
+      if (health.restsUntilMs !== undefined) health.restsUntilMs = nowMs + REST_MS;
+    return this.allRetired ? ordered.slice(0, 1) : ordered;
   }
 
   /** Whether the platform served the client's version within the last hour. */
@@ -105,65 +107,40 @@ export class ClientOrder {
   /** Records that the platform served a client's version. */
   recordServed(client: YoutubeClient): void {
     this.servedAtMs.set(client, this.now());
-    this.retiredVideos.delete(client);
-    if (this.retiredAtMs.delete(client)) report('log', 'youtube_client_reinstated', { client });
+    if (this.versions.get(client)?.succeed()) report('log', 'youtube_client_reinstated', { client });
   }
 
   /** Learns from an attempt at a video, whose clients are given in the order in which they were tried. */
   learn(egress: Egress, videoId: string, results: readonly ClientResult[]): void {
-    for (const { client, end } of results) if (end === 'retired') this.recordRetired(client, videoId);
-    const order = this.orderOf(egress);
-    const first = results[0];
-    if (!first || first.client !== order.first) return;
+    const nowMs = this.now();
+    const { name: exit } = egress;
+    const local = this.healthAt(egress);
     // WEB costs a token for each video.
-    const answering = results.find(({ client, end }) => end === 'answered' && client !== 'WEB')?.client;
-    if (first.end === 'answered') {
-      order.answered = true;
-      order.videos.clear();
-    } else if (answering !== undefined && first.end !== 'other') {
-      order.videos.add(videoId);
-      if (first.end === 'refused' || order.videos.size >= VIDEOS_IN_A_ROW) this.setFirst(egress, order, answering);
-    } else if (answering === undefined && results.every(({ end }) => end === 'refused')) {
-      // The sessions of a gateway are refused one by one, whatever the client.
-      if (!order.answered && !egress.gateway) this.setFirst(egress, order, this.firstUntried(results));
-      order.answered = false;
+    const isAnswered = results.some(({ client, end }) => end === 'answered' && client !== 'WEB');
+    // The sessions of a gateway are refused one by one, whatever the client.
+    const allRefused = !egress.gateway && results.every(({ end }) => end === 'refused');
+    const servedBefore = results.some(({ client }) => local.get(client)?.answered);
+    for (const { client, end } of results) {
+      const health = local.get(client);
+      if (end === 'retired' && this.versions.get(client)?.fail(videoId, VIDEOS_IN_A_ROW, nowMs))
+        report('warn', 'youtube_client_retired', { client });
+      if (end === 'answered' && health?.succeed()) report('log', 'youtube_client_back', { exit, client });
+      if (health && allRefused && servedBefore) health.answered = false;
+      const hasFailed = isAnswered ? end === 'refused' || end === 'withheld' : allRefused && !servedBefore;
+      if (hasFailed && health?.fail(videoId, end === 'refused' ? 1 : VIDEOS_IN_A_ROW, nowMs))
+        report('warn', 'youtube_client_rested', { exit, client });
     }
   }
 
-  private recordRetired(client: YoutubeClient, videoId: string): void {
-    const videos = this.retiredVideos.get(client) ?? new Set();
-    this.retiredVideos.set(client, videos.add(videoId));
-    if (videos.size < VIDEOS_IN_A_ROW || this.retiredAtMs.has(client)) return;
-    this.retiredAtMs.set(client, this.now());
-    report('warn', 'youtube_client_retired', { client });
+  private newHealth(): Map<YoutubeClient, ClientHealth> {
+    return new Map(this.clients.map((client) => [client, new ClientHealth()]));
   }
 
-  private setFirst({ name: exit }: Egress, order: EgressOrder, first: YoutubeClient): void {
-    if (first === order.first) return;
-    if (first === this.configuredFirst) report('log', 'youtube_client_back', { exit, client: order.first });
-    else report('warn', 'youtube_client_rested', { exit, client: order.first, first });
-    Object.assign(order, { first, changedAtMs: this.now(), answered: false });
-    order.videos.clear();
-  }
-
-  /** The first client that was not tried. */
-  private firstUntried(results: readonly ClientResult[]): YoutubeClient {
-    const others = this.clients.filter((client) => client !== 'WEB' && !results.some((each) => each.client === client));
-    return others[0] ?? this.configuredFirst;
-  }
-
-  private orderOf(egress: Egress): EgressOrder {
+  private healthAt(egress: Egress): ReadonlyMap<YoutubeClient, ClientHealth> {
     // Sessions are short-lived: what is learned through them concerns the gateway.
     const owner = egress.gateway ?? egress;
-    const known = this.orders.get(owner);
-    if (known) return known;
-    const created = {
-      first: this.configuredFirst,
-      changedAtMs: this.now(),
-      videos: new Set<string>(),
-      answered: false,
-    };
-    this.orders.set(owner, created);
-    return created;
+    const known = this.atEgress.get(owner) ?? this.newHealth();
+    this.atEgress.set(owner, known);
+    return known;
   }
 }

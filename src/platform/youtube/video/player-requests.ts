@@ -10,7 +10,7 @@ import { isClientRefused } from './client-fallback.js';
 import type { VisitorExchange } from '../innertube/visitor-data-cache.js';
 import { MICROFORMAT_FIELDS, PLAYER_FIELDS, REEL_FIELDS } from '../innertube/field-masks.js';
 import type { WebProof } from '../po-token/web-proofs.js';
-import { type Microformat, type PlayerReading, readMicroformat, readPlayer, readReel } from './player-response.js';
+import { type PlayerReading, readPlayer, readPublishDate, readReel } from './player-response.js';
 
 interface PlayerEndpoint {
   path: string;
@@ -61,8 +61,11 @@ interface PlayerRequest {
   proof: WebProof | null;
 }
 
-/** The platform refuses the visitor data that was sent, or the caller altogether. */
-const SESSION_REFUSALS: ReadonlySet<PlayerReading['kind']> = new Set(['bot-check', 'session-refused']);
+/** A reading, and the visitor data with which it was requested. */
+interface PlayerAnswer {
+  reading: PlayerReading;
+  visitor: VisitorExchange;
+}
 
 /**
  * Requests a player response, and once more with other visitor data when the platform refuses this one. Rejects only when the
@@ -76,25 +79,20 @@ export async function requestPlayer(
   onRefused: (kind: PlayerReading['kind']) => void,
 ): Promise<ParsedResponse<PlayerReading>> {
   const { client, scope } = request;
-  const first = await send(innertube, request);
-  if (first.kind !== 'parsed') return first;
-  const { reading, visitor } = first.value;
-  if (SESSION_REFUSALS.has(reading.kind) && innertube.replaceVisitorData(scope.egress, client, visitor)) {
+  let answer = await send(innertube, request);
+  if (answer.kind === 'parsed') {
+    const { reading, visitor } = answer.value;
+    const isRefused = reading.kind === 'bot-check' || reading.kind === 'session-refused';
+    const isReplaced = isRefused && innertube.replaceVisitorData(scope.egress, client, visitor);
     // A probe sends as little as possible; the next one sends the new data.
-    if (!scope.egress.controls.player.isProbe(scope)) {
+    if (isReplaced && !scope.egress.controls.player.isProbe(scope)) {
       onRefused(reading.kind);
       const second = await send(innertube, request);
       // Not sent in time: the refusal is what is known.
-      return readingOf(second.kind === 'busy' ? first : second);
+      if (second.kind !== 'busy') answer = second;
     }
   }
-  return readingOf(first);
-}
-
-/** A reading, and the visitor data with which it was requested. */
-interface PlayerAnswer {
-  reading: PlayerReading;
-  visitor: VisitorExchange;
+  return answer.kind === 'parsed' ? { kind: 'parsed', value: answer.value.reading } : answer;
 }
 
 function send(
@@ -113,23 +111,14 @@ function send(
   return innertube.query(call, parse, scope);
 }
 
-function readingOf(response: ParsedResponse<PlayerAnswer>): ParsedResponse<PlayerReading> {
-  return response.kind === 'parsed' ? { kind: 'parsed', value: response.value.reading } : response;
-}
-
 /** Requests a video's publish date as WEB; null when there is none. Rejects only when the scope's signal is aborted. */
-export async function requestMicroformat(
+export async function requestPublishDate(
   innertube: InnertubeClient,
   videoId: string,
   scope: RequestScope,
-): Promise<Microformat | null> {
-  const call: InnertubeCall = {
-    kind: 'microformat',
-    client: 'WEB',
-    path: 'player',
-    payload: playerPayload(videoId),
-    fields: MICROFORMAT_FIELDS,
-  };
-  const response = await innertube.query(call, (json) => readMicroformat(json, videoId), scope);
+): Promise<string | null> {
+  const call = { kind: 'microformat', client: 'WEB', path: 'player', fields: MICROFORMAT_FIELDS } as const;
+  const payload = playerPayload(videoId);
+  const response = await innertube.query({ ...call, payload }, (json) => readPublishDate(json, videoId), scope);
   return response.kind === 'parsed' ? response.value : null;
 }

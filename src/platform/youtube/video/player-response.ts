@@ -1,4 +1,6 @@
-import { NO_DETAILS, type VideoDetails, type VideoKind } from '../../../domain/transcript.js';
+import { NO_DETAILS, type VideoDetails } from '../../../domain/transcript.js';
+import { readInstant } from '../channel/displayed-values.js';
+import { largestThumbnail } from '../channel/listed-upload.js';
 import {
   asArray,
   asCount,
@@ -10,33 +12,38 @@ import {
   textOf,
   UnreadableError,
 } from '../response-parsing.js';
-import { readTracks, type PlayerTrack, type TrackDefaults } from './player-tracks.js';
-import { readInstant } from '../channel/displayed-values.js';
-import { largestThumbnail } from '../channel/listed-upload.js';
+import { type PlayerTrack, readTracks, type TrackDefaults } from './player-tracks.js';
 
-/** The content of a player response. Every kind but `tracks` is a reason for having no text. */
-export type PlayerReading =
-  /** `tracks` is never empty; `details.captionTracks` lists the same. */
-  | { kind: 'tracks'; details: VideoDetails; tracks: PlayerTrack[]; defaults: TrackDefaults }
+/** Why a player response has no text. */
+export type PlayerProblem =
   /** Playable without captions: a fact about the video, not a refusal. */
-  | { kind: 'no-captions'; details: VideoDetails }
+  | 'no-captions'
   /** The platform refuses the caller, not the video: other visitor data, another client or another egress may be served. */
-  | { kind: 'bot-check' | 'session-refused' }
+  | 'bot-check'
+  | 'session-refused'
   /** The platform no longer serves this version of the client: not about the video. */
-  | { kind: 'client-retired' }
+  | 'client-retired'
   /** The response is about another video, as some refusals are: try the next client, report a block. */
-  | { kind: 'other-video' }
-  | {
-      kind: 'age-restricted' | 'private' | 'members-only' | 'unavailable' | 'live' | 'upcoming';
-      details: VideoDetails;
-    }
+  | 'other-video'
+  | 'age-restricted'
+  | 'private'
+  | 'members-only'
+  | 'unavailable'
+  | 'live'
+  | 'upcoming'
   /**
    * Not playable on this client, but possibly on another. Includes videos that require Premium or a purchase or are blocked
    * in this country: no field distinguishes these, and none of them is a channel membership. When no client plays the
    * video, it is unavailable.
    */
-  | { kind: 'unplayable'; reason: string; details: VideoDetails }
-  | { kind: 'unknown-status'; status: string; reason: string; details: VideoDetails };
+  | 'unplayable'
+  | 'unknown-status';
+
+/** The content of a player response. */
+export type PlayerReading =
+  /** `tracks` is never empty; `details.captionTracks` lists the same. */
+  | { kind: 'tracks'; details: VideoDetails; tracks: PlayerTrack[]; defaults: TrackDefaults }
+  | { kind: PlayerProblem; details: VideoDetails; status: string; reason: string };
 
 /**
  * Reads a response of `/youtubei/v1/player`.
@@ -46,19 +53,30 @@ export type PlayerReading =
  */
 export function readPlayer(response: unknown, videoId: string): PlayerReading {
   const playability = at(response, 'playabilityStatus');
-  if (hasCaptcha(playability)) return { kind: 'session-refused' };
-  const status = asString(at(playability, 'status'));
-  if (status === null) throw new UnreadableError('a playability status');
   const video = at(response, 'videoDetails');
-  const succeeded = asString(at(video, 'videoId'));
-  if (succeeded !== null && succeeded !== videoId) return { kind: 'other-video' };
+  const status = asString(at(playability, 'status')) ?? '';
+  const reason = reasonOf(playability);
+  const problem = (kind: PlayerProblem, details = readDetails(video)): PlayerReading => ({
+    ...{ kind, status, reason },
+    details: kind === 'live' || kind === 'upcoming' ? { ...details, kind, durationSeconds: null } : details,
+  });
+  // The platform shows a captcha in place of the video at any status (reported in 2026).
+  if (at(playability, 'errorScreen', 'playerCaptchaViewModel') !== undefined) return problem('session-refused');
+  if (status === '') throw new UnreadableError('a playability status');
+  const answeredId = asString(at(video, 'videoId'));
+  if (answeredId !== null && answeredId !== videoId) return problem('other-video', NO_DETAILS);
 
-  if (status !== 'OK') return withDetails(readPlayabilityProblem(status, playability, video), video);
+  if (status !== 'OK') return problem(readPlayabilityProblem(status, playability, video));
   // Without them the response is incomplete, and missing captions would mean nothing.
-  if (succeeded === null) throw new UnreadableError('the details of a video');
-  if (isUpcoming(video, playability)) return withDetails({ kind: 'upcoming' }, video);
-  if (at(video, 'isLive') === true) return withDetails({ kind: 'live' }, video);
-  return readCaptions(at(response, 'captions'), video);
+  if (answeredId === null) throw new UnreadableError('the details of a video');
+  if (isUpcoming(video, playability)) return problem('upcoming');
+  if (at(video, 'isLive') === true) return problem('live');
+  const captions = at(response, 'captions');
+  const { tracks, defaults } = captions === undefined ? { tracks: [], defaults: null } : readTracks(captions);
+  const details = { ...readDetails(video), captionTracks: tracks.map(({ track }) => track) };
+  return defaults === null || tracks.length === 0
+    ? problem('no-captions', details)
+    : { kind: 'tracks', details, tracks, defaults };
 }
 
 /**
@@ -69,19 +87,9 @@ export function readPlayer(response: unknown, videoId: string): PlayerReading {
  * @throws UnreadableError
  */
 export function readReel(response: unknown, videoId: string): PlayerReading {
-  if (isObject(response) && Object.keys(response).every((key) => key === 'responseContext')) {
-    return { kind: 'unavailable', details: NO_DETAILS };
-  }
+  if (isObject(response) && Object.keys(response).every((key) => key === 'responseContext'))
+    return { kind: 'unavailable', details: NO_DETAILS, status: '', reason: '' };
   return readPlayer(at(response, 'playerResponse'), videoId);
-}
-
-function readCaptions(captions: unknown, video: unknown): PlayerReading {
-  const details = readDetails(video);
-  if (captions === undefined) return { kind: 'no-captions', details: { ...details, captionTracks: [] } };
-  const { tracks, defaults } = readTracks(captions);
-  const captionTracks = tracks.map(({ track }) => track);
-  if (tracks.length === 0) return { kind: 'no-captions', details: { ...details, captionTracks } };
-  return { kind: 'tracks', details: { ...details, captionTracks }, tracks, defaults };
 }
 
 function isUpcoming(video: unknown, playability: unknown): boolean {
@@ -89,27 +97,6 @@ function isUpcoming(video: unknown, playability: unknown): boolean {
   return (
     at(video, 'isUpcoming') === true || at(slate, 'liveStreamOfflineSlateRenderer', 'scheduledStartTime') !== undefined
   );
-}
-
-function withDetails(problem: PlayabilityProblem, video: unknown): PlayerReading {
-  const details = readDetails(video);
-  switch (problem.kind) {
-    case 'bot-check':
-    case 'session-refused':
-    case 'client-retired':
-      return problem;
-    case 'live':
-    case 'upcoming':
-      return { kind: problem.kind, details: { ...details, kind: problem.kind, durationSeconds: null } };
-    case 'unplayable':
-    case 'unknown-status':
-      return { ...problem, details };
-    case 'age-restricted':
-    case 'private':
-    case 'members-only':
-    case 'unavailable':
-      return { ...problem, details };
-  }
 }
 
 /** A running stream has the length 0. */
@@ -125,36 +112,19 @@ function readDetails(video: unknown): VideoDetails {
   };
 }
 
-/** Fields of the WEB client's player response only. */
-export interface Microformat {
-  /** Exact, ISO 8601 in UTC. */
-  publishedAt: string | null;
-  kind: VideoKind | null;
-}
-
 /**
- * Reads the microformat of a WEB `/youtubei/v1/player` response of any playability.
+ * Reads the exact publish date in a response of `player` as WEB; null for none. `isShortsEligible` is not read: it states
+ * which videos are eligible as Shorts, and the list of Shorts which are Shorts.
  *
- * @param videoId the requested video
- * @throws UnreadableError when it is missing or belongs to another video
+ * @throws UnreadableError for a response about another video
  */
-export function readMicroformat(response: unknown, videoId: string): Microformat {
+export function readPublishDate(response: unknown, videoId: string): string | null {
   const microformat = at(response, 'microformat', 'playerMicroformatRenderer');
-  if (!isObject(microformat)) throw new UnreadableError('a microformat');
-  const video = at(response, 'videoDetails');
-  const succeeded = asString(at(video, 'videoId')) ?? asString(at(microformat, 'externalVideoId'));
-  if (succeeded !== null && succeeded !== videoId) throw new UnreadableError('the microformat of the requested video');
+  if (!isObject(microformat)) throw new UnreadableError('the microformat of a video');
+  const ids = [at(microformat, 'externalVideoId'), at(response, 'videoDetails', 'videoId')].map(asString);
+  if (ids.some((id) => id !== null && id !== videoId)) throw new UnreadableError('that of the requested video');
   const times = [at(microformat, 'publishDate'), at(microformat, 'uploadDate')];
-  const publishedAt = times.map((time) => readInstant(asString(time) ?? '')).find((time) => time !== null) ?? null;
-  return { publishedAt, kind: readKind(video, microformat) };
-}
-
-function readKind(video: unknown, microformat: unknown): VideoKind | null {
-  if (at(video, 'isUpcoming') === true) return 'upcoming';
-  if (at(video, 'isLive') === true || at(microformat, 'liveBroadcastDetails', 'isLiveNow') === true) return 'live';
-  const eligible = at(microformat, 'isShortsEligible');
-  if (typeof eligible !== 'boolean') return null;
-  return eligible ? 'short' : 'video';
+  return times.map((time) => readInstant(asString(time) ?? '')).find((time) => time !== null) ?? null;
 }
 
 /** Merges the details of two responses about one video; the newer value takes precedence. */
@@ -179,13 +149,6 @@ function fuller(
   return parsed;
 }
 
-/** Why a player response with a status other than OK has no captions. */
-type PlayabilityProblem =
-  | { kind: 'bot-check' | 'session-refused' | 'client-retired' }
-  | { kind: 'age-restricted' | 'private' | 'members-only' | 'unavailable' | 'live' | 'upcoming' }
-  | { kind: 'unplayable'; reason: string }
-  | { kind: 'unknown-status'; status: string; reason: string };
-
 // After too many requests a session gets "This content isn't available, try again later." (reported since 2025), which
 // refuses the caller and not the video.
 const REFUSED_CALLER =
@@ -202,50 +165,43 @@ const AGE = /inappropriate for some users|confirm your age|age.restricted|mature
 // members-only content …". Music Premium members are not members of a channel.
 const MEMBERS = /channel's members|members.only|join this channel/;
 const ANNOUNCED = /\b(?:live event|live stream|premiere) will begin|\bpremieres in\b|\bwill begin (?:in|shortly)/;
+// Offline until its recording is available, which gets its captions later.
+const ENDED = /\bhas ended\b|\bprocessing\b/;
 const REMOVED = /removed by|has been removed|been terminated|no longer available|recording is not available/;
 const FAILED = /try again|something went wrong|an error occurred|unknown error/;
 
 /** Reads the playability of a status other than OK: its fields first, then its text, which is English (`hl=en`). */
-export function readPlayabilityProblem(status: string, playability: unknown, video: unknown): PlayabilityProblem {
-  const reason = asString(at(playability, 'reason')) ?? textOf(at(playability, 'reason')) ?? '';
-  const words = plainWords(textsOf(playability, reason));
-
-  if (REFUSED_SESSION.test(words)) return { kind: 'session-refused' };
-  if (asNumber(at(playability, 'desktopLegacyAgeGateReason')) !== null) return { kind: 'age-restricted' };
-  if (status === 'AGE_VERIFICATION_REQUIRED' || status === 'AGE_CHECK_REQUIRED') return { kind: 'age-restricted' };
-  if (REFUSED_CALLER.test(words)) return { kind: 'bot-check' };
-  if (RETIRED_CLIENT.test(words)) return { kind: 'client-retired' };
-  if (at(video, 'isPrivate') === true || PRIVATE.test(words)) return { kind: 'private' };
-  if (MEMBERS.test(words)) return { kind: 'members-only' };
-  if (AGE.test(words)) return { kind: 'age-restricted' };
-  if (REMOVED.test(words)) return { kind: 'unavailable' };
-  if (status === 'LIVE_STREAM_OFFLINE') return offlineStream(words, video);
-  if (at(video, 'isUpcoming') === true || ANNOUNCED.test(words)) return { kind: 'upcoming' };
-  if (at(video, 'isLive') === true) return { kind: 'live' };
+export function readPlayabilityProblem(status: string, playability: unknown, video: unknown): PlayerProblem {
+  const words = plainWords(textsOf(playability));
+  if (REFUSED_SESSION.test(words)) return 'session-refused';
+  if (asNumber(at(playability, 'desktopLegacyAgeGateReason')) !== null) return 'age-restricted';
+  if (status === 'AGE_VERIFICATION_REQUIRED' || status === 'AGE_CHECK_REQUIRED') return 'age-restricted';
+  if (REFUSED_CALLER.test(words)) return 'bot-check';
+  if (RETIRED_CLIENT.test(words)) return 'client-retired';
+  if (at(video, 'isPrivate') === true || PRIVATE.test(words)) return 'private';
+  if (MEMBERS.test(words)) return 'members-only';
+  if (AGE.test(words)) return 'age-restricted';
+  if (REMOVED.test(words)) return 'unavailable';
+  if (status === 'LIVE_STREAM_OFFLINE') return ENDED.test(words) || at(video, 'isLive') === true ? 'live' : 'upcoming';
+  if (at(video, 'isUpcoming') === true || ANNOUNCED.test(words)) return 'upcoming';
+  if (at(video, 'isLive') === true) return 'live';
   // Without video details the platform requires this caller to sign in (recorded); with them the reason is unknown.
-  if (status === 'LOGIN_REQUIRED' && video === undefined) return { kind: 'bot-check' };
-  if (FAILED.test(words)) return { kind: 'unknown-status', status, reason };
-  if (status === 'ERROR') return { kind: 'unavailable' };
-  if (status === 'UNPLAYABLE' || status === 'CONTENT_CHECK_REQUIRED') return { kind: 'unplayable', reason };
-  return { kind: 'unknown-status', status, reason };
+  if (status === 'LOGIN_REQUIRED' && video === undefined) return 'bot-check';
+  if (FAILED.test(words)) return 'unknown-status';
+  if (status === 'ERROR') return 'unavailable';
+  return status === 'UNPLAYABLE' || status === 'CONTENT_CHECK_REQUIRED' ? 'unplayable' : 'unknown-status';
 }
 
-/** A stream that has ended is offline until its recording is available, which gets its captions later. */
-function offlineStream(words: string, video: unknown): PlayabilityProblem {
-  const ended = /\bhas ended\b|\bprocessing\b/.test(words);
-  return { kind: ended || at(video, 'isLive') === true ? 'live' : 'upcoming' };
-}
-
-/** Whether the platform shows a captcha in place of the video, which it does at any status (reported in 2026). */
-function hasCaptcha(playability: unknown): boolean {
-  return at(playability, 'errorScreen', 'playerCaptchaViewModel') !== undefined;
+function reasonOf(playability: unknown): string {
+  const reason = at(playability, 'reason');
+  return asString(reason) ?? textOf(reason) ?? '';
 }
 
 /** All texts of the playability. */
-function textsOf(playability: unknown, reason: string): string {
+function textsOf(playability: unknown): string {
   const errorScreen = at(playability, 'errorScreen');
   const screens = isObject(errorScreen) ? Object.values(errorScreen) : [];
   const messages = asArray(at(playability, 'messages')).map(asString);
   const shown = screens.flatMap((screen) => [textOf(at(screen, 'reason')), textOf(at(screen, 'subreason'))]);
-  return [reason, ...messages, ...shown].filter((text) => text !== null).join('\n');
+  return [reasonOf(playability), ...messages, ...shown].filter((text) => text !== null).join('\n');
 }

@@ -16,10 +16,7 @@ function choose(ids: string[], languages: string[] = [], hints: { audio?: string
     defaultTrack: tracks[hints.byDefault ?? -1] ?? null,
     audioLanguage: hints.audio ?? null,
   };
-  const selection = selectTracks(tracks, defaults, languages);
-  return 'chosen' in selection
-    ? selection.chosen.map((each) => each.track.name)
-    : [selection.none, ...selection.available];
+  return selectTracks(tracks, defaults, languages).map((each) => each.track.name);
 }
 
 describe('without languages', () => {
@@ -60,25 +57,13 @@ describe('with languages', () => {
     ['a variant by its prefix', ['de', 'en-GB'], ['en'], ['en-GB']],
     ['the exact code before a variant', ['en-GB', 'a.en'], ['en'], ['a.en']],
     ['a manual variant before a generated one', ['a.en-US', 'en-GB'], ['en'], ['en-GB']],
-    ['no language by its variant', ['en'], ['en-GB'], ['language_unavailable', 'en']],
-    [
-      'no language whose code merely begins the same',
-      ['fil', 'es'],
-      ['fi', 'e'],
-      ['language_unavailable', 'fil', 'es'],
-    ],
+    ['no language by its variant', ['en'], ['en-GB'], []],
+    ['no language whose code merely begins the same', ['fil', 'es'], ['fi', 'e'], []],
     ['a code in any case', ['zh-Hans'], ['ZH-hans'], ['zh-Hans']],
     ['no track twice', ['en-GB'], ['en', 'en-GB', 'en'], ['en-GB']],
-    ['what there is when none fits', ['ar', 'a.ar', 'de'], ['fr'], ['language_unavailable', 'ar', 'de']],
+    ['none when none fits', ['ar', 'a.ar', 'de'], ['fr'], []],
   ])('it is %s', (_, ids, languages, expected) => {
     expect(choose(ids, languages)).toEqual(expected);
-  });
-
-  it('reports language_unavailable without tracks', () => {
-    expect(selectTracks([], { defaultTrack: null, audioLanguage: null }, [])).toEqual({
-      none: 'language_unavailable',
-      available: [],
-    });
   });
 
   it('never chooses a language code twice, nor a generated track beside a manual one of its code', () => {
@@ -87,12 +72,8 @@ describe('with languages', () => {
     fc.assert(
       fc.property(fc.array(id), fc.array(code), fc.nat(10), fc.option(code), (ids, languages, byDefault, audio) => {
         const tracks = ids.map(track);
-        const selection = selectTracks(
-          tracks,
-          { defaultTrack: tracks[byDefault] ?? null, audioLanguage: audio },
-          languages,
-        );
-        const chosen = 'chosen' in selection ? selection.chosen : [];
+        const defaults = { defaultTrack: tracks[byDefault] ?? null, audioLanguage: audio };
+        const chosen = selectTracks(tracks, defaults, languages);
         const codes = chosen.map((each) => each.track.languageCode);
         expect(new Set(codes).size).toBe(codes.length);
         expect(chosen.length).toBeLessThanOrEqual(Math.max(1, languages.length));

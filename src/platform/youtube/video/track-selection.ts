@@ -1,13 +1,8 @@
 import type { PlayerTrack, TrackDefaults } from './player-tracks.js';
 
-type TrackSelection =
-  /** In the order of the requested languages, never empty; each language code and each track at most once. */
-  | { chosen: PlayerTrack[] }
-  /** `available`: the video's distinct language codes, in the platform's order. */
-  | { none: 'language_unavailable'; available: string[] };
-
 /**
- * Chooses the tracks to fetch, a manual one before a generated one of the same language.
+ * Chooses the tracks to fetch, a manual one before a generated one of the same language: in the order of the languages, each
+ * track and each language code at most once. Empty when the video has none of them.
  *
  * @param languages empty: one track, in the video's original language; else each listed language that the video has,
  *   its code matched exactly and then by prefix (`en` finds `en-GB`)
@@ -16,18 +11,12 @@ export function selectTracks(
   tracks: readonly PlayerTrack[],
   defaults: TrackDefaults,
   languages: readonly string[],
-): TrackSelection {
-  const chosen = new Set<PlayerTrack>();
-  if (languages.length === 0) {
-    const original = chooseOriginal(tracks, defaults);
-    if (original !== undefined) chosen.add(original);
-  }
-  for (const language of languages) {
-    const track = chooseLanguage(tracks, defaults, language);
-    if (track !== undefined) chosen.add(track);
-  }
-  if (chosen.size > 0) return { chosen: [...chosen] };
-  return { none: 'language_unavailable', available: [...new Set(tracks.map(({ track }) => track.languageCode))] };
+): PlayerTrack[] {
+  const chosen =
+    languages.length === 0
+      ? [chooseOriginal(tracks, defaults)]
+      : languages.map((language) => chooseLanguage(tracks, defaults, language));
+  return [...new Set(chosen)].filter((track) => track !== undefined);
 }
 
 /**

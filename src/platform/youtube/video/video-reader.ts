@@ -17,7 +17,6 @@ import { InnertubeClient, type ParsedResponse } from '../innertube/innertube-cli
 import { type WebProof, WebProofs } from '../po-token/web-proofs.js';
 import { UpstreamMetrics } from '../upstream-metrics.js';
 import {
-  areAllRetired,
   concludeFailure,
   type Evidence,
   evidenceAbout,
@@ -56,77 +55,62 @@ export class VideoReader {
     const video = new VideoAttempt(videoId, languages, scope);
     // One client is asked in turn, and nothing confirms what it reports.
     if (this.order.allRetired) video.evidence.push('client-retired');
+    const results: ClientResult[] = [];
     try {
       for (const client of this.order.candidates(scope.egress)) {
-        const outcome = await this.tryClient(client, video);
-        if (outcome) return { result: outcome, verdict: 'answered', retryAfterSeconds: null };
         if (video.isGivenUp) break;
+        // Read for each client, because the deadline changes when a later caller joins.
+        if (performance.now() >= scope.context.deadlineAtMs) {
+          video.evidence.push('timeout');
+          break;
+        }
+        const proof = client === 'WEB' ? await this.webProofs.get(videoId, scope) : null;
+        // Skipped: whether the provider of tokens works does not change the outcome without WEB.
+        if (client === 'WEB' && !proof) continue;
+        const before = video.evidence.length;
+        const outcome = await this.ask(client, proof, video);
+        const found = video.evidence.slice(before);
+        if (proof && found.some(isRefusal)) this.webProofs.reject(videoId, proof);
+        results.push({ client, end: outcome ? 'answered' : endOf(found) });
+        if (outcome) return { result: outcome, verdict: 'answered', retryAfterSeconds: null };
       }
       return video.conclude();
     } finally {
-      this.order.learn(scope.egress, videoId, video.results);
+      this.order.learn(scope.egress, videoId, results);
     }
   }
 
   /** Null when another client may return the text. */
-  private async tryClient(client: YoutubeClient, video: VideoAttempt): Promise<VideoOutcome | null> {
-    // Checked for each client, because the deadline changes when a later caller joins.
-    if (performance.now() >= video.scope.context.deadlineAtMs) {
-      video.evidence.push('timeout');
-      return null;
-    }
+  private async ask(client: YoutubeClient, proof: WebProof | null, video: VideoAttempt): Promise<VideoOutcome | null> {
     const { videoId, scope } = video;
-    const proof = client === 'WEB' ? await this.webProofs.get(videoId, scope) : null;
-    // Skipped: whether the provider of tokens works does not change the outcome without WEB.
-    if (client === 'WEB' && !proof) return null;
-    const before = video.evidence.length;
-    const response = await requestPlayer(this.innertube, { client, videoId, scope, proof }, (kind) =>
-      this.metrics.notice('playability', client, kind),
-    );
+    const notice = (kind: PlayerReading['kind']) => this.metrics.notice('playability', client, kind);
+    const response = await requestPlayer(this.innertube, { client, videoId, scope, proof }, notice);
     const support = versionSupport(response);
     if (support === 'served') this.order.recordServed(client);
-    const outcome = await this.follow(client, response, proof, video);
-    const found = video.evidence.slice(before);
-    if (proof && found.some(isRefusal)) this.webProofs.reject(videoId, proof);
-    video.results.push({ client, end: outcome ? 'answered' : endOf(found) });
-    return outcome;
-  }
-
-  private async follow(
-    client: YoutubeClient,
-    response: ParsedResponse<PlayerReading>,
-    proof: WebProof | null,
-    video: VideoAttempt,
-  ): Promise<VideoOutcome | null> {
-    if (response.kind === 'parsed') return this.followReading(client, response.value, proof, video);
-    if (versionSupport(response) === 'retired') video.evidence.push('client-retired');
-    else if (response.kind === 'unparsable') {
-      this.reportUnreadable(client, video, response.expected);
-      video.evidence.push('failure');
-    } else this.addFailure(client, response, video);
+    if (response.kind === 'parsed') {
+      notice(response.value.kind);
+      return this.follow(client, response.value, proof, video);
+    }
+    if (support === 'retired') video.evidence.push('client-retired');
+    else video.addFailure(client, response);
     return null;
   }
 
-  private async followReading(
+  private async follow(
     client: YoutubeClient,
     reading: PlayerReading,
     proof: WebProof | null,
     video: VideoAttempt,
   ): Promise<VideoOutcome | null> {
-    this.metrics.notice('playability', client, reading.kind);
-    if ('details' in reading) {
-      video.details = mergeDetails(video.details, reading.details);
-      video.succeeded = true;
-    }
+    video.details = mergeDetails(video.details, reading.details);
     if (reading.kind === 'tracks') return this.readTracks(client, reading, proof, video);
-    if (reading.kind === 'unknown-status') {
-      const { status, reason } = reading;
+    const { kind, status, reason } = reading;
+    if (kind === 'unknown-status')
       report('warn', 'youtube_unknown_playability', { client, videoId: video.videoId, status, reason });
-    }
-    const step = stepAfter(reading, video.sawTracks);
-    if (step.go === 'stop') return video.failure(step.code);
-    if (step.go === 'next') video.evidence.push(evidenceAbout(client, step.evidence));
-    const { kind } = reading;
+    const { code, evidence } = stepAfter(kind, video.sawTracks);
+    if (code !== undefined) return video.failure(code);
+    video.evidence.push(evidenceAbout(client, evidence));
+    video.succeeded ||= evidence !== 'refused' && evidence !== 'client-retired';
     if (kind === 'unavailable' || kind === 'unplayable')
       video.unavailableOn.push({ client, kind, served: this.order.isServed(client) });
     return isUnavailable(video) ? video.failure('video_unavailable') : null;
@@ -134,19 +118,20 @@ export class VideoReader {
 
   private async readTracks(
     client: YoutubeClient,
-    reading: Extract<PlayerReading, { kind: 'tracks' }>,
+    { tracks, defaults }: Extract<PlayerReading, { kind: 'tracks' }>,
     proof: WebProof | null,
     video: VideoAttempt,
   ): Promise<VideoOutcome | null> {
-    const selection = selectTracks(reading.tracks, reading.defaults, video.languages);
-    if ('none' in selection) {
+    video.succeeded = true;
+    const chosen = selectTracks(tracks, defaults, video.languages);
+    if (chosen.length === 0) {
       // An earlier client listed the tracks: their text is withheld, not missing.
       if (video.sawTracks) return null;
-      const message = `This video has no captions in the requested languages. Available: ${selection.available.join(', ')}.`;
-      return video.failure(selection.none, message);
+      const available = [...new Set(tracks.map(({ track }) => track.languageCode))].join(', ');
+      const message = `This video has no captions in the requested languages. Available: ${available}.`;
+      return video.failure('language_unavailable', message);
     }
     video.sawTracks = true;
-    const { chosen } = selection;
     const missing = chosen.filter((track) => !video.texts.has(trackKey(track)));
     await Promise.all(missing.map((track) => this.fetchTrack(client, track, proof, video)));
     // A withheld track is never replaced by one that was not requested: the next client may return all of them.
@@ -165,26 +150,12 @@ export class VideoReader {
     video: VideoAttempt,
   ): Promise<void> {
     // The URL requires a PO token: a request would only return an empty body.
-    if (track.needsToken && !proof) {
-      video.evidence.push('token-required');
-      return;
-    }
+    if (track.needsToken && !proof) return void video.evidence.push('token-required');
     const { videoId, scope } = video;
     const text = await fetchCaption(this.innertube, client, track, videoId, scope, proof?.poToken);
     if (text.kind === 'text') video.texts.set(trackKey(track), text.segments);
     else if (text.kind === 'withheld') video.evidence.push(evidenceAbout(client, 'enforced'));
-    else this.addFailure(client, text, video);
-  }
-
-  private addFailure(client: YoutubeClient, response: FailedResponse, video: VideoAttempt): void {
-    if (response.kind === 'unreadable') this.reportUnreadable(client, video, response.expected);
-    if (response.kind === 'blocked') video.retryAfterSeconds ??= response.retryAfterSeconds;
-    if (response.kind === 'busy') video.busyForSeconds = response.retryAfterSeconds;
-    video.evidence.push(evidenceAbout(client, evidenceOf(response)));
-  }
-
-  private reportUnreadable(client: YoutubeClient, { videoId }: VideoAttempt, expected: string): void {
-    report('warn', 'youtube_unreadable', { client, videoId, expected });
+    else video.addFailure(client, text);
   }
 }
 
@@ -192,18 +163,17 @@ export class VideoReader {
 class VideoAttempt {
   readonly evidence: Evidence[] = [];
   readonly unavailableOn: UnavailableReport[] = [];
-  readonly results: ClientResult[] = [];
   /** Texts by track: a text that one client returned is not fetched again by the next. */
   readonly texts = new Map<string, readonly Segment[]>();
   details: VideoDetails = NO_DETAILS;
-  /** Whether a client returned details of the video. */
+  /** Whether a client was served and stated something about the video. */
   succeeded = false;
   /** A client listed tracks in the requested languages, which proves that the video has captions. */
   sawTracks = false;
   /** The platform's. */
-  retryAfterSeconds: number | null = null;
+  private retryAfterSeconds: number | null = null;
   /** When the egress can serve. */
-  busyForSeconds: number | null = null;
+  private busyForSeconds: number | null = null;
 
   constructor(
     readonly videoId: string,
@@ -216,6 +186,18 @@ class VideoAttempt {
     const { evidence } = this;
     if (evidence.includes('egress-refused') || evidence.includes('busy')) return true;
     return evidence.filter((kind) => kind === 'refused').length >= REFUSALS_MAX;
+  }
+
+  /** Adds what a request without a readable response says about its client. */
+  addFailure(
+    client: YoutubeClient,
+    response: Exclude<ParsedResponse<unknown>, { kind: 'parsed' }> | FailedResponse,
+  ): void {
+    if ('expected' in response)
+      report('warn', 'youtube_unreadable', { client, videoId: this.videoId, expected: response.expected });
+    if (response.kind === 'blocked') this.retryAfterSeconds ??= response.retryAfterSeconds;
+    if (response.kind === 'busy') this.busyForSeconds = response.retryAfterSeconds;
+    this.evidence.push(evidenceAbout(client, evidenceOf(response)));
   }
 
   failure(code: VideoFailureCode, message?: string): Extract<VideoOutcome, { ok: false }> {
@@ -235,7 +217,8 @@ class VideoAttempt {
     const attempt = { verdict: verdictOf(evidence, this.succeeded), retryAfterSeconds };
     // Two clients that agree for certain end the attempt earlier.
     if (code === 'video_unavailable') return { ...attempt, result: { ...this.failure(code), confirmed: false } };
-    if (areAllRetired(evidence)) return { ...attempt, result: this.failure(code, ALL_CLIENTS_RETIRED) };
+    if (evidence.length > 0 && evidence.every((kind) => kind === 'client-retired'))
+      return { ...attempt, result: this.failure(code, ALL_CLIENTS_RETIRED) };
     // When several languages were requested, a withheld one does not hide that others are available.
     const readable = [...this.texts].flatMap(([key, segments]) => (segments.length > 0 ? key.split('\n', 1) : []));
     const message = `${VIDEO_FAILURES[code].message} Not all requested languages are available at the moment. Request ${readable.join(', ')} only.`;
