@@ -18,7 +18,7 @@ async function smoke(args: string[]): Promise<void> {
   if (!reference || more.length > 0 || !/^(?:[1-9][0-9]?|100)$/.test(limit)) throw new Error(USAGE);
   const environment = readEnvironment();
   Logger.overrideLogger({ log: toStandardError, warn: toStandardError, error: toStandardError });
-  const recording = values.record === undefined ? null : new TrafficRecording(environment);
+  const recording = values.record === undefined ? null : new TrafficRecording();
   const report = await examine(environment, recording, reference, Number(limit));
   if (values.record !== undefined) await recording?.write(values.record, report);
   const videos = report.videos.map(({ videoId, title, outcome, lines }) => {

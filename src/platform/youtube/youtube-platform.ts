@@ -1,32 +1,35 @@
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { Environment } from '../../config/environment.js';
 import type { ChannelReference } from '../../domain/channel-reference.js';
-import { PlaylistNotFoundError } from '../../domain/errors.js';
+import { ChannelNotFoundError, PlaylistNotFoundError, UpstreamError } from '../../domain/errors.js';
 import { parsePlaylistReference } from '../../domain/playlist-reference.js';
 import { type Channel, NO_DETAILS, type VideoOutcome } from '../../domain/transcript.js';
 import {
+  ContinuationRejectedError,
   type PlaylistVideos,
   type ReadingContext,
   type UploadsList,
   type UploadsListPage,
   VideoPlatform,
 } from '../video-platform.js';
-import { Channels } from './channel/channels.js';
-import { report } from './event-log.js';
-import { type Attempt, withProxyFailover } from './egress/proxy-failover.js';
+import { ChannelReadError } from './channel/channel-errors.js';
+import { addressOf, ChannelReader } from './channel/channel-reader.js';
+import { PlaylistReader } from './channel/playlist-reader.js';
 import { EgressPool } from './egress/egress-pool.js';
+import { type Attempt, withProxyFailover } from './egress/proxy-failover.js';
 import type { RequestScope } from './egress/request-pipeline.js';
 import { RetryBudget } from './egress/retry.js';
+import { report } from './event-log.js';
 import { InnertubeClient } from './innertube/innertube-client.js';
-import { requestPublishDate } from './video/player-requests.js';
 import { withOptional } from './optional-work.js';
 import { UpstreamMetrics } from './upstream-metrics.js';
+import { requestPublishDate } from './video/player-requests.js';
 import { mergeDetails } from './video/player-response.js';
 import { VideoReader } from './video/video-reader.js';
 
 const FAILED: VideoOutcome = { ok: false, details: NO_DETAILS, failure: { code: 'upstream_failure' } };
 
-/** `VideoPlatform` for YouTube's InnerTube API. */
+/** `VideoPlatform` for YouTube's InnerTube API: its readers, through one egress after another until one answers. */
 @Injectable()
 export class YoutubePlatform extends VideoPlatform implements OnApplicationShutdown {
   constructor(
@@ -34,7 +37,8 @@ export class YoutubePlatform extends VideoPlatform implements OnApplicationShutd
     private readonly metrics: UpstreamMetrics,
     private readonly egresses: EgressPool,
     private readonly innertube: InnertubeClient,
-    private readonly channels: Channels,
+    private readonly channels: ChannelReader,
+    private readonly playlists: PlaylistReader,
     private readonly videos: VideoReader,
   ) {
     super();
@@ -48,15 +52,17 @@ export class YoutubePlatform extends VideoPlatform implements OnApplicationShutd
   override async resolveChannel(reference: ChannelReference, context: ReadingContext): Promise<string> {
     context.signal.throwIfAborted();
     if (reference.kind === 'id') return reference.id;
-    return this.channels.resolve(reference, context);
+    return this.readList(addressOf(reference), context, (scope) => this.channels.resolve(reference, scope));
   }
 
   override readChannel(channelId: string, context: ReadingContext): Promise<Channel> {
-    return this.channels.read(channelId, context);
+    return this.readList(channelId, context, (scope) => this.channels.read(channelId, scope));
   }
 
-  override listUploads(channelId: string, count: number, context: ReadingContext): Promise<UploadsList> {
-    return this.channels.listUploads(channelId, count, context);
+  override async listUploads(channelId: string, count: number, context: ReadingContext): Promise<UploadsList> {
+    const read = (scope: RequestScope) => this.channels.uploads(channelId, count, scope);
+    const { uploads, next } = await this.readList(channelId, context, read);
+    return { uploads, complete: next === null };
   }
 
   override listUploadsPage(
@@ -64,14 +70,32 @@ export class YoutubePlatform extends VideoPlatform implements OnApplicationShutd
     continuation: string | undefined,
     context: ReadingContext,
   ): Promise<UploadsListPage> {
-    return this.channels.listUploadsPage(channelId, continuation, context);
+    return this.readList(channelId, context, (scope) => this.channels.uploadsPage(channelId, continuation, scope));
   }
 
   override async listPlaylist(playlistId: string, count: number, context: ReadingContext): Promise<PlaylistVideos> {
     context.signal.throwIfAborted();
     const reference = parsePlaylistReference(playlistId);
     if (reference?.kind !== 'playlist' || reference.id !== playlistId) throw new PlaylistNotFoundError();
-    return this.channels.listPlaylist(playlistId, count, context);
+    return this.readList(playlistId, context, (scope) => this.playlists.playlist(playlistId, count, scope));
+  }
+
+  /** Reads a channel or a list through the egresses. */
+  private async readList<T>(
+    subject: string,
+    context: ReadingContext,
+    read: (scope: RequestScope) => Promise<T>,
+  ): Promise<T> {
+    const retries = this.environment.UPSTREAM_RETRIES;
+    const end = await withProxyFailover(this.egresses, 'channel', subject, context, retries, (scope) =>
+      attemptList(scope, read),
+    );
+    if (end === null) {
+      const cause = new Error('Every egress is blocked after refusals.');
+      throw new UpstreamError('upstream_blocked', cause, this.egresses.blockedForSeconds('channel') ?? undefined);
+    }
+    if ('error' in end) throw end.error;
+    return end.value;
   }
 
   override async readVideo(
@@ -131,5 +155,27 @@ export class YoutubePlatform extends VideoPlatform implements OnApplicationShutd
     // A probe sends as little as possible.
     if (!scope.egress.controls.player.open) return {};
     return { publishedAt: await requestPublishDate(this.innertube, videoId, scope) };
+  }
+}
+
+/** Turns an exception into a result, so that another egress can be tried first. */
+async function attemptList<T>(
+  scope: RequestScope,
+  read: (scope: RequestScope) => Promise<T>,
+): Promise<Attempt<{ value: T } | { error: Error }>> {
+  try {
+    return { result: { value: await read(scope) }, verdict: 'answered', retryAfterSeconds: null };
+  } catch (error) {
+    if (scope.context.signal.aborted) throw scope.context.signal.reason;
+    // These state what the platform answered: another egress would get the same answer.
+    for (const answer of [ChannelNotFoundError, PlaylistNotFoundError, ContinuationRejectedError])
+      if (error instanceof answer) return { result: { error }, verdict: 'answered', retryAfterSeconds: null };
+    if (error instanceof UpstreamError && error.cause instanceof ChannelReadError) {
+      const { verdict, retryAfterSeconds } = error.cause;
+      return { result: { error }, verdict, retryAfterSeconds };
+    }
+    report('warn', 'youtube_internal_error', { message: String(error) });
+    const failure = new UpstreamError('upstream_failure', error);
+    return { result: { error: failure }, verdict: 'nothing', retryAfterSeconds: null };
   }
 }

@@ -3,7 +3,7 @@ import { Registry } from 'prom-client';
 import { Environment, type YoutubeClient } from '../../config/environment.js';
 import { MetricsRegistryModule } from '../../observability/metrics-registry.js';
 import { VideoPlatform } from '../video-platform.js';
-import { Channels } from './channel/channels.js';
+import { ChannelReader } from './channel/channel-reader.js';
 import { PlaylistReader } from './channel/playlist-reader.js';
 import { EgressPool } from './egress/egress-pool.js';
 import { FairLimiter } from './egress/fair-limiter.js';
@@ -43,7 +43,7 @@ import { YoutubePlatform } from './youtube-platform.js';
     WebProofs,
     InnertubeClient,
     PlaylistReader,
-    Channels,
+    ChannelReader,
     VideoReader,
     YoutubePlatform,
     { provide: VideoPlatform, useExisting: YoutubePlatform },

@@ -16,7 +16,7 @@ import {
 } from '../../../../test/pages/youtube-pages.js';
 import { parseChannelReference } from '../../../domain/channel-reference.js';
 import { findHandle, readChannelPage, readResolvedUrl } from './channel-page.js';
-import { addressOf } from './channels.js';
+import { addressOf } from './channel-reader.js';
 import { UnreadableError } from '../response-parsing.js';
 
 const handleOf = (fields: object) => {

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { createTrafficRedactor } from './traffic-recording.js';
 
-const redacted = (value: unknown, ...secrets: string[]): unknown => JSON.parse(createTrafficRedactor(secrets)(value));
+const redacted = (value: unknown): unknown => JSON.parse(createTrafficRedactor()(value));
 const TOKEN = 'CgtBZWY3LWZvNi1oMCi53OPLBjIKCgJDSBIEGgAgSQ%3D%3D_-abcdefghijklmnopqrstuvwxyz0123456789';
 
 describe('recorded traffic', () => {
@@ -12,7 +12,6 @@ describe('recorded traffic', () => {
     ['an IPv6 address', 'ip=2001:db8:85a3::8a2e:370:7334&x', 'ip=::&x'],
     ['an IPv6 address in full', '2001:db8:0:0:0:0:0:1', '::'],
     ['a long token', `a ${TOKEN} b`, 'a token-1 b'],
-    ['a known secret', 'Hello hunter2x!', 'Hello removed!'],
     [
       'values of inputs in a page',
       `<div class="g-recaptcha" data-s="EgS">`,
@@ -24,7 +23,7 @@ describe('recorded traffic', () => {
       'https://www.youtube.com/api/timedtext?v=aaaaaaaaaaa&lang=en&exp=xpe',
     ],
   ])('has no %s', (_, text, written) => {
-    expect(redacted(text, 'hunter2x')).toBe(written);
+    expect(redacted(text)).toBe(written);
   });
 
   it.each(['1:02:03', '2.20260805.01.00', '18.3.2.22D82', 'UCTwECeGqMZee77BjdoYtI2Q', '12:05 to 13:10', 'a :: b'])(
@@ -50,7 +49,7 @@ describe('recorded traffic', () => {
   });
 
   it('numbers long tokens alike in responses and in the requests for them', () => {
-    const redact = createTrafficRedactor([]);
+    const redact = createTrafficRedactor();
     const page = [{ continuationCommand: { token: TOKEN } }, { continuationCommand: { token: `${TOKEN}x` } }];
     expect(redact(page)).toBe(
       '[{"continuationCommand":{"token":"token-1"}},{"continuationCommand":{"token":"token-2"}}]',
@@ -58,18 +57,13 @@ describe('recorded traffic', () => {
     expect(redact({ continuation: TOKEN })).toBe('{"continuation":"token-1"}');
   });
 
-  it('has no planted secret or address, wherever it is', () => {
-    const secret = fc.stringMatching(/^[A-Za-z0-9]{8,20}$/).filter((text) => !'removed'.includes(text));
-    const planted = fc.tuple(secret, fc.ipV4()).chain(([text, address]) => {
-      const around = fc.string({ maxLength: 10 }).map((other) => `${other}${text}${other}`);
-      const values = [around, fc.constant(`x ${address} y`)];
-      return fc.tuple(fc.constant([text, address]), fc.object({ values, key: fc.constantFrom('a', 'b'), maxDepth: 4 }));
-    });
+  it('has no address, wherever it is', () => {
     fc.assert(
-      fc.property(planted, ([[text = '', address = ''], value]) => {
+      fc.property(fc.ipV4(), fc.string(), (address, text) => {
         fc.pre(address !== '0.0.0.0');
-        const written = createTrafficRedactor([text])(value);
-        expect([written.includes(text), written.includes(address)]).toEqual([false, false]);
+        expect(createTrafficRedactor()({ a: [`x ${address} y`], b: { c: `${text} ${address}` } })).not.toContain(
+          address,
+        );
       }),
     );
   });

@@ -1,8 +1,5 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { unescape } from 'node:querystring';
-import type { Environment } from '../../../config/environment.js';
-import { parseUrl } from '../../../domain/page-url.js';
 import { type Exchange, ExchangeListener } from '../egress/http-transport.js';
 import { asString, at } from '../response-parsing.js';
 import type { DoctorReport } from './doctor.js';
@@ -26,9 +23,6 @@ const HTML_VALUE = /\b(value|data-s|nonce|content)=(?:"[^"]*"|'[^']*')/g;
 const CAPTION_URL = /https:\/\/[a-z.]{0,9}youtube\.com\/api\/timedtext\?[^\s"'<>\\]*/g;
 /** What a URL needs to be recognized; `exp` states whether a caption URL requires a token. */
 const RECORDED_PARAMETERS = ['v', 'lang', 'kind', 'name', 'fmt', 'exp', 'tlang', 'caps', 'channel_id'];
-/** A secret of fewer characters would also remove ordinary words. */
-const SECRET_LENGTH_MIN = 6;
-
 /**
  * Collects the traffic and writes it in the form of the recordings that the recordings' suite plays: one file for each
  * exchange, and the report beside them. No header is written.
@@ -36,17 +30,13 @@ const SECRET_LENGTH_MIN = 6;
 export class TrafficRecording extends ExchangeListener {
   private readonly exchanges: Exchange[] = [];
 
-  constructor(private readonly environment: Environment) {
-    super();
-  }
-
   override exchanged(exchange: Exchange): void {
     this.exchanges.push(exchange);
   }
 
   /** Writes the files. The directory is created. */
   async write(directory: string, report: DoctorReport): Promise<void> {
-    const redacted = createTrafficRedactor(this.secrets());
+    const redacted = createTrafficRedactor();
     const source = `npm run smoke, ${new Date().toISOString().slice(0, 10)}`;
     await mkdir(join(directory, 'report'), { recursive: true });
     for (const [index, exchange] of this.exchanges.entries()) {
@@ -54,18 +44,6 @@ export class TrafficRecording extends ExchangeListener {
       await writeFile(join(directory, `${name}.json`), `${redacted({ name, source, ...recordingOf(exchange) })}\n`);
     }
     await writeFile(join(directory, 'report/report.json'), `${redacted(report)}\n`);
-  }
-
-  /** Names, passwords and hosts of proxies and gateways, and the visitor data and tokens that were sent. */
-  private secrets(): string[] {
-    const { UPSTREAM_PROXY_URL = [], PO_TOKEN_URL = '', YOUTUBE_BASE_URL = '' } = this.environment;
-    const urls = [...UPSTREAM_PROXY_URL, PO_TOKEN_URL, YOUTUBE_BASE_URL].flatMap((text) => parseUrl(text) ?? []);
-    const sent = this.exchanges.map(({ outgoing: { headers, url } }) => [
-      headers['x-goog-visitor-id'] ?? '',
-      url.searchParams.get('pot') ?? '',
-    ]);
-    const found = [...urls.map(({ username, password, hostname }) => [username, password, hostname]), ...sent].flat();
-    return [...new Set([...found, ...found.map(unescape)])];
   }
 }
 
@@ -107,26 +85,21 @@ function withoutTokens(url: URL): URL {
 /**
  * Writes values as JSON without addresses, tokens and visitor data. Long tokens are numbered, each with one number, so that a
  * replay finds the page of a continuation.
- *
- * @param secrets texts that are removed wherever they occur
  */
-export function createTrafficRedactor(secrets: readonly string[]): (value: unknown) => string {
+export function createTrafficRedactor(): (value: unknown) => string {
   const numbers = new Map<string, string>();
   const numbered = (token: string): string => {
     const known = numbers.get(token) ?? `token-${numbers.size + 1}`;
     numbers.set(token, known);
     return known;
   };
-  const redactText = (text: string): string => {
-    let redacted = text.replace(HTML_VALUE, `$1="${REMOVED}"`);
-    for (const secret of secrets)
-      if (secret.length >= SECRET_LENGTH_MIN) redacted = redacted.replaceAll(secret, REMOVED);
-    return redacted
+  const redactText = (text: string) =>
+    text
+      .replace(HTML_VALUE, `$1="${REMOVED}"`)
       .replace(CAPTION_URL, (url) => withoutTokens(new URL(url)).href)
       .replace(IPV4, '0.0.0.0')
       .replace(IPV6, '::')
       .replace(LONG_TOKEN, numbered);
-  };
   return (value) =>
     JSON.stringify(value, (name, item: unknown) => {
       if (REMOVED_PROPERTIES.has(name)) return undefined;

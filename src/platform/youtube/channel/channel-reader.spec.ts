@@ -18,10 +18,12 @@ import { Environment } from '../../../config/environment.js';
 import { ContinuationRejectedError, type UploadsListPage } from '../../video-platform.js';
 import { EgressPool } from '../egress/egress-pool.js';
 import { FairLimiter } from '../egress/fair-limiter.js';
+import type { RequestScope } from '../egress/request-pipeline.js';
+import { RetryBudget } from '../egress/retry.js';
 import type { FailedResponse } from '../egress/upstream-response.js';
 import { InnertubeClient, type InnertubeCall, parsed } from '../innertube/innertube-client.js';
 import { UpstreamMetrics } from '../upstream-metrics.js';
-import { Channels } from './channels.js';
+import { ChannelReader } from './channel-reader.js';
 import { PlaylistReader } from './playlist-reader.js';
 
 Logger.overrideLogger(false);
@@ -47,21 +49,21 @@ function open(respond: (argument: string) => unknown) {
     },
     fetchText: () => Promise.resolve({ kind: 'ok', media: 'other', body: FEED }),
   });
-  return { list: (token?: string) => channelsOf(innertube).listUploadsPage(CHANNEL_ID, token, caller()), requested };
+  return { list: (token?: string) => readerOf(innertube).uploadsPage(CHANNEL_ID, token, scope()), requested };
 }
 
-/** The channels over a client that has one egress. */
-function channelsOf(innertube: InnertubeClient): Channels {
-  const registry = new Registry();
-  const environment = Object.assign(new Environment(), { UPSTREAM_RETRIES: 0 });
-  const metrics = new UpstreamMetrics(registry, new FairLimiter(1), environment);
-  const egresses = new EgressPool({ registry, proxyUrls: [], connectionsMax: 1, connectTimeoutMs: 1 });
-  return new Channels(environment, egresses, innertube, new PlaylistReader(innertube, metrics));
+function readerOf(innertube: InnertubeClient): ChannelReader {
+  const metrics = new UpstreamMetrics(new Registry(), new FairLimiter(1), new Environment());
+  return new ChannelReader(innertube, new PlaylistReader(innertube, metrics));
 }
 
-const caller = () => ({
-  ...{ signal: new AbortController().signal, deadlineAtMs: performance.now() + 60_000, fairnessKey: {} },
-});
+function scope(): RequestScope {
+  const egresses = new EgressPool({ registry: new Registry(), proxyUrls: [], connectionsMax: 1, connectTimeoutMs: 1 });
+  const egress = egresses.take('channel')?.egress;
+  if (!egress) throw new Error('There is no egress.');
+  const caller = { signal: new AbortController().signal, deadlineAtMs: Infinity, fairnessKey: {} };
+  return { egress, subject: CHANNEL_ID, context: caller, budget: new RetryBudget(0) };
+}
 
 const UPLOADS = `VLUU${CHANNEL_ID.slice(2)}`;
 const SHORTS = `VLUUSH${CHANNEL_ID.slice(2)}`;
@@ -166,10 +168,10 @@ function failing(status: number, media: 'json' | 'html', ofUrl: number | FailedR
       return Promise.resolve(typeof response === 'number' ? { kind: 'http-error', status: response, media } : response);
     },
   });
-  const channels = channelsOf(innertube);
+  const channels = readerOf(innertube);
   return {
-    resolve: () => channels.resolve({ kind: 'handle', handle: 'somebody' }, caller()),
-    read: () => channels.read(CHANNEL_ID, caller()),
+    resolve: () => channels.resolve({ kind: 'handle', handle: 'somebody' }, scope()),
+    read: () => channels.read(CHANNEL_ID, scope()),
     requested,
   };
 }
