@@ -24,8 +24,6 @@ export interface Replay {
   missed: string[];
   /** Responds to every `/player` request with this recording; null for that of the requested video. */
   playAs(name: string | null): void;
-  /** Responds to every request except that for visitor data with this recording; null for none. */
-  respondAs(name: string | null): void;
   close(): Promise<void>;
 }
 
@@ -65,7 +63,6 @@ export async function startReplay(folder: string, aliases: Readonly<Record<strin
   const recordings = readRecordings(folder);
   const missed: string[] = [];
   let playing: string | null = null;
-  let responding: string | null = null;
 
   const played = new Map<string, number>();
   /** The recordings of one request follow one another; the last repeats. */
@@ -82,7 +79,6 @@ export async function startReplay(folder: string, aliases: Readonly<Record<strin
     argument: string,
     client: string,
   ): Recording | undefined => {
-    if (responding !== null && path !== '/youtubei/v1/visitor_id') return recordings.get(responding);
     if (path === '/api/timedtext' && recordings.has('timedtext-xml')) return recordings.get('timedtext-xml');
     if (path === '/youtubei/v1/player' && playing !== null) return recordings.get(playing);
     const alias = aliases[argument];
@@ -127,10 +123,6 @@ export async function startReplay(folder: string, aliases: Readonly<Record<strin
     playAs: (name) => {
       if (name !== null && !recordings.has(name)) throw new Error(`There is no recording ${name}.`);
       playing = name;
-    },
-    respondAs: (name) => {
-      if (name !== null && !recordings.has(name)) throw new Error(`There is no recording ${name}.`);
-      responding = name;
     },
     close: async () => {
       const closed = once(server, 'close');

@@ -45,27 +45,6 @@ async function reopen(choices: Parameters<typeof openAdapter>[1]): Promise<void>
   adapter = await openAdapter(fakeYoutube.url, choices);
 }
 
-describe('faults of player responses', () => {
-  it.each([
-    ['429', 'upstream_blocked'],
-    ['429-retry-after', 'upstream_blocked'],
-    ['captcha', 'upstream_blocked'],
-    ['consent', 'upstream_blocked'],
-    ['bot-check', 'upstream_blocked'],
-    ['empty', 'upstream_blocked'],
-    ['500', 'upstream_failure'],
-    ['reset', 'upstream_failure'],
-    ['cut', 'upstream_failure'],
-    ['truncated', 'upstream_failure'],
-    ['wrong-charset', 'upstream_failure'],
-    ['not-json', 'upstream_failure'],
-    ['huge', 'upstream_failure'],
-  ] as const)('%s of a player response is reported as %s', async (kind, code) => {
-    fakeYoutube.setFaults({ kind, match: { kind: ['player', 'reel'] } });
-    expect(end(await read())).toBe(code);
-  });
-});
-
 describe('refusals that look like other responses', () => {
   it.each([
     ['reload', 'upstream_blocked'],

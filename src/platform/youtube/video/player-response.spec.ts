@@ -145,124 +145,62 @@ describe('a playable video', () => {
 describe('a refusal', () => {
   const RETIRED =
     'The following content is not available on this app.. Watch this content on the latest version of YouTube.';
-  const message = (text: string, field = 'subreason') => ({
+  const screen = (text: string, field = 'subreason') => ({
     errorScreen: { playerErrorMessageRenderer: { [field]: { runs: [{ text }] } } },
   });
-  const curly = 'Sign in to confirm you’re not a bot';
-  const screen = {
-    errorScreen: {
-      playerErrorMessageRenderer: {
-        subreason: { simpleText: 'The uploader removed it. This video has been removed by the uploader' },
-      },
-    },
-  };
+  const reload = 'The page needs to be reloaded.';
+  const old = 'YouTube is no longer supported on this application or device.';
+  const later = "This content isn't available, try again later.";
+  const removed = 'The uploader removed it. This video has been removed by the uploader';
 
-  it.each([
-    ['bot-check', { status: 'LOGIN_REQUIRED', reason: curly }, null],
-    ['bot-check', { status: 'LOGIN_REQUIRED', reason: "Sign in to confirm you're not a bot" }, null],
-    ['bot-check', { status: 'LOGIN_REQUIRED', reason: 'Please sign in' }, {}],
-    ['bot-check', { status: 'LOGIN_REQUIRED' }, null],
-    ['bot-check', { status: 'LOGIN_REQUIRED', reason: 'Words in no known language' }, null],
-    ['unknown-status', { status: 'LOGIN_REQUIRED', reason: 'Words in no known language' }, {}],
-    ['bot-check', { status: 'UNPLAYABLE', reason: 'This content isn’t available, try again later.' }, {}],
-    [
-      'bot-check',
-      {
-        status: 'ERROR',
-        reason: 'Video unavailable',
-        errorScreen: {
-          playerErrorMessageRenderer: {
-            subreason: { runs: [{ text: "This content isn't available, try again later." }] },
-          },
-        },
-      },
-      null,
-    ],
-    [
-      'age-restricted',
-      { status: 'LOGIN_REQUIRED', reason: 'Words in no known language', desktopLegacyAgeGateReason: 1 },
-      {},
-    ],
-    ['age-restricted', { status: 'LOGIN_REQUIRED', reason: 'This video may be inappropriate for some users.' }, {}],
-    ['age-restricted', { status: 'LOGIN_REQUIRED', reason: 'Sign in to confirm your age' }, {}],
-    ['age-restricted', { status: 'AGE_VERIFICATION_REQUIRED' }, {}],
-    [
-      'private',
-      {
-        status: 'LOGIN_REQUIRED',
-        reason: 'This video is private',
-        messages: ['This is a private video. Please sign in to verify that you may see it.'],
-      },
-      null,
-    ],
-    ['private', { status: 'LOGIN_REQUIRED', messages: ['This is a private video.'] }, null],
-    ['private', { status: 'UNPLAYABLE' }, { isPrivate: true }],
-    [
-      'members-only',
-      {
-        status: 'UNPLAYABLE',
-        reason: "This video is available to this channel's members on level: Gold (or any higher level).",
-      },
-      {},
-    ],
-    ['members-only', { status: 'UNPLAYABLE', reason: 'This video is available to this channel’s members' }, {}],
-    [
-      'members-only',
-      { status: 'UNPLAYABLE', reason: 'Join this channel to get access to members-only content like this video' },
-      {},
-    ],
-    ['session-refused', { status: 'UNPLAYABLE', reason: 'The page needs to be reloaded.' }, {}],
-    [
-      'session-refused',
-      { status: 'ERROR', reason: 'Video unavailable', ...message('The page needs to be reloaded.') },
-      null,
-    ],
-    ['client-retired', { status: 'ERROR', reason: RETIRED }, null],
-    ['client-retired', { status: 'UNPLAYABLE', reason: 'Video unavailable', ...message(RETIRED) }, {}],
-    [
-      'client-retired',
-      {
-        status: 'ERROR',
-        reason: 'This video is unavailable',
-        ...message('YouTube is no longer supported on this application or device.', 'reason'),
-      },
-      null,
-    ],
-    ['client-retired', { status: 'ERROR', reason: 'Watch this video on the latest version of YouTube.' }, null],
-    ['unavailable', { status: 'ERROR', reason: 'This video is no longer available.' }, null],
-    ['unavailable', { status: 'ERROR', reason: 'This video is unavailable' }, null],
-    ['unavailable', { status: 'ERROR' }, null],
-    ['unavailable', { status: 'UNPLAYABLE', ...screen }, {}],
-    ['unavailable', { status: 'LIVE_STREAM_OFFLINE', reason: 'This live stream recording is not available.' }, {}],
-    [
-      'upcoming',
-      { status: 'LIVE_STREAM_OFFLINE', reason: 'This live event will begin in 3 days.' },
-      { isUpcoming: true },
-    ],
-    ['upcoming', { status: 'LIVE_STREAM_OFFLINE', reason: 'Premieres in 3 hours' }, {}],
-    ['upcoming', { status: 'UNPLAYABLE', reason: 'x' }, { isUpcoming: true }],
-    ['live', { status: 'LIVE_STREAM_OFFLINE', reason: 'This live event has ended.' }, {}],
-    ['unplayable', { status: 'UNPLAYABLE', reason: 'This video is not available' }, {}],
-    ['unplayable', { status: 'UNPLAYABLE', reason: 'This video is only available to Music Premium members' }, {}],
-    [
-      'unplayable',
-      { status: 'UNPLAYABLE', reason: 'The uploader has not made this video available in your country' },
-      {},
-    ],
-    ['unplayable', { status: 'UNPLAYABLE', reason: 'This video requires payment to watch' }, {}],
-    ['unplayable', { status: 'CONTENT_CHECK_REQUIRED' }, {}],
-    ['unknown-status', { status: 'ERROR', reason: 'An error occurred. Please try again later.' }, null],
-    ['unknown-status', { status: 'UNPLAYABLE', reason: 'Something went wrong' }, {}],
-    ['unknown-status', { status: 'SOMETHING_NEW', reason: 'x' }, {}],
-  ])('is reported as %s for %j', (kind, playability, video) => {
-    expect(refused(playability, video).kind).toBe(kind);
+  /** `video`: the details of the video, which the response has unless it is null. */
+  it.each<[string, string, string | undefined, object?, (object | null)?]>([
+    ['bot-check', 'LOGIN_REQUIRED', 'Sign in to confirm you’re not a bot', {}, null],
+    ['bot-check', 'LOGIN_REQUIRED', "Sign in to confirm you're not a bot", {}, null],
+    ['bot-check', 'LOGIN_REQUIRED', 'Please sign in'],
+    ['bot-check', 'LOGIN_REQUIRED', 'Words in no known language', {}, null],
+    ['unknown-status', 'LOGIN_REQUIRED', 'Words in no known language'],
+    ['bot-check', 'UNPLAYABLE', 'This content isn’t available, try again later.'],
+    ['bot-check', 'ERROR', 'Video unavailable', screen(later), null],
+    ['age-restricted', 'LOGIN_REQUIRED', 'Words in no known language', { desktopLegacyAgeGateReason: 1 }],
+    ['age-restricted', 'LOGIN_REQUIRED', 'This video may be inappropriate for some users.'],
+    ['age-restricted', 'LOGIN_REQUIRED', 'Sign in to confirm your age'],
+    ['age-restricted', 'AGE_VERIFICATION_REQUIRED', undefined],
+    ['private', 'LOGIN_REQUIRED', 'This video is private', {}, null],
+    ['private', 'LOGIN_REQUIRED', undefined, { messages: ['This is a private video.'] }, null],
+    ['private', 'UNPLAYABLE', undefined, {}, { isPrivate: true }],
+    ['members-only', 'UNPLAYABLE', "This video is available to this channel's members on level: Gold (or higher)."],
+    ['members-only', 'UNPLAYABLE', 'This video is available to this channel’s members'],
+    ['members-only', 'UNPLAYABLE', 'Join this channel to get access to members-only content like this video'],
+    ['session-refused', 'UNPLAYABLE', reload],
+    ['session-refused', 'ERROR', 'Video unavailable', screen(reload), null],
+    ['client-retired', 'ERROR', RETIRED, {}, null],
+    ['client-retired', 'UNPLAYABLE', 'Video unavailable', screen(RETIRED)],
+    ['client-retired', 'ERROR', 'This video is unavailable', screen(old, 'reason'), null],
+    ['unavailable', 'ERROR', 'This video is no longer available.', {}, null],
+    ['unavailable', 'ERROR', undefined, {}, null],
+    ['unavailable', 'UNPLAYABLE', undefined, screen(removed)],
+    ['unavailable', 'LIVE_STREAM_OFFLINE', 'This live stream recording is not available.'],
+    ['upcoming', 'LIVE_STREAM_OFFLINE', 'This live event will begin in 3 days.', {}, { isUpcoming: true }],
+    ['upcoming', 'LIVE_STREAM_OFFLINE', 'Premieres in 3 hours'],
+    ['upcoming', 'UNPLAYABLE', 'x', {}, { isUpcoming: true }],
+    ['live', 'LIVE_STREAM_OFFLINE', 'This live event has ended.'],
+    ['unplayable', 'UNPLAYABLE', 'This video is not available'],
+    ['unplayable', 'UNPLAYABLE', 'This video is only available to Music Premium members'],
+    ['unplayable', 'UNPLAYABLE', 'The uploader has not made this video available in your country'],
+    ['unplayable', 'CONTENT_CHECK_REQUIRED', undefined],
+    ['unknown-status', 'ERROR', 'An error occurred. Please try again later.', {}, null],
+    ['unknown-status', 'UNPLAYABLE', 'Something went wrong'],
+    ['unknown-status', 'SOMETHING_NEW', 'x'],
+  ])('is reported as %s for %s, %j', (kind, status, reason, playability = {}, video = {}) => {
+    expect(refused({ status, reason, ...playability }, video).kind).toBe(kind);
   });
 
   it.each(['OK', 'ERROR', 'UNPLAYABLE', 'LOGIN_REQUIRED', 'NEW', undefined])(
     'is a captcha in place of the video, whatever the status: %s',
     (status) => {
-      const screen = { playerCaptchaViewModel: { siteKey: 'x' } };
-      expect(refused({ status, errorScreen: screen }).kind).toBe('session-refused');
+      const captcha = { playerCaptchaViewModel: { siteKey: 'x' } };
+      expect(refused({ status, errorScreen: captcha }).kind).toBe('session-refused');
     },
   );
 

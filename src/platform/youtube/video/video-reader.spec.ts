@@ -36,20 +36,9 @@ const TEXT: UpstreamResponse = {
   body: '<?xml version="1.0"?><timedtext format="3"><body><p t="0" d="1000">Hello</p></body></timedtext>',
 };
 
-/** PO tokens for every video. */
-const PROOFS: WebProofs = Object.assign(Object.create(WebProofs.prototype) as WebProofs, {
-  get: () => Promise.resolve({ poToken: 'Mlvx', signatureTimestamp: 20_345 }),
-  reject: () => undefined,
-});
-
 /** The reader over clients whose player responses are given; the others respond with 500. */
-function reading(
-  players: Partial<Record<YoutubeClient, unknown>>,
-  captions: UpstreamResponse = TEXT,
-  webProofs: WebProofs | null = null,
-) {
+function reading(players: Partial<Record<YoutubeClient, unknown>>, captions: UpstreamResponse = TEXT) {
   const environment = new Environment();
-  const clients: YoutubeClient[] = [...environment.YOUTUBE_CLIENTS, ...(webProofs ? (['WEB'] as const) : [])];
   const registry = new Registry();
   const asked: YoutubeClient[] = [];
   const innertube: InnertubeClient = Object.assign(Object.create(InnertubeClient.prototype) as InnertubeClient, {
@@ -63,9 +52,9 @@ function reading(
     replaceVisitorData: () => false,
   });
   const metrics = new UpstreamMetrics(registry, new FairLimiter(1), environment);
-  const order = new ClientOrder(clients, registry);
+  const order = new ClientOrder(environment.YOUTUBE_CLIENTS, registry);
   const timestamp = new SignatureTimestamp(innertube);
-  const reader = new VideoReader(innertube, order, webProofs ?? new WebProofs(null, timestamp, metrics), metrics);
+  const reader = new VideoReader(innertube, order, new WebProofs(null, timestamp, metrics), metrics);
   const egresses = new EgressPool({ registry: new Registry(), proxyUrls: [], connectionsMax: 1, connectTimeoutMs: 1 });
   const read = async (languages: readonly string[] = []) => {
     asked.length = 0;
@@ -104,51 +93,6 @@ describe('a video of which one client listed tracks whose text was not served', 
     const players = { ANDROID: other, IOS: other, ANDROID_REEL: { playerResponse: other }, ANDROID_VR: other };
     const { read } = reading({ VISIONOS: listing('en', 'de'), ...players }, captions);
     expect(await read(languages)).toMatchObject({ ok: false, failure: { code } });
-  });
-});
-
-describe('WEB with PO tokens', () => {
-  const all = (response: unknown) => ({
-    ...{ VISIONOS: response, ANDROID: response, IOS: response, ANDROID_VR: response },
-    ANDROID_REEL: { playerResponse: response },
-  });
-  const EMPTY: UpstreamResponse = { kind: 'ok', media: 'empty', body: '' };
-
-  it('is the last client, and plays what the others do not', async () => {
-    const { read, asked } = reading({ ...all(UNPLAYABLE), WEB: listing('en') }, TEXT, PROOFS);
-    expect(await read()).toMatchObject({ ok: true });
-    expect(asked).toEqual(['VISIONOS', 'ANDROID', 'IOS', 'ANDROID_REEL', 'ANDROID_VR', 'WEB']);
-  });
-
-  it('that does not respond does not make a video without a text one without captions', async () => {
-    const { read } = reading(all(listing('en')), EMPTY, PROOFS);
-    expect(await read()).toMatchObject({ failure: { code: 'upstream_blocked' } });
-  });
-
-  it('is not asked about a video without captions', async () => {
-    const { read, asked } = reading({ VISIONOS: WITHOUT_CAPTIONS, WEB: listing('en') }, TEXT, PROOFS);
-    expect(await read()).toMatchObject({ failure: { code: 'transcript_unavailable' } });
-    expect(asked).toEqual(['VISIONOS']);
-  });
-});
-
-describe('a video that is refused to clients', () => {
-  const BOT_CHECK = { playabilityStatus: { status: 'LOGIN_REQUIRED', reason: 'Sign in to confirm you’re not a bot' } };
-
-  it('is read by the next client, which is asked first from then on', async () => {
-    const { read, asked } = reading({ VISIONOS: BOT_CHECK, ANDROID: listing('en') });
-    expect(await read()).toMatchObject({ ok: true });
-    expect(asked).toEqual(['VISIONOS', 'ANDROID']);
-    await read();
-    expect(asked).toEqual(['ANDROID']);
-  });
-
-  it('is blocked after two of them, and the next attempt begins with a third', async () => {
-    const { read, asked } = reading({ VISIONOS: BOT_CHECK, ANDROID: BOT_CHECK, IOS: listing('en') });
-    expect(await read()).toMatchObject({ failure: { code: 'upstream_blocked' } });
-    expect(asked).toEqual(['VISIONOS', 'ANDROID']);
-    expect(await read()).toMatchObject({ ok: true });
-    expect(asked).toEqual(['IOS']);
   });
 });
 
