@@ -176,13 +176,9 @@ describe('faults of caption responses', () => {
   it.each([
     ['429', 'upstream_blocked'],
     ['captcha', 'upstream_blocked'],
-    ['consent', 'upstream_blocked'],
     ['empty', 'upstream_blocked'],
     ['500', 'upstream_failure'],
-    ['reset', 'upstream_failure'],
-    ['cut', 'upstream_failure'],
     ['truncated', 'upstream_failure'],
-    ['wrong-charset', 'upstream_failure'],
     ['not-json', 'upstream_failure'],
     ['huge', 'upstream_failure'],
     ['hostile-captions', 'upstream_failure'],
