@@ -7,7 +7,7 @@ interface ShownItem {
   videoId: unknown;
   title: string | null;
   /** Texts below the title: views, date, and in some lists the channel's name. */
-  texts: readonly (string | null)[];
+  texts: readonly string[];
   /** Styles and labels of all badges, including those on the thumbnail. */
   badges: readonly unknown[];
   durationSeconds: number | null;
@@ -28,9 +28,9 @@ export function readListedUpload(item: unknown): Upload | null {
   return {
     ...unlistedVideo(videoId),
     title: shown.title,
-    publishedText: shown.texts.find((text) => text !== null && isPublishedText(text)) ?? null,
+    publishedText: shown.texts.find(isPublishedText) ?? null,
     durationSeconds: kind === 'live' || kind === 'upcoming' ? null : shown.durationSeconds,
-    viewCount: first(shown.texts, readViewCount),
+    viewCount: shown.texts.map(readViewCount).find((count) => count !== null) ?? null,
     thumbnailUrl: largestThumbnail(shown.thumbnails),
     kind,
     failure: failureOf(shown, kind),
@@ -56,7 +56,7 @@ function readPlaylistVideo(video: unknown): ShownItem {
   return {
     videoId: at(video, 'videoId'),
     title: textOf(at(video, 'title')),
-    texts: asArray(at(video, 'videoInfo', 'runs')).map((run) => asString(at(run, 'text'))),
+    texts: asArray(at(video, 'videoInfo', 'runs')).flatMap((run) => asString(at(run, 'text')) ?? []),
     badges: [...badges, ...overlays],
     durationSeconds: seconds !== null && seconds > 0 ? seconds : null,
     thumbnails: asArray(at(video, 'thumbnail', 'thumbnails')),
@@ -74,15 +74,13 @@ function readLockup(lockup: unknown): ShownItem {
   ]);
   const shown = overlays.map((badge) => at(badge, 'thumbnailBadgeViewModel'));
   const badges = rows.flatMap((row) => asArray(at(row, 'badges'))).map((badge) => at(badge, 'badgeViewModel'));
+  const durations = shown.map((badge) => readDurationSeconds(asString(at(badge, 'text')) ?? ''));
   return {
     videoId: at(lockup, 'contentId'),
     title: textOf(at(metadata, 'title')),
-    texts: rows.flatMap((row) => asArray(at(row, 'metadataParts'))).map((part) => textOf(at(part, 'text'))),
+    texts: rows.flatMap((row) => asArray(at(row, 'metadataParts'))).flatMap((part) => textOf(at(part, 'text')) ?? []),
     badges: [...shown, ...badges].flatMap((badge) => [at(badge, 'badgeStyle'), at(badge, 'text')]),
-    durationSeconds: first(
-      shown.map((badge) => asString(at(badge, 'text'))),
-      readDurationSeconds,
-    ),
+    durationSeconds: durations.find((seconds) => seconds !== null) ?? null,
     thumbnails: asArray(at(image, 'image', 'sources')),
     kind: null,
   };
@@ -92,7 +90,7 @@ function readShortsLockup(short: unknown): ShownItem {
   return {
     videoId: at(short, 'onTap', 'innertubeCommand', 'reelWatchEndpoint', 'videoId'),
     title: textOf(at(short, 'overlayMetadata', 'primaryText')),
-    texts: [textOf(at(short, 'overlayMetadata', 'secondaryText'))],
+    texts: [textOf(at(short, 'overlayMetadata', 'secondaryText')) ?? ''],
     badges: [],
     durationSeconds: null,
     thumbnails: asArray(at(short, 'thumbnail', 'sources')),
@@ -102,19 +100,14 @@ function readShortsLockup(short: unknown): ShownItem {
 
 const LIVE = new Set<unknown>(['LIVE', 'BADGE_STYLE_TYPE_LIVE_NOW', 'THUMBNAIL_OVERLAY_BADGE_STYLE_LIVE']);
 const UPCOMING = new Set<unknown>([
-  'UPCOMING',
-  'Upcoming',
-  'PREMIERE',
-  'Premiere',
-  'THUMBNAIL_OVERLAY_BADGE_STYLE_UPCOMING',
+  ...['UPCOMING', 'Upcoming', 'PREMIERE', 'Premiere', 'THUMBNAIL_OVERLAY_BADGE_STYLE_UPCOMING'],
 ]);
 const SHORT = new Set<unknown>(['SHORTS', 'THUMBNAIL_OVERLAY_BADGE_STYLE_SHORTS']);
 const MEMBERS_ONLY = new Set<unknown>(['BADGE_STYLE_TYPE_MEMBERS_ONLY', 'BADGE_MEMBERS_ONLY']);
 
 function kindOf({ badges, texts }: ShownItem): VideoKind | null {
   if (badges.some((badge) => LIVE.has(badge))) return 'live';
-  const announced = texts.some((text) => text !== null && isAnnouncementText(text));
-  if (announced || badges.some((badge) => UPCOMING.has(badge))) return 'upcoming';
+  if (texts.some(isAnnouncementText) || badges.some((badge) => UPCOMING.has(badge))) return 'upcoming';
   return badges.some((badge) => SHORT.has(badge)) ? 'short' : null;
 }
 
@@ -125,14 +118,6 @@ function failureOf({ badges, title }: ShownItem, kind: VideoKind | null): VideoF
   if (badges.some((badge) => MEMBERS_ONLY.has(badge))) return 'video_members_only';
   if (kind === 'live') return 'video_live';
   return kind === 'upcoming' ? 'video_not_live_yet' : null;
-}
-
-function first<T>(texts: readonly (string | null)[], read: (text: string) => T | null): T | null {
-  for (const text of texts) {
-    const value = text === null ? null : read(text);
-    if (value !== null) return value;
-  }
-  return null;
 }
 
 /** The URL of the widest thumbnail in a list of `{ url, width }`. */

@@ -97,14 +97,6 @@ export interface UnavailableReport {
   served: boolean;
 }
 
-/** What the clients reported about a video that none of them has played. */
-interface UnavailableReports {
-  readonly unavailableOn: readonly UnavailableReport[];
-  readonly evidence: readonly Evidence[];
-  /** Whether a client listed the requested tracks. */
-  readonly sawTracks: boolean;
-}
-
 /**
  * The app of each client: what two clients of one app report is one fact. VISIONOS and ANDROID_VR report videos made for kids
  * as unplayable (VISIONOS recorded, ANDROID_VR in a maintained client's source). ANDROID and ANDROID_REEL have one version.
@@ -123,7 +115,13 @@ const APPS: Readonly<Record<YoutubeClient, 'headset' | 'android' | 'ios' | 'web'
  * recently, and no client was refused or has listed tracks. Two versions can age together, so that two reports alone prove
  * nothing.
  */
-export function isUnavailable({ unavailableOn, evidence, sawTracks }: UnavailableReports): boolean {
+export function isUnavailable(video: {
+  readonly unavailableOn: readonly UnavailableReport[];
+  readonly evidence: readonly Evidence[];
+  /** Whether a client listed the requested tracks. */
+  readonly sawTracks: boolean;
+}): boolean {
+  const { unavailableOn, evidence, sawTracks } = video;
   const apps = new Set(unavailableOn.map(({ client }) => APPS[client]));
   if (apps.size < 2 || !unavailableOn.some(isReliable)) return false;
   return !sawTracks && !evidence.includes('refused') && !evidence.includes('egress-refused');
