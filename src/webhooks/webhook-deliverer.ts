@@ -1,18 +1,17 @@
 import { randomUUID } from 'node:crypto';
-import { setMaxListeners } from 'node:events';
 import { type BeforeApplicationShutdown, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
+import { Counter, Registry } from 'prom-client';
 import { DataSource } from 'typeorm';
 import { retryConflicts } from '../database/query-with-deadline.js';
 import { withTimeout } from '../domain/with-timeout.js';
-import { WebhookMetrics } from './webhook-metrics.js';
-import { CLAIM, type ClaimedRow, RECORD, type RecordedRow, RELEASE } from './webhook-queries.js';
-import { messageBody, WebhookSecrets } from './webhook-secrets.js';
-import { type Attempt, WebhookSender } from './webhook-sender.js';
-import { FAILING_DAYS } from './webhook.js';
+import { messageBody, WebhookSecrets, type StoredSecrets } from './webhook-secrets.js';
+import { WebhookSender } from './webhook-sender.js';
+import { DISABLED_REASONS, type DisabledReason, FAILING_DAYS } from './webhook.js';
 
 const SECOND = 1;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
 
 /** The pauses after the first, second, … failed attempt; together about a day. */
 const PAUSES_SECONDS = [5 * SECOND, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 5 * HOUR, 7 * HOUR, 9 * HOUR] as const;
@@ -23,154 +22,165 @@ const JITTER = 0.2;
 /** The attempts of a delivery until it is given up. */
 export const ATTEMPTS_MAX = PAUSES_SECONDS.length + 1;
 
-/**
- * Seconds until the next attempt, 10% less or more than the schedule; undefined when the delivery is given up.
- *
- * @param attempts the attempts so far, from 1
- */
-export function pauseSeconds(attempts: number, random: () => number = Math.random): number | undefined {
+/** Seconds until the next attempt, up to 10% less or more than the schedule; undefined when the delivery is given up. */
+function pauseSeconds(attempts: number): number | undefined {
   const pause = PAUSES_SECONDS[attempts - 1];
-  return pause === undefined ? undefined : pause * (1 - JITTER / 2 + JITTER * random());
+  return pause === undefined ? undefined : pause * (1 - JITTER / 2 + JITTER * Math.random());
 }
 
-const LOOK_INTERVAL_MS = 2_000;
 /** Over all webhooks of this process; one webhook has one delivery at a time. */
 const DELIVERIES_AT_ONCE_MAX = 50;
 /** Longer than an attempt and the statement that records it, so that it only ends when the process has stopped. */
 const LEASE_SECONDS = 60;
-const FAILING_SECONDS = FAILING_DAYS * 86_400;
 /** How long the end of the process waits for receivers, and for the database. */
 const SHUTDOWN_WAIT_MS = 2_000;
 
+interface ClaimedDelivery extends StoredSecrets {
+  delivery_id: string;
+  webhook_id: string;
+  organization_id: string;
+  url: string;
+  type: string;
+  /** JSON. */
+  data: string;
+  created_at: Date;
+  attempts: number;
+}
+
+/** $1 claim, $2 most webhooks, $3 seconds of the lease. */
+const CLAIM = 'SELECT * FROM webhook_claim($1, $2, $3)';
+
+/** $1 delivery, $2 claim, $3 outcome, $4 status, $5 error, $6 ms, $7 seconds until the next attempt, $8 seconds of failing. */
+const RECORD = 'SELECT * FROM webhook_record($1, $2, $3, $4, $5, $6, $7, $8)';
+
+/** Results of attempts: `retried` failed and is repeated later, `given_up` failed for the last time. */
+const RESULTS = ['succeeded', 'retried', 'given_up'] as const;
+
 /**
  * Sends the deliveries that are due. Every process looks for them every two seconds and claims what it can send; a
- * delivery whose process was killed is claimed again when its lease has ended. So each is sent at least once, with the
- * same ID.
+ * delivery whose process has ended is claimed again when the lease has. So each is sent at least once, with the same ID.
  */
 @Injectable()
 export class WebhookDeliverer implements OnApplicationBootstrap, BeforeApplicationShutdown {
+  /** Tests shorten it. */
+  lookIntervalMs = 2_000;
   private readonly logger = new Logger(WebhookDeliverer.name);
   private readonly sending = new Set<Promise<void>>();
-  private readonly closing = new AbortController();
-  private readonly aborting = new AbortController();
-  private timer: NodeJS.Timeout | undefined;
-  private looking: Promise<void> | undefined;
-  private lookAgain = false;
+  private running: Promise<void> | undefined;
+  private closing = false;
+  /** Ends the pause between two looks. */
+  private wake = (): void => undefined;
   private isDatabaseUnavailable = false;
+  private readonly results: Counter<'result'>;
+  private readonly disabled: Counter<'reason'>;
 
   constructor(
     private readonly database: DataSource,
     private readonly sender: WebhookSender,
     private readonly secrets: WebhookSecrets,
-    private readonly metrics: WebhookMetrics,
+    registry: Registry,
   ) {
-    // Each delivery adds a listener.
-    setMaxListeners(DELIVERIES_AT_ONCE_MAX, this.aborting.signal);
+    const registers = [registry];
+    this.results = new Counter({
+      name: 'ct_webhook_deliveries_total',
+      help: 'Attempts to deliver an event to a webhook.',
+      labelNames: ['result'],
+      registers,
+    });
+    this.disabled = new Counter({
+      name: 'ct_webhooks_disabled_total',
+      help: 'Webhooks that were turned off.',
+      labelNames: ['reason'],
+      registers,
+    });
+    // A series that starts with its first increment hides that increment from rate().
+    for (const result of RESULTS) this.results.inc({ result }, 0);
+    for (const reason of DISABLED_REASONS) this.disabled.inc({ reason }, 0);
   }
 
   onApplicationBootstrap(): void {
-    this.timer = setInterval(() => void this.look(), LOOK_INTERVAL_MS);
+    if (this.secrets.enabled) this.running = this.run();
   }
 
-  /** Gives receivers a moment to respond; what they have not responded to is sent again by another process. */
+  /** Gives receivers a moment to respond; what they have not responded to is sent again after its lease. */
   async beforeApplicationShutdown(): Promise<void> {
-    clearInterval(this.timer);
-    this.closing.abort();
-    if (this.looking) await withTimeout(this.looking, SHUTDOWN_WAIT_MS);
-    await withTimeout(Promise.all(this.sending), SHUTDOWN_WAIT_MS);
-    this.aborting.abort();
-    // A database that does not respond: what is not given back is sent after its lease.
-    await withTimeout(Promise.all(this.sending), SHUTDOWN_WAIT_MS);
+    this.closing = true;
+    this.wake();
+    await withTimeout(Promise.all([this.running, ...this.sending]), SHUTDOWN_WAIT_MS);
   }
 
-  /** Starts sending the deliveries that are due, as many as may be sent at once. Never rejects. */
-  look(): Promise<void> {
-    this.lookAgain = true;
-    this.looking ??= this.claimDue().finally(() => {
-      this.looking = undefined;
-      if (this.lookAgain) void this.look();
-    });
-    return this.looking;
-  }
-
-  private async claimDue(): Promise<void> {
-    while (this.lookAgain) {
-      this.lookAgain = false;
-      const free = DELIVERIES_AT_ONCE_MAX - this.sending.size;
-      if (free === 0 || this.closing.signal.aborted) return;
-      try {
-        await this.claim(free);
-        this.isDatabaseUnavailable = false;
-      } catch (error) {
-        this.lookAgain = false;
-        if (!this.isDatabaseUnavailable) {
-          this.logger.warn({ event: 'webhook_deliveries_delayed', cause: String(error) });
-        }
-        this.isDatabaseUnavailable = true;
-      }
+  /** Looks for due deliveries until the process ends: every two seconds, and when one that was sent leaves room. */
+  private async run(): Promise<void> {
+    while (!this.closing) {
+      if ((await this.claim()) === 0 && !this.closing) await this.pause();
     }
   }
 
-  private async claim(count: number): Promise<void> {
-    const claim = randomUUID();
-    const values = [claim, count, LEASE_SECONDS, this.secrets.keyIds];
-    for (const row of await this.database.query<ClaimedRow[]>(CLAIM, values)) this.start(row, claim);
+  private async pause(): Promise<void> {
+    let timer: NodeJS.Timeout | undefined;
+    await new Promise<void>((resolve) => {
+      this.wake = resolve;
+      timer = setTimeout(resolve, this.lookIntervalMs);
+    });
+    clearTimeout(timer);
   }
 
-  private start(row: ClaimedRow, claim: string): void {
-    const sending = this.deliver(row, claim).finally(() => {
+  /**
+   * Claims as many deliveries as may be sent at once, and starts to send them.
+   *
+   * @returns how many; 0 also when the database is unavailable, which is logged once
+   */
+  private async claim(): Promise<number> {
+    const free = DELIVERIES_AT_ONCE_MAX - this.sending.size;
+    if (free === 0) return 0;
+    const claim = randomUUID();
+    try {
+      const claimed = await this.database.query<ClaimedDelivery[]>(CLAIM, [claim, free, LEASE_SECONDS]);
+      this.isDatabaseUnavailable = false;
+      for (const delivery of claimed) this.start(delivery, claim);
+      return claimed.length;
+    } catch (error) {
+      if (!this.isDatabaseUnavailable) this.logger.warn({ event: 'webhook_deliveries_delayed', cause: String(error) });
+      this.isDatabaseUnavailable = true;
+      return 0;
+    }
+  }
+
+  private start(delivery: ClaimedDelivery, claim: string): void {
+    const sending = this.deliver(delivery, claim).finally(() => {
       this.sending.delete(sending);
       // The same webhook may have another delivery that is due.
-      if (!this.closing.signal.aborted) void this.look();
+      this.wake();
     });
     this.sending.add(sending);
   }
 
   /** Attempts a delivery once and records the result. Never rejects: what is not recorded is sent again after the lease. */
-  private async deliver(row: ClaimedRow, claim: string): Promise<void> {
-    const facts = { deliveryId: row.delivery_id, webhookId: row.webhook_id, organizationId: row.organization_id };
+  private async deliver(delivery: ClaimedDelivery, claim: string): Promise<void> {
+    const { delivery_id: id, webhook_id: webhookId, organization_id: organizationId, type, url } = delivery;
+    const facts = { deliveryId: id, webhookId, organizationId };
     try {
-      const attempt = await this.attempt(row);
-      if (attempt) await this.record(row, claim, attempt, facts);
-      else await this.database.query(RELEASE, [row.delivery_id, claim]);
+      const body = messageBody(type, delivery.created_at, delivery.data);
+      const secrets = this.secrets.signing(webhookId, delivery);
+      const { outcome, status, error, durationMs } = await this.sender.send(url, { id, body }, secrets);
+      const attempts = delivery.attempts + 1;
+      const pause = outcome === 'failed' ? pauseSeconds(attempts) : undefined;
+      const values = [id, claim, outcome, status, error, durationMs, pause ?? null, FAILING_DAYS * DAY];
+      const [recorded] = await retryConflicts(() =>
+        this.database.query<{ disabled: DisabledReason | null }[]>(RECORD, values),
+      );
+      if (!recorded) return;
+      const result = outcome === 'succeeded' ? 'succeeded' : pause === undefined ? 'given_up' : 'retried';
+      this.results.inc({ result });
+      const line = { ...facts, type, attempts, status, error };
+      if (result === 'given_up') this.logger.log({ event: 'webhook_delivery_given_up', ...line });
+      else this.logger.debug({ event: 'webhook_delivery', result, ...line });
+      const { disabled: reason } = recorded;
+      if (reason === null) return;
+      this.disabled.inc({ reason });
+      this.logger.warn({ event: 'webhook_disabled', ...facts, reason, host: new URL(url).host });
     } catch (error) {
       this.logger.warn({ event: 'webhook_attempt_not_recorded', ...facts, cause: String(error) });
     }
-  }
-
-  /** @returns undefined when the process is ending */
-  private async attempt(row: ClaimedRow): Promise<Attempt | undefined> {
-    const { delivery_id: id, webhook_id: webhookId, type, data, created_at: createdAt } = row;
-    const secrets = [row.secret, row.previous_secret].flatMap((stored) => {
-      const secret = stored && this.secrets.decrypt(webhookId, stored);
-      return secret ? [secret] : [];
-    });
-    if (secrets.length === 0) {
-      return { outcome: 'failed', status: null, error: 'The secret of the webhook cannot be read.', durationMs: 0 };
-    }
-    const { signal } = this.aborting;
-    try {
-      return await this.sender.send(row.url, { id, body: messageBody(type, createdAt, data) }, secrets, signal);
-    } catch (error) {
-      if (signal.aborted) return undefined;
-      throw error;
-    }
-  }
-
-  private async record(row: ClaimedRow, claim: string, attempt: Attempt, facts: object): Promise<void> {
-    const { outcome, status, error, durationMs } = attempt;
-    const attempts = row.attempts + 1;
-    const pause = outcome === 'failed' ? pauseSeconds(attempts) : undefined;
-    const values = [row.delivery_id, claim, outcome, status, error, durationMs, pause ?? null, FAILING_SECONDS];
-    const [recorded] = await retryConflicts(() => this.database.query<RecordedRow[]>(RECORD, values));
-    if (!recorded?.recorded) return;
-    const result = outcome === 'succeeded' ? 'succeeded' : pause === undefined ? 'given_up' : 'retried';
-    this.metrics.deliveries.inc({ result });
-    const line = { ...facts, type: row.type, attempts, status, error };
-    if (result === 'given_up') this.logger.log({ event: 'webhook_delivery_given_up', ...line });
-    else this.logger.debug({ event: 'webhook_delivery', result, ...line });
-    if (recorded.disabled === null) return;
-    this.metrics.disabled.inc({ reason: recorded.disabled });
-    this.logger.warn({ event: 'webhook_disabled', ...facts, reason: recorded.disabled, host: new URL(row.url).host });
   }
 }

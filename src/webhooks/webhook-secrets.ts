@@ -1,73 +1,79 @@
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { Environment } from '../config/environment.js';
-import { WebhooksDisabledError } from './webhook.js';
+import { UnreadableSecretError, WebhooksDisabledError } from './webhook.js';
 
 const CIPHER = 'aes-256-gcm';
 const PURPOSE = 'channel-transcripts: secrets of webhooks';
 const KEY_BYTES = 32;
-const KEY_ID_BYTES = 8;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
-
-interface EncryptionKey {
-  /** The first bytes of what the key encrypts; `webhook_claim` selects by them. */
-  id: Buffer;
-  key: Buffer;
-}
-
-/**
- * Encrypts the secrets of webhooks for the database, with the first key of `WEBHOOK_SECRET_KEY`; all of its keys decrypt. A
- * stored secret is the ID of the key, the nonce, the authentication tag and the ciphertext; it is bound to its webhook, so
- * that it does not decrypt in the row of another one.
- */
-@Injectable()
-export class WebhookSecrets {
-  private readonly keys: readonly EncryptionKey[];
-
-  constructor({ WEBHOOK_SECRET_KEY = [] }: Environment) {
-    this.keys = WEBHOOK_SECRET_KEY.map(deriveKey);
-  }
-
-  /** The IDs of the keys; none when webhooks are disabled. */
-  get keyIds(): Buffer[] {
-    return this.keys.map(({ id }) => id);
-  }
-
-  /** @throws WebhooksDisabledError */
-  encrypt(webhookId: string, secret: Buffer): Buffer {
-    const [current] = this.keys;
-    if (!current) throw new WebhooksDisabledError();
-    const nonce = randomBytes(NONCE_BYTES);
-    const cipher = createCipheriv(CIPHER, current.key, nonce).setAAD(Buffer.from(webhookId));
-    const ciphertext = Buffer.concat([cipher.update(secret), cipher.final()]);
-    return Buffer.concat([current.id, nonce, cipher.getAuthTag(), ciphertext]);
-  }
-
-  /** @returns undefined when the key is not known, or the value does not belong to the webhook */
-  decrypt(webhookId: string, stored: Buffer): Buffer | undefined {
-    const found = this.keys.find(({ id }) => id.equals(stored.subarray(0, KEY_ID_BYTES)));
-    const [nonceEnd, tagEnd] = [KEY_ID_BYTES + NONCE_BYTES, KEY_ID_BYTES + NONCE_BYTES + TAG_BYTES];
-    if (!found || stored.length < tagEnd) return undefined;
-    const decipher = createDecipheriv(CIPHER, found.key, stored.subarray(KEY_ID_BYTES, nonceEnd))
-      .setAAD(Buffer.from(webhookId))
-      .setAuthTag(stored.subarray(nonceEnd, tagEnd));
-    try {
-      return Buffer.concat([decipher.update(stored.subarray(tagEnd)), decipher.final()]);
-    } catch {
-      return undefined;
-    }
-  }
-}
-
-function deriveKey(text: string): EncryptionKey {
-  const derived = Buffer.from(hkdfSync('sha256', text, '', PURPOSE, KEY_BYTES + KEY_ID_BYTES));
-  return { key: derived.subarray(0, KEY_BYTES), id: derived.subarray(KEY_BYTES) };
-}
 
 const PREFIX = 'whsec_';
 /** Standard Webhooks: 24 to 64 bytes. */
 const SECRET_BYTES = 32;
+
+/** The secrets of a webhook as they are stored. */
+export interface StoredSecrets {
+  secret: Buffer;
+  /** The one before the last rotation, while it signs too. */
+  previous_secret: Buffer | null;
+}
+
+/**
+ * Encrypts the secrets of webhooks for the database, with the first key of `WEBHOOK_SECRET_KEY`; all of its keys decrypt. A
+ * stored secret is the nonce, the authentication tag and the ciphertext; it is bound to its webhook, so that it does not
+ * decrypt in the row of another one.
+ */
+@Injectable()
+export class WebhookSecrets {
+  private readonly keys: readonly Buffer[];
+
+  constructor({ WEBHOOK_SECRET_KEY = [] }: Environment) {
+    this.keys = WEBHOOK_SECRET_KEY.map((text) => Buffer.from(hkdfSync('sha256', text, '', PURPOSE, KEY_BYTES)));
+  }
+
+  /** Whether there is a key, without which nothing can be encrypted or signed. */
+  get enabled(): boolean {
+    return this.keys.length > 0;
+  }
+
+  /** @throws WebhooksDisabledError */
+  encrypt(webhookId: string, secret: Buffer): Buffer {
+    const [key] = this.keys;
+    if (!key) throw new WebhooksDisabledError();
+    const nonce = randomBytes(NONCE_BYTES);
+    const cipher = createCipheriv(CIPHER, key, nonce).setAAD(Buffer.from(webhookId));
+    const ciphertext = Buffer.concat([cipher.update(secret), cipher.final()]);
+    return Buffer.concat([nonce, cipher.getAuthTag(), ciphertext]);
+  }
+
+  /**
+   * The secrets that sign the deliveries of a webhook, the current one first.
+   *
+   * @throws UnreadableSecretError when the current one is encrypted with another key, or was changed
+   */
+  signing(webhookId: string, { secret, previous_secret: previous }: StoredSecrets): Buffer[] {
+    const current = this.decrypt(webhookId, secret);
+    if (!current) throw new UnreadableSecretError();
+    const old = previous && this.decrypt(webhookId, previous);
+    return old ? [current, old] : [current];
+  }
+
+  private decrypt(webhookId: string, stored: Buffer): Buffer | undefined {
+    const [nonce, tag] = [stored.subarray(0, NONCE_BYTES), stored.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES)];
+    if (tag.length < TAG_BYTES) return undefined;
+    for (const key of this.keys) {
+      const decipher = createDecipheriv(CIPHER, key, nonce).setAAD(Buffer.from(webhookId)).setAuthTag(tag);
+      try {
+        return Buffer.concat([decipher.update(stored.subarray(NONCE_BYTES + TAG_BYTES)), decipher.final()]);
+      } catch {
+        // Of another key: the tag does not match.
+      }
+    }
+    return undefined;
+  }
+}
 
 /** Generates the key of a secret, whose text form is `secretText`. */
 export function generateSecret(): Buffer {
@@ -93,11 +99,7 @@ export interface WebhookMessage {
  * @param secrets one signature for each
  * @param atMs the time of the attempt; receivers refuse messages that are minutes old
  */
-export function signedHeaders(
-  { id, body }: WebhookMessage,
-  secrets: readonly Buffer[],
-  atMs: number,
-): Record<'webhook-id' | 'webhook-timestamp' | 'webhook-signature', string> {
+export function signedHeaders({ id, body }: WebhookMessage, secrets: readonly Buffer[], atMs: number) {
   const timestamp = String(Math.floor(atMs / 1000));
   const signatures = secrets.map((secret) => {
     return `v1,${createHmac('sha256', secret).update(`${id}.${timestamp}.${body}`).digest('base64')}`;

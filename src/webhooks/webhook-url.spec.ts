@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { anyUrl } from '../../test/any-text.js';
 import { InvalidUrlError } from './webhook.js';
-import { hostOf, isPublicAddress, parseWebhookUrl, URL_LENGTH_MAX } from './webhook-url.js';
+import { hostOf, isPublicAddress, parseWebhookUrl, PRIVATE_HOST, URL_LENGTH_MAX } from './webhook-url.js';
 
 const octet = fc.integer({ min: 0, max: 255 });
 
@@ -11,7 +11,6 @@ const written = (value: number) => [String(value), `0x${value.toString(16)}`, `0
 
 describe('parseWebhookUrl', () => {
   it.each([
-    'https://example.com/hook',
     'https://example.com:8443/hook?token=a',
     'https://example.com:80/',
     'https://example.com:1024/',
@@ -19,47 +18,29 @@ describe('parseWebhookUrl', () => {
     'https://[2606:4700:4700::1111]/',
     'HTTPS://EXAMPLE.com',
     'https://bücher.example/hook',
-    'https://example.com./',
   ])('accepts %s', (url) => {
     expect(parseWebhookUrl(url, false).href).toBe(new URL(url).href);
   });
 
   it.each([
     ['http://example.com/', /starts with https/],
-    ['ftp://example.com/', /starts with https/],
     ['example.com/hook', /starts with https/],
     ['', /starts with https/],
-    ['https://', /starts with https/],
     ['https://user@example.com/', /user or password/],
     ['https://:secret@example.com/', /user or password/],
-    ['https://example.com/#part', /fragment/],
     ['https://example.com/#', /fragment/],
     ['https://example.com:22/', /port/],
     ['https://example.com:1023/', /port/],
-    [`https://example.com/${'a'.repeat(URL_LENGTH_MAX)}`, /characters/],
     [`https://example.com/${'ü'.repeat(URL_LENGTH_MAX / 2)}`, /characters/],
     ...[
-      'https://localhost/',
-      'https://redis/',
-      'https://redis./',
-      'https://a.localhost/',
-      'https://LOCALHOST:8443/',
-      'https://printer.local/',
-      'https://metadata.google.internal/',
-      'https://nas.home.arpa./',
-      'https://127.0.0.1/',
-      'https://127.1/',
-      'https://2130706433/',
-      'https://0x7f000001/',
-      'https://0177.0.0.1/',
-      'https://①②⑦.0.0.1/',
-      'https://169.254.169.254/latest/meta-data/',
-      'https://[::1]/',
-      'https://[::ffff:10.0.0.1]/',
-      'https://[64:ff9b::10.0.0.1]/',
-      'https://[fe80::1]/',
-      'https://0/',
-    ].map((url) => [url, /public name or address/] as const),
+      ...[
+        'https://127.0.0.1/',
+        'https://2130706433/',
+        'https://①②⑦.0.0.1/',
+        'https://169.254.169.254/latest/meta-data/',
+      ],
+      ...['https://[::1]/', 'https://[::ffff:10.0.0.1]/', 'https://[64:ff9b::10.0.0.1]/', 'https://0/'],
+    ].map((url) => [url, PRIVATE_HOST] as const),
   ])('refuses %s', (url, message) => {
     const parse = (): URL => parseWebhookUrl(url, false);
     expect(parse).toThrow(InvalidUrlError);
@@ -73,7 +54,6 @@ describe('parseWebhookUrl', () => {
         fc.oneof(
           fc.tuple(...[a, b, c, d].map((value) => fc.constantFrom(...written(value)))).map((parts) => parts.join('.')),
           fc.constant(String(((a << 24) | (b << 16) | (c << 8) | d) >>> 0)),
-          fc.constant(`${a}.${(b << 16) | (c << 8) | d}`),
           fc.constant(`${a}.${b}.0x${((c << 8) | d).toString(16)}`),
         ),
       ),
@@ -92,9 +72,8 @@ describe('parseWebhookUrl', () => {
     fc.assert(
       fc.property(
         fc.oneof(
-          fc.string(),
           anyUrl(),
-          fc.string().map((text) => `https://${text}`),
+          fc.string({ unit: 'binary' }).map((text) => `https://${text}`),
         ),
         (text) => {
           try {
@@ -117,128 +96,49 @@ describe('parseWebhookUrl', () => {
   });
 });
 
-const anyIpv4 = fc.tuple(octet, octet, octet, octet).map((octets) => octets.join('.'));
-
-/** The definition in numbers, independent of the prefixes in the code. */
-function isReservedIpv4(address: string): boolean {
-  const [a = 0, b = 0, c = 0] = address.split('.').map(Number);
-  return (
-    [0, 10, 127].includes(a) ||
-    a >= 224 ||
-    (a === 100 && b >= 64 && b <= 127) ||
-    (a === 169 && b === 254) ||
-    (a === 172 && b >= 16 && b <= 31) ||
-    (a === 192 && ((b === 0 && (c === 0 || c === 2)) || (b === 88 && c === 99) || b === 168)) ||
-    (a === 192 && ((b === 31 && c === 196) || (b === 52 && c === 193) || (b === 175 && c === 48))) ||
-    (a === 198 && (b === 18 || b === 19 || (b === 51 && c === 100))) ||
-    (a === 203 && b === 0 && c === 113) ||
-    address === '168.63.129.16'
-  );
-}
-
-/** IPv4 addresses in and beside the reserved networks, and any. */
-const ipv4 = fc.oneof(
-  anyIpv4,
-  fc
-    .tuple(
-      fc.constantFrom('10', '100', '127', '169', '172', '192', '198', '203', '223', '224', '255'),
-      octet,
-      octet,
-      octet,
-    )
-    .map((octets) => octets.join('.')),
-  fc
-    .tuple(
-      fc.constantFrom(
-        '100.63',
-        '100.64',
-        '100.127',
-        '100.128',
-        '169.253',
-        '169.254',
-        '172.15',
-        '172.16',
-        '172.31',
-        '172.32',
-        '192.0',
-        '192.88',
-        '192.168',
-        '198.18',
-        '198.20',
-        '198.51',
-        '203.0',
-        '168.63',
-      ),
-      octet,
-      octet,
-    )
-    .map((parts) => parts.join('.')),
-);
-
-const ipv6Of = (...fixed: string[]) =>
-  fc
-    .array(fc.integer({ min: 0, max: 0xffff }), { minLength: 8 - fixed.length, maxLength: 8 - fixed.length })
-    .map((groups) => [...fixed, ...groups.map((group) => group.toString(16))].join(':'));
+/** The first and the last address of each network that is not public. */
+const PRIVATE_IPV4 = [
+  ...['0.0.0.0', '0.255.255.255', '10.0.0.0', '10.255.255.255', '127.0.0.0', '127.255.255.255'],
+  ...['100.64.0.0', '100.127.255.255', '169.254.0.0', '169.254.255.255', '172.16.0.0', '172.31.255.255'],
+  ...['192.0.0.0', '192.0.0.255', '192.0.2.0', '192.0.2.255', '192.88.99.0', '192.168.0.0', '192.168.255.255'],
+  ...['198.18.0.0', '198.19.255.255', '198.51.100.0', '203.0.113.255', '224.0.0.0', '255.255.255.255', '168.63.129.16'],
+];
+/** Their neighbours. */
+const PUBLIC_IPV4 = [
+  ...['1.0.0.0', '9.255.255.255', '11.0.0.0', '126.255.255.255', '128.0.0.0', '100.63.255.255', '100.128.0.0'],
+  ...['169.253.255.255', '169.255.0.0', '172.15.255.255', '172.32.0.0', '192.0.1.0', '192.167.255.255', '192.169.0.0'],
+  ...['198.17.255.255', '198.20.0.0', '223.255.255.255', '168.63.129.17'],
+];
 
 describe('isPublicAddress', () => {
-  it('refuses exactly the reserved IPv4 addresses', () => {
-    fc.assert(
-      fc.property(ipv4, (address) => isPublicAddress(address) === !isReservedIpv4(address)),
-      { numRuns: 5_000 },
-    );
-  });
-
-  it('refuses every IPv4 address in its mapped, compatible and 6to4 form', () => {
-    fc.assert(
-      fc.property(ipv4, (address) => {
-        const [a = 0, b = 0, c = 0, d = 0] = address.split('.').map(Number);
-        const groups = [(a << 8) | b, (c << 8) | d].map((group) => group.toString(16)).join(':');
-        const forms = [
-          `::ffff:${address}`,
-          `::ffff:${groups}`,
-          `::${address}`,
-          `::ffff:0:${address}`,
-          `2002:${groups}::1`,
-        ];
-        return forms.every((form) => !isPublicAddress(form));
-      }),
-    );
-  });
-
-  it('judges a NAT64 address by the IPv4 address in it', () => {
-    fc.assert(
-      fc.property(ipv4, (address) => isPublicAddress(`64:ff9b::${address}`) === !isReservedIpv4(address)),
-      { numRuns: 2_000 },
-    );
-    expect(isPublicAddress('64:ff9b:1::808:808')).toBe(false);
+  it('refuses the reserved IPv4 addresses, and every IPv6 address that contains one', () => {
+    for (const address of PRIVATE_IPV4) {
+      const forms = ['', '::ffff:', '::', '::ffff:0:', '64:ff9b::'].map((prefix) => prefix + address);
+      expect(forms.filter(isPublicAddress)).toEqual([]);
+    }
+    expect(PUBLIC_IPV4.filter((address) => !isPublicAddress(address))).toEqual([]);
+    expect(PUBLIC_IPV4.filter((address) => !isPublicAddress(`64:ff9b::${address}`))).toEqual([]);
   });
 
   it('refuses every IPv6 address outside of global unicast', () => {
+    const group = fc.integer({ min: 0, max: 0xffff }).map((value) => value.toString(16));
     const outside = fc
-      .integer({ min: 0, max: 0xffff })
-      .filter((group) => group >> 13 !== 1 && group !== 0x64)
-      .chain((group) => ipv6Of(group.toString(16)));
+      .tuple(
+        group.filter((first) => parseInt(first, 16) >> 13 !== 1 && first !== '64'),
+        fc.array(group, { minLength: 7, maxLength: 7 }),
+      )
+      .map(([first, rest]) => [first, ...rest].join(':'));
     fc.assert(fc.property(outside, (address) => !isPublicAddress(address)));
   });
 
   it.each([
-    ...['127.0.0.1', '0.0.0.0', '255.255.255.255', '224.0.0.1', '169.254.169.254', '100.100.100.200', '192.0.0.192'],
-    ...['::', '::1', 'fe80::1', 'fe80::1%eth0', '2606:4700::1%eth0', 'fc00::1', 'fd00:ec2::254', 'fec0::1', 'ff02::1'],
-    ...['2001::1', '2001:0:53aa:64c::1', '2001:db8::1', '3fff::1', '100::1', '5f00::1'],
-    ...['', 'localhost', '1', '127.1', '0x7f.0.0.1', '017700000001', '8.8.8.8.8', '[::1]', 'example.com'],
+    ...['2606:4700::1%eth0', '2001::1', '2001:0:53aa:64c::1', '2001:db8::1', '2002:808:808::1', '3fff::1'],
+    ...['64:ff9b:1::808:808', '', 'localhost', '127.1', '0x7f.0.0.1', '8.8.8.8.8', '[::1]', 'example.com'],
   ])('refuses %p', (address) => {
     expect(isPublicAddress(address)).toBe(false);
   });
 
-  it.each([
-    '1.1.1.1',
-    '8.8.8.8',
-    '172.32.0.1',
-    '192.0.1.1',
-    '2606:4700:4700::1111',
-    '2a00:1450:4001::200e',
-    '2001:4860::8888',
-  ])('accepts %s', (address) => {
+  it.each(['2606:4700:4700::1111', '2a00:1450:4001::200e', '2001:4860::8888'])('accepts %s', (address) => {
     expect(isPublicAddress(address)).toBe(true);
   });
 });

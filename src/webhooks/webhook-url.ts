@@ -30,8 +30,8 @@ export const URL_LENGTH_MAX = 2_048;
 const WEB_PORTS = new Set([80, 443]);
 const PRIVILEGED_PORT_MAX = 1_023;
 
-/** Names that never resolve to a public address: a single label, and the suffixes of RFC 6761, RFC 6762, RFC 8375 and ICANN. */
-const LOCAL_NAME = /^[^.]+\.?$|\.(?:localhost|local|internal|home\.arpa)\.?$/;
+/** What is wrong with a host that is or resolves to an address that is not public. */
+export const PRIVATE_HOST = 'The host of url must be a public name or address.';
 
 /**
  * Parses the URL of a webhook. The parser normalizes every notation of an IPv4 address (`0x7f.1`, `2130706433`), so an
@@ -41,13 +41,12 @@ const LOCAL_NAME = /^[^.]+\.?$|\.(?:localhost|local|internal|home\.arpa)\.?$/;
  * @throws InvalidUrlError
  */
 export function parseWebhookUrl(text: string, allowPrivate: boolean): URL {
-  if (text.length > URL_LENGTH_MAX) throw new InvalidUrlError(`url must have at most ${URL_LENGTH_MAX} characters.`);
   const url = parseUrl(text);
   const schemes = allowPrivate ? ['https:', 'http:'] : ['https:'];
   if (!url || !schemes.includes(url.protocol)) {
     throw new InvalidUrlError(`url must be a URL that starts with ${schemes.join('// or ')}//.`);
   }
-  // Escaping can make it longer.
+  // As it is stored: escaping can make it longer.
   if (url.href.length > URL_LENGTH_MAX) {
     throw new InvalidUrlError(`url must have at most ${URL_LENGTH_MAX} characters.`);
   }
@@ -57,17 +56,12 @@ export function parseWebhookUrl(text: string, allowPrivate: boolean): URL {
   if (port > 0 && port <= PRIVILEGED_PORT_MAX && !WEB_PORTS.has(port)) {
     throw new InvalidUrlError('The port of url must be 80, 443 or above 1023.');
   }
-  if (!allowPrivate && isNeverPublic(hostOf(url))) {
-    throw new InvalidUrlError('The host of url must be a public name or address.');
-  }
+  const host = hostOf(url);
+  if (!allowPrivate && isIP(host) !== 0 && !isPublicAddress(host)) throw new InvalidUrlError(PRIVATE_HOST);
   return url;
 }
 
 /** The name or the IP address of a URL, without the brackets of IPv6. */
 export function hostOf({ hostname }: URL): string {
   return hostname.replace(/^\[(.*)\]$/, '$1');
-}
-
-function isNeverPublic(host: string): boolean {
-  return isIP(host) === 0 ? LOCAL_NAME.test(host) : !isPublicAddress(host);
 }

@@ -26,42 +26,6 @@ export const FAILING_DAYS = 5;
 /** How long deliveries are stored. */
 export const DELIVERY_RETENTION_DAYS = 30;
 
-/** A webhook as its organization sees it; times are ISO 8601. */
-export interface Webhook {
-  id: string;
-  url: string;
-  /** Null: every event. */
-  events: WebhookEvent[] | null;
-  createdAt: string;
-  /** When the old secret ends that a rotation replaced; null when only one secret signs. */
-  previousSecretUntil: string | null;
-  /** The first failed attempt since the last success. */
-  failingSince: string | null;
-  disabledAt: string | null;
-  disabledReason: DisabledReason | null;
-}
-
-/** A webhook with its secret, which is shown when it is created or rotated and never again. */
-export type WebhookWithSecret = Webhook & { secret: string };
-
-/** One event for one webhook, through all of its attempts; times are ISO 8601. */
-export interface Delivery {
-  /** Sent as `webhook-id`, the same in every attempt. */
-  id: string;
-  type: string;
-  state: DeliveryState;
-  createdAt: string;
-  attempts: number;
-  lastAttemptAt: string | null;
-  /** Null when the delivery succeeded or was given up. */
-  nextAttemptAt: string | null;
-  /** The HTTP status of the last attempt; null when there was no response. */
-  responseStatus: number | null;
-  /** Why the last attempt failed. */
-  error: string | null;
-  durationMs: number | null;
-}
-
 export class TooManyWebhooksError extends DomainError {
   readonly code = 'conflict';
 

@@ -1,4 +1,5 @@
 import {
+  applyDecorators,
   Body,
   Controller,
   Delete,
@@ -21,8 +22,7 @@ import { requestContext } from '../http/request-context.js';
 import { API_HEADERS, ApiResult } from '../http/response-docs.js';
 import { NoParameters } from '../http/validation.js';
 import { UnknownCursorError } from '../organizations/organization-errors.js';
-import { JOB_EVENT_CALLBACKS } from './dto/job-event-callbacks.js';
-import { CreateWebhookDto, DeliveriesQueryDto } from './dto/webhooks-request.dto.js';
+import { CreateWebhookDto, DeliveriesQueryDto, JOB_EVENT_CALLBACKS } from './dto/webhooks-request.dto.js';
 import {
   DELIVERIES,
   DeliveriesPageDto,
@@ -31,6 +31,7 @@ import {
   TestResultDto,
   WEBHOOK,
   WEBHOOK_WITH_SECRET,
+  WEBHOOKS,
   WebhooksDto,
   WebhookWithSecretDto,
 } from './dto/webhooks-response.dto.js';
@@ -42,6 +43,7 @@ import {
   WEBHOOKS_MAX,
   WebhooksDisabledError,
 } from './webhook.js';
+import { PRIVATE_HOST } from './webhook-url.js';
 import { WEBHOOK_ID, WebhooksService } from './webhooks.service.js';
 
 function ApiWebhookId(): MethodDecorator {
@@ -62,7 +64,7 @@ const DISABLED: ErrorExample = {
   error: new WebhooksDisabledError(),
 };
 
-/** The errors of every operation. */
+/** The errors of every operation, and of those that need the plan and have a body. */
 const ERRORS = [
   'unauthorized',
   'invalid_api_key',
@@ -73,11 +75,16 @@ const ERRORS = [
   'service_unavailable',
 ] as const;
 
-/** The further error of operations that need the plan. */
-const PLAN_ERROR: ErrorExample = {
-  title: 'The plan does not include webhooks',
-  error: new FeatureNotInPlanError('channel_archives', 'free', 'pro'),
-};
+const PLAN_ERRORS = [
+  ...ERRORS,
+  { title: 'The plan does not include webhooks', error: new FeatureNotInPlanError('channel_archives', 'free', 'pro') },
+  ...BODY_ERRORS,
+];
+
+/** Guards an operation that changes something, which needs the plan, and reads its body. */
+function ChangesWebhook(): MethodDecorator {
+  return applyDecorators(RequiresFeature('channel_archives', { limitsConcurrency: false }), UseInterceptors(JsonBody));
+}
 
 /** Any other text in the place of an ID is not logged. */
 function organizationOf(request: Request, webhookId?: string): string {
@@ -93,8 +100,7 @@ export class WebhooksController {
   constructor(private readonly webhooks: WebhooksService) {}
 
   @Post()
-  @RequiresFeature('channel_archives', { limitsConcurrency: false })
-  @UseInterceptors(JsonBody)
+  @ChangesWebhook()
   @ApiOperation({
     operationId: 'createWebhook',
     summary: 'Create a webhook',
@@ -111,10 +117,8 @@ export class WebhooksController {
     API_HEADERS,
   )
   @ApiErrors(
-    ...ERRORS,
-    PLAN_ERROR,
-    ...BODY_ERRORS,
-    invalidField('url', 'The host of url must be a public name or address.'),
+    ...PLAN_ERRORS,
+    invalidField('url', PRIVATE_HOST),
     { title: 'The organization has too many webhooks', error: new TooManyWebhooksError() },
     DISABLED,
   )
@@ -133,13 +137,7 @@ export class WebhooksController {
     summary: 'List the webhooks of the organization',
     description: 'Available on every plan.',
   })
-  @ApiResult(
-    HttpStatus.OK,
-    WebhooksDto,
-    'The webhooks, oldest first, without their secrets.',
-    { webhooks: [WEBHOOK] },
-    API_HEADERS,
-  )
+  @ApiResult(HttpStatus.OK, WebhooksDto, 'The webhooks, oldest first, without their secrets.', WEBHOOKS, API_HEADERS)
   @ApiErrors(...ERRORS, unknownParameter('limit'))
   async list(@Query() _query: NoParameters, @Req() request: Request): Promise<WebhooksDto> {
     return { webhooks: await this.webhooks.list(organizationOf(request)) };
@@ -161,8 +159,7 @@ export class WebhooksController {
   }
 
   @Post(':id/rotate')
-  @RequiresFeature('channel_archives', { limitsConcurrency: false })
-  @UseInterceptors(JsonBody)
+  @ChangesWebhook()
   @ApiWebhookId()
   @ApiOperation({
     operationId: 'rotateWebhook',
@@ -178,7 +175,7 @@ export class WebhooksController {
     ROTATED_WEBHOOK,
     API_HEADERS,
   )
-  @ApiErrors(...ERRORS, PLAN_ERROR, ...BODY_ERRORS, unknownParameter('graceHours'), NOT_FOUND, DISABLED)
+  @ApiErrors(...PLAN_ERRORS, unknownParameter('graceHours'), NOT_FOUND, DISABLED)
   rotate(
     @Param('id') id: string,
     @Body() _body: NoParameters,
@@ -189,8 +186,7 @@ export class WebhooksController {
   }
 
   @Post(':id/test')
-  @RequiresFeature('channel_archives', { limitsConcurrency: false })
-  @UseInterceptors(JsonBody)
+  @ChangesWebhook()
   @ApiWebhookId()
   @ApiOperation({
     operationId: 'testWebhook',
@@ -200,7 +196,7 @@ export class WebhooksController {
       'turn the webhook off or on.',
   })
   @ApiResult(HttpStatus.OK, TestResultDto, 'Whether the receiver accepted the event.', TEST_RESULT, API_HEADERS)
-  @ApiErrors(...ERRORS, PLAN_ERROR, ...BODY_ERRORS, unknownParameter('type'), NOT_FOUND, {
+  @ApiErrors(...PLAN_ERRORS, unknownParameter('type'), NOT_FOUND, {
     title: 'The secret of the webhook cannot be read',
     error: new UnreadableSecretError(),
   })

@@ -3,7 +3,6 @@ import { AuthModule } from '../auth/auth.module.js';
 import { MetricsRegistryModule } from '../observability/metrics-registry.js';
 import { WebhookDeliverer } from './webhook-deliverer.js';
 import { WebhookHousekeeping } from './webhook-housekeeping.js';
-import { WebhookMetrics } from './webhook-metrics.js';
 import { WebhookSecrets } from './webhook-secrets.js';
 import { WebhookSender } from './webhook-sender.js';
 import { WebhooksController } from './webhooks.controller.js';
@@ -16,6 +15,6 @@ import { WebhooksService } from './webhooks.service.js';
 @Module({
   imports: [AuthModule, MetricsRegistryModule],
   controllers: [WebhooksController],
-  providers: [WebhookDeliverer, WebhookHousekeeping, WebhookMetrics, WebhookSecrets, WebhookSender, WebhooksService],
+  providers: [WebhookDeliverer, WebhookHousekeeping, WebhookSecrets, WebhookSender, WebhooksService],
 })
 export class WebhooksModule {}

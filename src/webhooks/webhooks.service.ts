@@ -3,48 +3,53 @@ import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { Environment } from '../config/environment.js';
 import { queryWithDeadline } from '../database/query-with-deadline.js';
-import { InvalidApiKeyError, WebhookNotFoundError } from '../domain/errors.js';
+import { WebhookNotFoundError } from '../domain/errors.js';
 import { withTimeout } from '../domain/with-timeout.js';
 import { UnknownCursorError } from '../organizations/organization-errors.js';
 import { toPage, type Page, type PageRequest } from '../organizations/page.js';
-import {
-  CREATE,
-  DELETE,
-  DELIVERIES,
-  DELIVERY_EXISTS,
-  FIND,
-  LIST,
-  ROTATE,
-  type CreatedRow,
-  type DeliveryRow,
-  type WebhookRow,
-} from './webhook-queries.js';
-import {
-  type Delivery,
-  InvalidUrlError,
-  ROTATION_HOURS,
-  TEST_EVENT,
-  TooManyWebhooksError,
-  UnreadableSecretError,
-  type Webhook,
-  type WebhookEvent,
-  WEBHOOKS_MAX,
-  type WebhookWithSecret,
-} from './webhook.js';
-import { HostResolutionError, PrivateAddressError, WebhookSender, type Attempt } from './webhook-sender.js';
-import { generateSecret, messageBody, secretText, WebhookSecrets } from './webhook-secrets.js';
+import type { CreateWebhookDto } from './dto/webhooks-request.dto.js';
+import type { DeliveryDto, WebhookDto, WebhookWithSecretDto } from './dto/webhooks-response.dto.js';
+import { InvalidUrlError, ROTATION_HOURS, TEST_EVENT, TooManyWebhooksError, WEBHOOKS_MAX } from './webhook.js';
+import { WebhookSender, type Attempt } from './webhook-sender.js';
+import { generateSecret, messageBody, secretText, WebhookSecrets, type StoredSecrets } from './webhook-secrets.js';
 import { hostOf, parseWebhookUrl } from './webhook-url.js';
-
-interface NewWebhook {
-  url: string;
-  /** Every event by default. */
-  events?: readonly WebhookEvent[] | undefined;
-}
 
 /** How long the creation of a webhook waits for the name servers of its host. */
 const RESOLUTION_TIMEOUT_MS = 3_000;
 export const WEBHOOK_ID = /^whk_[0-9a-f]{24}$/;
 const DELIVERY_ID = /^msg_[0-9a-f]{32}$/;
+
+const WEBHOOK = `
+  id, url, events, created_at AS "createdAt",
+  CASE WHEN previous_secret_until > quota_now() THEN previous_secret_until END AS "previousSecretUntil",
+  failing_since AS "failingSince", disabled_at AS "disabledAt", disabled_reason AS "disabledReason"`;
+
+const CREATE = `SELECT ${WEBHOOK} FROM webhook_create($1, $2, $3, $4, $5, $6)`;
+
+const LIST = `SELECT ${WEBHOOK} FROM webhooks WHERE organization_id = $1 ORDER BY created_at, id`;
+
+const DELETE = 'DELETE FROM webhooks WHERE id = $1 AND organization_id = $2 RETURNING id';
+
+/** $3 new stored secret, $4 hours for which the old one signs too. */
+const ROTATE = `
+  UPDATE webhooks
+    SET previous_secret = secret, previous_secret_until = quota_now() + make_interval(hours => $4), secret = $3
+    WHERE id = $1 AND organization_id = $2 RETURNING ${WEBHOOK}`;
+
+const TARGET = `
+  SELECT url, secret, CASE WHEN previous_secret_until > quota_now() THEN previous_secret END AS previous_secret
+    FROM webhooks WHERE id = $1 AND organization_id = $2`;
+
+const DELIVERY_EXISTS = 'SELECT FROM webhook_deliveries WHERE id = $1 AND webhook_id = $2';
+
+/** $1 webhook, $2 count, $3 the delivery before the page; null for the first page. */
+const DELIVERIES = `
+  SELECT id, type, state, created_at AS "createdAt", attempts, last_attempt_at AS "lastAttemptAt",
+         next_attempt_at AS "nextAttemptAt", response_status AS "responseStatus", error, duration_ms AS "durationMs"
+    FROM webhook_deliveries
+    WHERE webhook_id = $1 AND ($3::text IS NULL
+      OR (created_at, id) < (SELECT created_at, id FROM webhook_deliveries WHERE id = $3 AND webhook_id = $1))
+    ORDER BY created_at DESC, id DESC LIMIT $2`;
 
 /** Creates, lists, rotates, tests and deletes the webhooks of organizations. */
 @Injectable()
@@ -56,42 +61,37 @@ export class WebhooksService {
     private readonly sender: WebhookSender,
   ) {}
 
-  /** @throws InvalidUrlError, WebhooksDisabledError, TooManyWebhooksError; InvalidApiKeyError when the organization was deleted */
-  async create(organizationId: string, { url: text, events }: NewWebhook): Promise<WebhookWithSecret> {
+  /** @throws InvalidUrlError, WebhooksDisabledError, TooManyWebhooksError */
+  async create(organizationId: string, { url: text, events }: CreateWebhookDto): Promise<WebhookWithSecretDto> {
     const url = parseWebhookUrl(text, this.environment.WEBHOOK_ALLOW_PRIVATE);
     const id = `whk_${randomBytes(12).toString('hex')}`;
     const secret = generateSecret();
     const stored = this.secrets.encrypt(id, secret);
     await this.checkHost(url);
     const values = [id, organizationId, url.href, events ? [...new Set(events)] : null, stored, WEBHOOKS_MAX];
-    const [row] = await queryWithDeadline<CreatedRow[]>(this.database, CREATE, values);
-    if (!row) throw new InvalidApiKeyError();
-    if (row.outcome === 'too_many') throw new TooManyWebhooksError();
-    return { ...toWebhook(row), secret: secretText(secret) };
+    const [webhook] = await queryWithDeadline<WebhookDto[]>(this.database, CREATE, values);
+    if (!webhook) throw new TooManyWebhooksError();
+    return { ...webhook, secret: secretText(secret) };
   }
 
   /** Oldest first. */
-  async list(organizationId: string): Promise<Webhook[]> {
-    const rows = await queryWithDeadline<WebhookRow[]>(this.database, LIST, [organizationId]);
-    return rows.map(toWebhook);
+  list(organizationId: string): Promise<WebhookDto[]> {
+    return queryWithDeadline(this.database, LIST, [organizationId]);
   }
 
-  /** Also ends its deliveries. @throws WebhookNotFoundError */
+  /** With its deliveries. @throws WebhookNotFoundError */
   async delete(organizationId: string, id: string): Promise<void> {
     const [deleted = []] = await this.query<[unknown[], number]>(DELETE, organizationId, id);
     if (deleted.length === 0) throw new WebhookNotFoundError();
   }
 
   /** Replaces the secret; for a day the old one signs too. @throws WebhookNotFoundError, WebhooksDisabledError */
-  async rotate(organizationId: string, id: string): Promise<WebhookWithSecret> {
-    // An unknown webhook is reported before a key that is not set.
-    await this.find(organizationId, id);
+  async rotate(organizationId: string, id: string): Promise<WebhookWithSecretDto> {
     const secret = generateSecret();
-    const stored = this.secrets.encrypt(id, secret);
-    const values = [stored, ROTATION_HOURS, this.secrets.keyIds];
-    const [[row] = []] = await this.query<[WebhookRow[], number]>(ROTATE, organizationId, id, ...values);
-    if (!row) throw new WebhookNotFoundError();
-    return { ...toWebhook(row), secret: secretText(secret) };
+    const values = [this.secrets.encrypt(id, secret), ROTATION_HOURS];
+    const [[webhook] = []] = await this.query<[WebhookDto[], number]>(ROTATE, organizationId, id, ...values);
+    if (!webhook) throw new WebhookNotFoundError();
+    return { ...webhook, secret: secretText(secret) };
   }
 
   /**
@@ -100,21 +100,21 @@ export class WebhooksService {
    * @throws WebhookNotFoundError, UnreadableSecretError
    */
   async test(organizationId: string, id: string): Promise<Attempt> {
-    const { url, ...row } = await this.find(organizationId, id);
-    const secret = this.secrets.decrypt(id, row.secret);
-    if (!secret) throw new UnreadableSecretError();
-    const previous = row.previous_secret && this.secrets.decrypt(id, row.previous_secret);
+    const target = await this.find(organizationId, id);
     const body = messageBody(TEST_EVENT, new Date(), JSON.stringify({ webhookId: id }));
     const message = { id: `msg_${randomBytes(16).toString('hex')}`, body };
-    return this.sender.send(url, message, previous ? [secret, previous] : [secret]);
+    return this.sender.send(target.url, message, this.secrets.signing(id, target));
   }
 
   /** Newest first. @throws WebhookNotFoundError, UnknownCursorError */
-  async deliveries(organizationId: string, id: string, { count, after = null }: PageRequest): Promise<Page<Delivery>> {
+  async deliveries(
+    organizationId: string,
+    id: string,
+    { count, after = null }: PageRequest,
+  ): Promise<Page<DeliveryDto>> {
     await this.find(organizationId, id);
     if (after !== null && !(await this.isDelivery(id, after))) throw new UnknownCursorError(after);
-    const rows = await queryWithDeadline<DeliveryRow[]>(this.database, DELIVERIES, [id, count + 1, after]);
-    return toPage(rows.map(toDelivery), count);
+    return toPage(await queryWithDeadline<DeliveryDto[]>(this.database, DELIVERIES, [id, count + 1, after]), count);
   }
 
   private async isDelivery(webhookId: string, id: string): Promise<boolean> {
@@ -122,10 +122,10 @@ export class WebhooksService {
     return (await queryWithDeadline<unknown[]>(this.database, DELIVERY_EXISTS, [id, webhookId])).length > 0;
   }
 
-  private async find(organizationId: string, id: string): Promise<WebhookRow> {
-    const [row] = await this.query<WebhookRow[]>(FIND, organizationId, id);
-    if (!row) throw new WebhookNotFoundError();
-    return row;
+  private async find(organizationId: string, id: string): Promise<StoredSecrets & { url: string }> {
+    const [found] = await this.query<(StoredSecrets & { url: string })[]>(TARGET, organizationId, id);
+    if (!found) throw new WebhookNotFoundError();
+    return found;
   }
 
   /** Runs a statement about one webhook. @throws WebhookNotFoundError when the ID is malformed */
@@ -139,43 +139,13 @@ export class WebhooksService {
     return queryWithDeadline<Rows>(this.database, statement, [id, organizationId, ...values]);
   }
 
-  /** Name servers that do not respond are no reason to refuse a webhook: each delivery resolves the host again. */
+  /** Name servers that take long are no reason to refuse a webhook: each delivery resolves the host again. */
   private async checkHost(url: URL): Promise<void> {
     try {
       await withTimeout(this.sender.addressesOf(hostOf(url)), RESOLUTION_TIMEOUT_MS);
     } catch (error) {
-      if (error instanceof PrivateAddressError)
-        throw new InvalidUrlError('The host of url must have public addresses only.');
-      if (!(error instanceof HostResolutionError)) throw error;
-      if (error.doesNotExist) throw new InvalidUrlError('The host of url has no address.');
+      if (error instanceof InvalidUrlError) throw error;
+      throw new InvalidUrlError('The host of url cannot be resolved.');
     }
   }
-}
-
-function toWebhook(row: WebhookRow): Webhook {
-  return {
-    id: row.id,
-    url: row.url,
-    events: row.events,
-    createdAt: row.created_at.toISOString(),
-    previousSecretUntil: row.previous_secret_until?.toISOString() ?? null,
-    failingSince: row.failing_since?.toISOString() ?? null,
-    disabledAt: row.disabled_at?.toISOString() ?? null,
-    disabledReason: row.disabled_reason,
-  };
-}
-
-function toDelivery(row: DeliveryRow): Delivery {
-  return {
-    id: row.id,
-    type: row.type,
-    state: row.state,
-    createdAt: row.created_at.toISOString(),
-    attempts: row.attempts,
-    lastAttemptAt: row.last_attempt_at?.toISOString() ?? null,
-    nextAttemptAt: row.next_attempt_at?.toISOString() ?? null,
-    responseStatus: row.response_status,
-    error: row.error,
-    durationMs: row.duration_ms,
-  };
 }

@@ -7,16 +7,13 @@ import {
   FAILING_DAYS,
   ROTATION_HOURS,
   WEBHOOK_EVENTS,
-  type Delivery,
   type DeliveryState,
   type DisabledReason,
-  type Webhook,
   type WebhookEvent,
-  type WebhookWithSecret,
 } from '../webhook.js';
 
 @ApiSchema({ name: 'Webhook' })
-class WebhookDto implements Webhook {
+export class WebhookDto {
   @ApiProperty({ description: 'The ID of the webhook.' })
   id: string;
 
@@ -32,22 +29,22 @@ class WebhookDto implements Webhook {
   events: WebhookEvent[] | null;
 
   @ApiProperty(dateTime('When the webhook was created.'))
-  createdAt: string;
+  createdAt: Date;
 
   @ApiProperty(
     dateTimeOrNull(
       `When the secret before the last rotation stops signing, ${ROTATION_HOURS} hours after it. Null when one secret signs.`,
     ),
   )
-  previousSecretUntil: string | null;
+  previousSecretUntil: Date | null;
 
   @ApiProperty(
     dateTimeOrNull('The first failed attempt since the last successful one. Null when the last attempt succeeded.'),
   )
-  failingSince: string | null;
+  failingSince: Date | null;
 
   @ApiProperty(dateTimeOrNull('When the webhook was turned off; only test events are sent to it. Null while it is on.'))
-  disabledAt: string | null;
+  disabledAt: Date | null;
 
   @ApiProperty({
     enum: [...DISABLED_REASONS, null],
@@ -59,7 +56,7 @@ class WebhookDto implements Webhook {
 }
 
 @ApiSchema({ name: 'WebhookWithSecret' })
-export class WebhookWithSecretDto extends WebhookDto implements WebhookWithSecret {
+export class WebhookWithSecretDto extends WebhookDto {
   @ApiProperty({
     description:
       'The secret that signs the deliveries (Standard Webhooks). It is returned only this once and cannot be retrieved later.',
@@ -96,7 +93,7 @@ export class TestResultDto {
 }
 
 @ApiSchema({ name: 'WebhookDelivery' })
-class DeliveryDto implements Delivery {
+export class DeliveryDto {
   @ApiProperty({ description: 'The ID of the delivery, sent as `webhook-id` in each of its attempts.' })
   id: string;
 
@@ -112,16 +109,16 @@ class DeliveryDto implements Delivery {
   state: DeliveryState;
 
   @ApiProperty(dateTime('When the event occurred.'))
-  createdAt: string;
+  createdAt: Date;
 
   @ApiProperty(count('The number of attempts so far.'))
   attempts: number;
 
   @ApiProperty(dateTimeOrNull('When the last attempt ended. Null before the first one has.'))
-  lastAttemptAt: string | null;
+  lastAttemptAt: Date | null;
 
   @ApiProperty(dateTimeOrNull('When the next attempt is due. Null when none will be made.'))
-  nextAttemptAt: string | null;
+  nextAttemptAt: Date | null;
 
   @ApiProperty(responseStatus)
   responseStatus: number | null;
@@ -155,12 +152,14 @@ export const WEBHOOK: WebhookDto = {
   id: 'whk_0a1b2c3d4e5f6a7b8c9d0e1f',
   url: 'https://app.example.com/hooks/transcripts',
   events: ['job.completed', 'job.failed'],
-  createdAt: '2026-11-20T16:00:00.000Z',
+  createdAt: new Date('2026-11-20T16:00:00.000Z'),
   previousSecretUntil: null,
   failingSince: null,
   disabledAt: null,
   disabledReason: null,
 };
+
+export const WEBHOOKS: WebhooksDto = { webhooks: [WEBHOOK] };
 
 export const WEBHOOK_WITH_SECRET: WebhookWithSecretDto = {
   ...WEBHOOK,
@@ -169,7 +168,7 @@ export const WEBHOOK_WITH_SECRET: WebhookWithSecretDto = {
 
 export const ROTATED_WEBHOOK: WebhookWithSecretDto = {
   ...WEBHOOK_WITH_SECRET,
-  previousSecretUntil: '2026-11-22T09:30:00.000Z',
+  previousSecretUntil: new Date('2026-11-22T09:30:00.000Z'),
 };
 
 export const TEST_RESULT: TestResultDto = {
@@ -185,10 +184,10 @@ export const DELIVERIES: DeliveriesPageDto = {
       id: 'msg_5b1f0c9e7d8a4e3fb2c1a09f8e7d6c5b',
       type: 'job.completed',
       state: 'pending',
-      createdAt: '2026-11-20T17:12:00.000Z',
+      createdAt: new Date('2026-11-20T17:12:00.000Z'),
       attempts: 2,
-      lastAttemptAt: '2026-11-20T17:12:05.900Z',
-      nextAttemptAt: '2026-11-20T17:17:03.100Z',
+      lastAttemptAt: new Date('2026-11-20T17:12:05.900Z'),
+      nextAttemptAt: new Date('2026-11-20T17:17:03.100Z'),
       responseStatus: 503,
       error: 'The receiver responded with 503.',
       durationMs: 91,
