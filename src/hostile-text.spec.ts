@@ -11,7 +11,6 @@ import { Routes } from './http/routes.js';
 import { requestIdFrom } from './http/request-context.js';
 import { createRedactor } from './observability/logging/redaction.js';
 import { bearerToken } from './http/bearer-token.js';
-import { cutBefore } from './mcp/text-page.js';
 import { normalized } from './mcp/transcript-search.js';
 import { fieldsOf } from './messages/message-reader.js';
 import { redactApiKeys } from './domain/api-key-text.js';
@@ -156,7 +155,6 @@ const TEXT_READERS: Readonly<Record<string, { begin: readonly string[]; read: (t
   webVtt: { begin: ['', '<'], read: (text) => [...webVtt([{ text, start: 0, duration: 1 }])] },
   videoText: { begin: ['', '.'], read: (text) => [...videoText({ videoId: VIDEO_ID, transcript: spokenTwice(text) })] },
   normalized: { begin: [''], read: normalized },
-  cutBefore: { begin: [''], read: (text) => cutBefore(text, text.length - 1) },
   fieldsOf: { begin: ['{"id":"'], read: (text) => fieldsOf(JSON.parse(text)) },
 };
 

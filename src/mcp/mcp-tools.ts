@@ -9,19 +9,23 @@ import {
   type ListToolsResult,
   type ServerContext,
 } from '@modelcontextprotocol/server';
-import { Logger } from '@nestjs/common';
+import { Injectable, Logger } from '@nestjs/common';
 import type { Request, Response } from 'express';
+import { Counter, Registry } from 'prom-client';
 import { z } from 'zod';
-import { DomainError, FeatureNotInPlanError } from '../domain/errors.js';
+import { Environment } from '../config/environment.js';
+import { FeatureNotInPlanError } from '../domain/errors.js';
 import { planIncludes, requiredPlan } from '../domain/plan.js';
 import { asDomainError, causeText } from '../http/error.filters.js';
 import type { RequestContext } from '../http/request-context.js';
 import { responseEnd } from '../http/response-end.js';
+import { type Redactor, redactorFor } from '../observability/logging/redaction.js';
 import { inSpan } from '../observability/tracing/tracer.js';
+import { CallsInFlight } from '../rate-limit/calls-in-flight.js';
 import { getJob, startArchiveJob } from './tools/job-tools.js';
 import { getUsage, listChannelUploads } from './tools/list-tools.js';
 import { searchChannelTranscripts } from './tools/search-tool.js';
-import { CallCanceled, type Tool, type ToolServices } from './tools/tool.js';
+import { type Tool, ToolServices } from './tools/tool.js';
 import { getChannelTranscripts, getVideoTranscript } from './tools/transcript-tools.js';
 
 const TOOLS: readonly Tool[] = [
@@ -58,95 +62,100 @@ const LISTED: ListToolsResult = {
   })),
 };
 
-const logger = new Logger('Mcp');
+/** The MCP server: lists the tools and calls them, for one message at a time, without sessions. */
+@Injectable()
+export class McpTools {
+  private readonly logger = new Logger('Mcp');
+  private readonly redact: Redactor;
+  private readonly calls: Counter<'tool' | 'outcome'>;
 
-/**
- * Serves one JSON-RPC message by the SDK, without a session: in the protocol revision of the message, or in the stateless
- * form of the revisions of 2025.
- *
- * @param message the parsed body
- */
-export async function serveMessage(
-  request: Request,
-  response: Response,
-  message: object,
-  context: RequestContext,
-  services: ToolServices,
-): Promise<void> {
-  const exchange = { ended: responseEnd(response), context };
-  const handler = createMcpHandler(() => createServer(exchange, services), {
-    // The tools do not change while the service runs.
-    maxSubscriptions: 0,
-    onerror: (error) =>
-      logger.debug({ event: 'mcp_message_refused', requestId: context.requestId, cause: causeText(error) }),
-  });
-  const fetchHandler: typeof handler.fetch = async (...received) => {
-    const answer = await handler.fetch(...received);
-    // The SDK sets another one on server-sent events.
-    answer.headers.set('Cache-Control', 'private, no-store');
-    return answer;
-  };
-  const incoming = {
-    method: request.method,
-    url: request.url,
-    // The SDK makes a URL of this header, and the URL parser does not accept every valid host, such as `app.1`.
-    headers: { ...request.headers, host: 'localhost' },
-    [Symbol.asyncIterator]: () => request[Symbol.asyncIterator](),
-  };
-  await toNodeHandler({ fetch: fetchHandler })(incoming, response, message);
-}
-
-/** One HTTP request with a message. */
-interface Exchange {
-  context: RequestContext;
-  /** Aborts when the response has ended. */
-  ended: AbortSignal;
-}
-
-function createServer(exchange: Exchange, services: ToolServices): Server {
-  const server = new Server(SERVER, { capabilities: { tools: {} }, instructions: INSTRUCTIONS });
-  server.setRequestHandler('tools/list', () => LISTED);
-  server.setRequestHandler('tools/call', (request, { mcpReq }) => callTool(request, mcpReq, exchange, services));
-  return server;
-}
-
-async function callTool(
-  { params }: CallToolRequest,
-  mcpReq: ServerContext['mcpReq'],
-  { context, ended }: Exchange,
-  services: ToolServices,
-): Promise<CallToolResult> {
-  const tool = TOOLS.find(({ name }) => name === params.name);
-  if (!tool) throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'Unknown tool. tools/list names the tools.');
-  context.log['tool'] = tool.name;
-  const signal = AbortSignal.any([ended, mcpReq.signal]);
-  const progress = progressReporter(mcpReq);
-  try {
-    const result = await inSpan('mcp.tool', { 'mcp.tool': tool.name }, async () => {
-      if (tool.feature !== undefined) {
-        const { plan } = context.caller.organization;
-        if (!planIncludes(plan, tool.feature))
-          throw new FeatureNotInPlanError(tool.feature, plan, requiredPlan(tool.feature));
-      }
-      if (tool.limitsConcurrency) services.inFlight.acquire(context.caller.keyId, context.ended());
-      const times = { startedAtMs: context.startedAtMs, responseEnd: signal };
-      return tool.run(params.arguments ?? {}, { context, times, progress }, services);
+  constructor(
+    private readonly services: ToolServices,
+    private readonly inFlight: CallsInFlight,
+    registry: Registry,
+    environment: Environment,
+  ) {
+    this.redact = redactorFor(environment);
+    this.calls = new Counter({
+      name: 'ct_mcp_tool_calls_total',
+      help: 'Calls of MCP tools: ok, canceled by the client, or the error code of the result.',
+      labelNames: ['tool', 'outcome'],
+      registers: [registry],
     });
-    services.metrics.count(tool.name, 'ok');
-    return { content: [{ type: 'text', text: result.text }], structuredContent: result.structured };
-  } catch (error) {
-    if (signal.aborted && (error instanceof CallCanceled || error instanceof DomainError)) {
-      context.log['code'] = 'canceled';
-      services.metrics.count(tool.name, 'canceled');
-      return { content: [{ type: 'text', text: 'canceled: The client has canceled the call.' }], isError: true };
+    // A series that starts with its first increment hides that increment from rate().
+    for (const { name: tool } of TOOLS) this.calls.inc({ tool, outcome: 'ok' }, 0);
+  }
+
+  /**
+   * Serves one JSON-RPC message by the SDK, in the protocol revision of the message, or in the stateless form of the revisions
+   * of 2025.
+   *
+   * @param message the parsed body
+   */
+  async serve(request: Request, response: Response, message: unknown, context: RequestContext): Promise<void> {
+    const ended = responseEnd(response);
+    const createServer = (): Server => {
+      const server = new Server(SERVER, { capabilities: { tools: {} }, instructions: INSTRUCTIONS });
+      server.setRequestHandler('tools/list', () => LISTED);
+      server.setRequestHandler('tools/call', ({ params }, { mcpReq }) => this.call(params, mcpReq, context, ended));
+      return server;
+    };
+    const handler = createMcpHandler(createServer, {
+      // The tools do not change while the service runs.
+      maxSubscriptions: 0,
+      onerror: (error) =>
+        this.logger.debug({ event: 'mcp_message_refused', requestId: context.requestId, cause: causeText(error) }),
+    });
+    const fetchHandler: typeof handler.fetch = async (...received) => {
+      const answer = await handler.fetch(...received);
+      // The SDK sets another one on server-sent events.
+      answer.headers.set('Cache-Control', 'private, no-store');
+      return answer;
+    };
+    const incoming = {
+      method: request.method,
+      url: request.url,
+      // The SDK makes a URL of this header, and the URL parser does not accept every valid host, such as `app.1`.
+      headers: { ...request.headers, host: 'localhost' },
+      [Symbol.asyncIterator]: () => request[Symbol.asyncIterator](),
+    };
+    await toNodeHandler({ fetch: fetchHandler })(incoming, response, message);
+  }
+
+  /** Calls a tool behind the guards of the other operations. Its errors are results. */
+  private async call(
+    params: CallToolRequest['params'],
+    mcpReq: ServerContext['mcpReq'],
+    context: RequestContext,
+    ended: AbortSignal,
+  ): Promise<CallToolResult> {
+    const tool = TOOLS.find(({ name }) => name === params.name);
+    if (!tool) throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'Unknown tool. tools/list names the tools.');
+    const { name, feature, limitsConcurrency } = tool;
+    const count = (outcome: string): void =>
+      this.calls.inc({ tool: name, outcome: ended.aborted ? 'canceled' : outcome });
+    context.log['tool'] = name;
+    try {
+      const { text, structured } = await inSpan('mcp.tool', { 'mcp.tool': name }, async () => {
+        const { organization, keyId } = context.caller;
+        if (feature !== undefined && !planIncludes(organization.plan, feature))
+          throw new FeatureNotInPlanError(feature, organization.plan, requiredPlan(feature));
+        if (limitsConcurrency) this.inFlight.acquire(keyId, context.ended());
+        const times = { startedAtMs: context.startedAtMs, responseEnd: ended };
+        const call = { context, times, progress: progressReporter(mcpReq) };
+        return tool.run(params.arguments ?? {}, call, this.services);
+      });
+      count('ok');
+      return { content: [{ type: 'text', text }], structuredContent: structured };
+    } catch (error) {
+      const { code, message, cause, retryAfterSeconds } = asDomainError(error, context.requestId);
+      context.log['code'] = code;
+      if (cause !== undefined) context.log['cause'] = causeText(cause);
+      count(code);
+      const retry = retryAfterSeconds === undefined ? '' : ` Retry after ${retryAfterSeconds} s.`;
+      const text = this.redact(`${code}: ${message}${retry} (request ${context.requestId})`);
+      return { content: [{ type: 'text', text }], isError: true };
     }
-    const { code, message, cause, retryAfterSeconds } = asDomainError(error, context.requestId);
-    context.log['code'] = code;
-    if (cause !== undefined) context.log['cause'] = causeText(cause);
-    services.metrics.count(tool.name, code);
-    const retry = retryAfterSeconds === undefined ? '' : ` Retry after ${retryAfterSeconds} s.`;
-    const text = services.redact(`${code}: ${message}${retry} (request ${context.requestId})`);
-    return { content: [{ type: 'text', text }], isError: true };
   }
 }
 

@@ -1,35 +1,18 @@
-import { Controller, HttpCode, HttpStatus, Post, Req, Res } from '@nestjs/common';
-import { ApiBody, ApiHeader, ApiOkResponse, ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
+import { applyDecorators, Controller, HttpCode, HttpStatus, Post, Req, Res } from '@nestjs/common';
+import { ApiBody, ApiHeader, ApiOkResponse, ApiOperation, ApiResponse, ApiTags, getSchemaPath } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { RequiresApiKey } from '../auth/guarded.decorator.js';
 import { Environment } from '../config/environment.js';
+import { ErrorBodyDto } from '../http/error-body.js';
 import { ApiErrors } from '../http/error-docs.js';
-import { bodyTooLarge, isNestedDeeper, NESTING_LEVELS_MAX, readBytes } from '../http/json-body.js';
-import { RATE_LIMIT_HEADERS } from '../http/limit-headers.js';
+import { bodyTooLarge, readBytes } from '../http/json-body.js';
 import { requestContext } from '../http/request-context.js';
+import { API_HEADERS, REQUEST_ID_HEADER } from '../http/response-docs.js';
 import { RefusedRequestError } from '../http/routing-errors.js';
-import {
-  ApiJsonRpcErrors,
-  INVALID_REQUEST,
-  jsonRpcError,
-  PARSE_ERROR,
-  REQUEST_ID_HEADER,
-  type JsonRpcError,
-} from './json-rpc-errors.js';
-import { ToolServices } from './tools/tool.js';
+import { McpTools } from './mcp-tools.js';
 
 /** Messages have cursors and the client's description of itself; the proxy in deploy/nginx.conf has the same limit. */
 const MESSAGE_BYTES_MAX = 64 * 1024;
-
-const METHODS = new Set([
-  'initialize',
-  'ping',
-  'tools/list',
-  'tools/call',
-  'server/discover',
-  'notifications/initialized',
-  'notifications/cancelled',
-]);
 
 const ORIGIN_NOT_ALLOWED = new RefusedRequestError(
   HttpStatus.FORBIDDEN,
@@ -37,14 +20,74 @@ const ORIGIN_NOT_ALLOWED = new RefusedRequestError(
   'Requests from pages of this origin are not allowed. The operator can allow the origin with CORS_ORIGINS.',
 );
 
-/** The Model Context Protocol over stateless Streamable HTTP. The SDK and the tools are loaded with the first message. */
+/** Errors of JSON-RPC 2.0 for a body that is not one message. */
+const PARSE_ERROR = { code: -32_700, message: 'Parse error: the body is not valid JSON' };
+const INVALID_REQUEST = { code: -32_600, message: 'Invalid request: not one JSON-RPC message' };
+/** The code of the SDK for a request that it refuses by its headers. */
+const REFUSED = -32_000;
+
+/** The body of a response to a message that is refused before its ID is read. */
+const jsonRpcError = (error: typeof PARSE_ERROR) => ({ jsonrpc: '2.0', error, id: null });
+
+const SCHEMA = {
+  type: 'object' as const,
+  description: 'An error of JSON-RPC 2.0.',
+  required: ['jsonrpc', 'error', 'id'],
+  properties: {
+    jsonrpc: { type: 'string' as const, enum: ['2.0'], description: 'The version of JSON-RPC.' },
+    error: {
+      type: 'object' as const,
+      description: 'The error.',
+      required: ['code', 'message'],
+      properties: {
+        code: { type: 'integer' as const, description: 'A code of JSON-RPC or MCP.', example: PARSE_ERROR.code },
+        message: { type: 'string' as const, description: 'A message for developers.' },
+        data: { type: 'object' as const, additionalProperties: true, description: 'Details, by the code.' },
+      },
+    },
+    id: { description: 'The ID of the message; null when it has none that can be read.' },
+  },
+};
+
+/** Documents the responses to a body that is not one message, or whose headers the transport of MCP refuses. */
+function ApiJsonRpcErrors(): MethodDecorator {
+  return applyDecorators(
+    response(
+      HttpStatus.BAD_REQUEST,
+      'The body is not one JSON-RPC message (an error of JSON-RPC), or the query is invalid (`invalid_request`).',
+      PARSE_ERROR,
+      { oneOf: [SCHEMA, { $ref: getSchemaPath(ErrorBodyDto) }] },
+    ),
+    response(
+      HttpStatus.NOT_ACCEPTABLE,
+      'The client accepts JSON or server-sent events only, and the revision of the protocol requires both.',
+      { code: REFUSED, message: 'Not Acceptable: Client must accept both application/json and text/event-stream' },
+    ),
+    response(HttpStatus.UNSUPPORTED_MEDIA_TYPE, 'The body is not sent as `application/json`.', {
+      code: REFUSED,
+      message: 'Unsupported Media Type: Content-Type must be application/json',
+    }),
+  );
+}
+
+function response(
+  status: HttpStatus,
+  description: string,
+  error: typeof PARSE_ERROR,
+  schema: object = SCHEMA,
+): MethodDecorator {
+  const content = { 'application/json': { schema, example: jsonRpcError(error) } };
+  return ApiResponse({ status, description, headers: REQUEST_ID_HEADER, content });
+}
+
+/** The Model Context Protocol over stateless Streamable HTTP. */
 @ApiTags('mcp')
 @Controller('mcp')
 @RequiresApiKey()
 export class McpController {
   constructor(
     private readonly environment: Environment,
-    private readonly services: ToolServices,
+    private readonly tools: McpTools,
   ) {}
 
   @Post()
@@ -79,7 +122,7 @@ export class McpController {
   @ApiOkResponse({
     description:
       'The JSON-RPC response; as server-sent events when the client accepts them and progress is reported before it.',
-    headers: { ...REQUEST_ID_HEADER, ...RATE_LIMIT_HEADERS },
+    headers: API_HEADERS,
     content: {
       'application/json': { schema: { type: 'object' } },
       'text/event-stream': { schema: { type: 'string' } },
@@ -100,16 +143,11 @@ export class McpController {
   )
   async receive(@Req() request: Request, @Res() response: Response): Promise<void> {
     if (!this.isAllowedOrigin(request.headers.origin)) throw ORIGIN_NOT_ALLOWED;
-    const context = requestContext(request);
-    const { message, error } = parseMessage(await readBytes(request, response, MESSAGE_BYTES_MAX));
-    if (error) {
-      response.status(HttpStatus.BAD_REQUEST).json(jsonRpcError(error));
-      return;
-    }
-    const method = 'method' in message ? message.method : undefined;
-    context.log['rpcMethod'] = typeof method === 'string' && METHODS.has(method) ? method : 'other';
-    const { serveMessage } = await import('./mcp-endpoint.js');
-    await serveMessage(request, response, message, context, this.services);
+    const message = parseMessage(await readBytes(request, response, MESSAGE_BYTES_MAX));
+    if (message === undefined) response.status(HttpStatus.BAD_REQUEST).json(jsonRpcError(PARSE_ERROR));
+    // A batch would be one call for the rate limit. The SDK refuses everything else that is no message.
+    else if (Array.isArray(message)) response.status(HttpStatus.BAD_REQUEST).json(jsonRpcError(INVALID_REQUEST));
+    else await this.tools.serve(request, response, message, requestContext(request));
   }
 
   /** Only browsers send an origin. A page could otherwise reach a service in its visitor's network by DNS rebinding. */
@@ -119,15 +157,11 @@ export class McpController {
   }
 }
 
-type ParsedMessage = { message: object; error?: undefined } | { message?: undefined; error: JsonRpcError };
-
-function parseMessage(body: Buffer): ParsedMessage {
-  let value: unknown;
+/** @returns undefined for a body that is not JSON in UTF-8 */
+function parseMessage(body: Buffer): unknown {
   try {
-    value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
   } catch {
-    return { error: PARSE_ERROR };
+    return undefined;
   }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return { error: INVALID_REQUEST };
-  return isNestedDeeper(value, NESTING_LEVELS_MAX) ? { error: INVALID_REQUEST } : { message: value };
 }

@@ -5,13 +5,13 @@ import { MetricsRegistryModule } from '../observability/metrics-registry.js';
 import { QuotaModule } from '../quota/quota.module.js';
 import { TranscriptsModule } from '../transcripts/transcripts.module.js';
 import { McpController } from './mcp.controller.js';
-import { McpMetrics } from './mcp-metrics.js';
+import { McpTools } from './mcp-tools.js';
 import { ToolServices } from './tools/tool.js';
 
 /** The tools for AI assistants. */
 @Module({
   imports: [AuthModule, JobsModule, MetricsRegistryModule, QuotaModule, TranscriptsModule],
   controllers: [McpController],
-  providers: [McpMetrics, ToolServices],
+  providers: [McpTools, ToolServices],
 })
 export class McpModule {}

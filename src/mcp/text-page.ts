@@ -1,122 +1,187 @@
-import { VideoFailedError } from '../domain/errors.js';
-import { failureLine, videoHead, videoText } from '../transcripts/formats/markdown.js';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { z } from 'zod';
+import { InvalidRequestError } from '../domain/errors.js';
+import { VIDEO_ID } from '../domain/video-reference.js';
 import { inflate } from '../transcripts/cache/transcript-text.js';
-import { inTurns } from '../transcripts/formats/transcript-formats.js';
-import type { Entry } from '../transcripts/transcript-events.js';
-import { staleCursor } from './cursor.js';
+import { failureLine, listHead, videoHead, videoText } from '../transcripts/formats/markdown.js';
+import { givenVideos, type VideoSource } from '../transcripts/sources/video-list.js';
+import type { Entry, Summary } from '../transcripts/transcript-events.js';
+import { languageCodes, type ToolCall, type ToolServices } from './tools/tool.js';
 
-/** A section is not begun with less room for its text than this. */
-const TEXT_CHARACTERS_MIN = 200;
-/** Begins with the link to its second. */
-const PARAGRAPH = /^\[/m;
+/** The most videos that a text is continued with. */
+export const CURSOR_VIDEOS_MAX = 10;
 
-/** The part of a video's text that was sent. */
-export interface Sent {
-  offset: number;
-  /** The checksum of the transcript; null before the video has been read. */
-  crc32: number | null;
+const second = z.number().min(0);
+
+const positionSchema = z.strictObject({
+  tool: z.enum(['get_channel_transcripts', 'get_video_transcript']),
+  /** The ID of the channel or the video that the call is recorded by. */
+  resource: z.string().regex(/^(?:UC[\w-]{22}|[\w-]{11})$/),
+  /** The videos that remain, the current one first. */
+  videoIds: z.array(z.string().regex(VIDEO_ID)).min(1).max(CURSOR_VIDEOS_MAX),
+  languages: z.union([z.tuple([]), languageCodes]),
+  /** Seconds; the end is null for the end of the video. */
+  range: z.tuple([second, second.nullable()]),
+  /** Pieces of the current video's text that were sent. */
+  skip: z.int().min(0),
+});
+
+/** Where a text continues that did not fit into one result. */
+export type Position = z.infer<typeof positionSchema>;
+
+/** A cursor is the position itself, so that any replica continues from it. Who changes it reads only what they may read. */
+function writeCursor(position: Position): string {
+  return Buffer.from(JSON.stringify(position)).toString('base64url');
+}
+
+/** @throws InvalidRequestError when the cursor is malformed, or of another tool */
+function readCursor(cursor: string, tool: Position['tool']): Position {
+  const { data: position } = positionSchema.safeParse(parseJson(Buffer.from(cursor, 'base64url').toString()));
+  if (position?.tool === tool) return position;
+  const message = 'cursor is invalid. Send the cursor of the last result unchanged, to the same tool.';
+  throw new InvalidRequestError([{ field: 'cursor', message }]);
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function continued({ videoIds, resource, ...position }: Position): PageStart & Pick<Position, 'skip'> {
+  return { source: givenVideos(videoIds, resource), ...position };
+}
+
+interface PageStart extends Pick<Position, 'languages' | 'range'> {
+  source: VideoSource;
+}
+
+interface PageRequest {
+  tool: Position['tool'];
+  /** Of the last page; undefined for the first one. */
+  cursor?: string | undefined;
+  /** Where the text starts without a cursor. */
+  start: () => PageStart;
+  /** The length of the text with its footer, at most. */
+  maxChars: number;
+}
+
+/** As much of the texts as fits into one result. */
+export interface Page {
+  text: string;
+  resource: string;
+  /** The entries that were read for this page, without their texts. */
+  entries: Entry[];
+  summary: Summary;
+  /** Continues the text; null at its end. */
+  cursor: string | null;
+}
+
+/**
+ * Fetches the videos of a text, or those that remain of it, and writes as much as fits.
+ *
+ * @throws InvalidRequestError for an invalid cursor, and the errors that refuse the call
+ */
+export async function readPage(
+  { tool, cursor, start, maxChars }: PageRequest,
+  call: ToolCall,
+  services: ToolServices,
+): Promise<Page> {
+  const { source, languages, range, skip } =
+    cursor === undefined ? { ...start(), skip: 0 } : continued(readCursor(cursor, tool));
+  const { plan, summary, events } = await services.read({ source, languages }, call);
+  const { resource, order } = plan;
+  const footer = (videoIds: string[], sent: number) => {
+    const next = writeCursor({ tool, resource, videoIds, languages, range, skip: sent });
+    // After a blank line, because the rule would otherwise make a heading of the last paragraph.
+    return { next, text: `\n\n---\n\nThe text continues. Call ${tool} with the cursor ${next}\n` };
+  };
+  const ids = order.map(({ upload }) => upload.videoId);
+  const headingLevel = tool === 'get_channel_transcripts' ? 2 : 1;
+  // No later cursor of this text is longer.
+  const room = maxChars - footer(ids, Number.MAX_SAFE_INTEGER).text.length;
+  const page = new TextPage({ maxChars: room, headingLevel, languages, range });
+  const entries: Entry[] = [];
+  let end: ReturnType<typeof footer> | undefined;
+  for await (const event of events) {
+    if (event.type === 'channel') page.text += listHead(event);
+    if (event.type !== 'result') continue;
+    if (!end) {
+      const sent = await page.add(event.entry, entries.length === 0 ? skip : 0);
+      if (sent !== undefined) end = footer(ids.slice(entries.length), sent);
+    }
+    entries.push(event.entry);
+    call.progress(entries.length, ids.length);
+  }
+  return { text: `${page.text}${end?.text ?? ''}`, resource, entries, summary, cursor: end?.next ?? null };
 }
 
 /** How the texts of a page are written. */
-export interface PageForm {
+export interface PageForm extends Pick<Position, 'languages' | 'range'> {
   /** Without what follows the text of the page. */
   maxChars: number;
   headingLevel: 1 | 2;
-  /** The languages that the caller asked for. */
-  languages: readonly string[];
-  /** Seconds; the end is null for the end of the video. */
-  range: readonly [number, number | null];
 }
 
-/** One page of Markdown: as many entries as fit, the last of them perhaps in part. */
+/** The head of a video is not written with less room for its text than this. */
+const TEXT_CHARACTERS_MIN = 200;
+/** Longer segments are divided, never within an escaped character. */
+const PIECES = /(?:\\.|.){1,200}/gsu;
+/** Pieces after which other work gets its turn. */
+const PIECES_PER_TURN = 1_000;
+
+/** One page of Markdown: as many pieces of the videos' texts as fit. */
 export class TextPage {
   text = '';
-  /** The video with which the next page begins; undefined when everything fits. */
-  next: (Sent & { videoId: string }) | undefined;
-  /** @param sent the part of the first entry that earlier pages have */
-  constructor(
-    private readonly form: PageForm,
-    private sent: Sent = { offset: 0, crc32: null },
-  ) {}
+  private isBegun = false;
 
-  /** Adds a head that counts for the length of the page. */
-  head(text: string): void {
-    this.text += text;
-  }
+  constructor(private readonly form: PageForm) {}
 
   /**
-   * @throws InvalidRequestError when the transcript is not the one that earlier pages have a part of
-   * @throws VideoFailedError when earlier pages have a part of the video and it fails now, so that the cursor can be retried
+   * Adds the text of a video, or the part that fits.
+   *
+   * @param skip the pieces of it that earlier pages have
+   * @returns how many pieces have been sent; undefined when all of them have
    */
-  async add(entry: Entry): Promise<void> {
-    const { sent } = this;
-    this.sent = { offset: 0, crc32: null };
-    if (this.next) return;
-    if (!entry.ok) {
-      if (sent.offset > 0) throw new VideoFailedError(entry.error);
-      this.addWhole(entry.videoId, failureLine(entry));
-      return;
+  async add(entry: Entry, skip: number): Promise<number | undefined> {
+    let index = 0;
+    for (const piece of await piecesOf(entry, this.form)) {
+      if (index >= skip) {
+        const separator = index === 0 && this.text !== '' ? '\n' : '';
+        const text = index > 0 && index === skip ? `… ${piece.trimStart()}` : `${separator}${piece}`;
+        const room = this.form.maxChars - this.text.length;
+        const needed = text.length + (index === 0 && entry.ok ? TEXT_CHARACTERS_MIN : 0);
+        if (this.isBegun && needed > room) return index;
+        // Every page has at least one piece, so that each cursor leads on.
+        this.text += text.slice(0, Math.max(0, room));
+        this.isBegun = true;
+      }
+      index++;
+      if (index % PIECES_PER_TURN === 0) await nextTurn();
     }
-    const { crc32 } = entry.transcript;
-    if (sent.crc32 !== null && sent.crc32 !== crc32) throw staleCursor();
-    const isContinued = sent.offset > 0;
-    const before = isContinued ? '… ' : `${this.separator}${videoHead(entry, this.form.headingLevel)}`;
-    const room = this.form.maxChars - this.text.length - before.length;
-    if (room < TEXT_CHARACTERS_MIN && this.text !== '') {
-      this.next = { videoId: entry.videoId, offset: sent.offset, crc32: isContinued ? crc32 : null };
-      return;
-    }
-    const rest = await this.textFrom(entry, sent.offset, Math.max(room, TEXT_CHARACTERS_MIN));
-    this.text += before + (isContinued ? rest.text.trimStart() : rest.text);
-    if (rest.isCut) this.next = { videoId: entry.videoId, offset: sent.offset + rest.text.length, crc32 };
-  }
-
-  private get separator(): string {
-    return this.text === '' ? '' : '\n';
-  }
-
-  private addWhole(videoId: string, line: string): void {
-    const text = `${this.separator}${line}`;
-    if (this.text !== '' && this.text.length + text.length > this.form.maxChars)
-      this.next = { videoId, offset: 0, crc32: null };
-    else this.text += text.slice(0, this.form.maxChars);
-  }
-
-  /** The text of a video from an offset on, cut at the end of a paragraph or a word. Nothing behind the cut is written. */
-  private async textFrom(
-    { videoId, transcript }: Extract<Entry, { ok: true }>,
-    offset: number,
-    room: number,
-  ): Promise<{ text: string; isCut: boolean }> {
-    const { headingLevel, languages, range } = this.form;
-    const [from, to] = range;
-    const level = languages.length > 1 ? (headingLevel === 1 ? 2 : 3) : undefined;
-    let text = '';
-    for await (const piece of inTurns(videoText({ videoId, transcript: await inflate(transcript) }, level, range))) {
-      text += piece;
-      if (text.length > offset + room) break;
-    }
-    const hasRange = from > 0 || to !== null;
-    if (hasRange && !PARAGRAPH.test(text))
-      return { text: '\nNothing is said in this part of the video.\n', isCut: false };
-    const rest = text.slice(offset);
-    if (rest.length <= room) return { text: rest, isCut: false };
-    return { text: rest.slice(0, cutBefore(rest, room)), isCut: true };
+    return undefined;
   }
 }
 
-/** The last end of a paragraph, else of a word, else of a character at or before a length. */
-export function cutBefore(text: string, length: number): number {
-  const paragraph = text.lastIndexOf('\n\n', length - 1);
-  if (paragraph > 0) return paragraph + 1;
-  const word = text.lastIndexOf(' ', length - 1);
-  // Not the space after the link to the second, which would leave an empty paragraph.
-  if (word > length / 2) return word;
-  const before = text.slice(0, length);
-  const isWithinPair = /[\ud800-\udbff]$/.test(before);
-  // An odd number of backslashes ends with one that escapes the next character.
-  let backslashes = 0;
-  while (before.charAt(length - 1 - backslashes) === '\\') backslashes++;
-  const isWithinEscape = backslashes % 2 === 1;
-  return isWithinPair || isWithinEscape ? length - 1 : length;
+async function piecesOf(entry: Entry, form: PageForm): Promise<Iterable<string>> {
+  if (!entry.ok) return [failureLine(entry)];
+  return textPieces(entry, await inflate(entry.transcript), form);
+}
+
+function* textPieces(
+  entry: Extract<Entry, { ok: true }>,
+  transcript: Buffer,
+  { headingLevel, languages, range }: PageForm,
+): Generator<string> {
+  yield videoHead(entry, headingLevel);
+  const level = languages.length > 1 ? (headingLevel === 1 ? 2 : 3) : undefined;
+  let hasText = false;
+  for (const piece of videoText({ videoId: entry.videoId, transcript }, level, range)) {
+    // A paragraph begins with the link to its second.
+    hasText ||= piece.startsWith('\n[');
+    yield* piece.match(PIECES) ?? [];
+  }
+  if (!hasText && (range[0] > 0 || range[1] !== null)) yield '\nNothing is said in this part of the video.\n';
 }

@@ -6,9 +6,7 @@ async function search(languages: Record<string, string[]>, phrase: string): Prom
   const transcript = Object.entries(languages).map(
     ([code, texts]) => [code, texts.map((text, start) => ({ text, start, duration: 1 }))] as const,
   );
-  const { matches, total } = await searchTranscript(jsonOf(new Map(transcript)), normalized(phrase));
-  expect(total).toBe(matches.length);
-  return matches;
+  return searchTranscript(jsonOf(new Map(transcript)), normalized(phrase));
 }
 
 const TEXTS = ['Good morning', 'from the', 'boatyard.', 'This little', 'DINGHY was', 'built in 1962.', 'The end'];
@@ -38,17 +36,6 @@ describe('a search in a transcript', () => {
     const found = await search({ en: ['tide', 'tide', 'tide', 'tide', 'tide'] }, 'tide');
     expect(found.map(({ start }) => start)).toEqual([0, 2, 4]);
     expect(found.map(({ excerpt }) => excerpt)).toEqual(['tide tide', 'tide tide', 'tide']);
-  });
-
-  it('finds what is divided between two parts of a long text, and counts what it does not return', async () => {
-    const texts = Array.from({ length: 12_000 }, (_, index) => `line ${index}`);
-    const transcript = jsonOf(new Map([['en', texts.map((text, start) => ({ text, start, duration: 1 }))]]));
-    const all = await searchTranscript(transcript, 'line');
-    expect(all.total).toBe(6_000);
-    expect(all.matches.map(({ start }) => start)).toEqual(Array.from({ length: 6_000 }, (_, index) => 2 * index));
-    expect((await searchTranscript(transcript, 'line', 3)).matches).toEqual(all.matches.slice(0, 3));
-    const long = texts.slice(0, 11_000).join(' ');
-    expect((await searchTranscript(transcript, long)).matches).toMatchObject([{ start: 0 }]);
   });
 
   it('covers all languages', async () => {

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Segment } from '../domain/transcript.js';
-import { lineText, spaceBetween } from '../transcripts/formats/line-text.js';
 import { storedParts } from '../transcripts/cache/transcript-text.js';
+import { lineText, spaceBetween } from '../transcripts/formats/line-text.js';
 
 /** Characters of one segment in an excerpt; only captions that are not divided into lines have more. */
 const LINE_CHARACTERS_MAX = 300;
@@ -14,34 +14,21 @@ export interface Match {
   excerpt: string;
 }
 
-/** The first matches of a transcript, and the number of all. */
-export interface Found {
-  matches: Match[];
-  total: number;
-}
-
 /**
  * Finds a phrase in the languages of a transcript, also across segments. Compares without case, the forms of Unicode and
  * runs of white space. Matches whose excerpts would share a segment with the last one are part of it. Other work runs after
- * each part of the text.
+ * each language.
  *
  * @param transcript the stored JSON
  * @param phrase as `normalized` returns it
- * @param matchesMax the number of matches to return; the others are counted
  */
-export async function searchTranscript(transcript: Buffer, phrase: string, matchesMax = Infinity): Promise<Found> {
-  const languages = new Map<string, LanguageSearch>();
-  for (const { language, segments } of storedParts(transcript)) {
-    const search = languages.get(language) ?? new LanguageSearch(phrase, matchesMax);
-    languages.set(language, search);
-    search.add(segments);
+export async function searchTranscript(transcript: Buffer, phrase: string): Promise<Match[]> {
+  const matches: Match[] = [];
+  for (const { segments } of storedParts(transcript)) {
+    matches.push(...matchesIn(segments, phrase));
     await nextTurn();
   }
-  const searches = [...languages.values()];
-  return {
-    matches: searches.flatMap((search) => search.matches()).slice(0, matchesMax),
-    total: searches.reduce((sum, { total }) => sum + total, 0),
-  };
+  return matches;
 }
 
 /** The form in which texts are compared. */
@@ -49,68 +36,29 @@ export function normalized(text: string): string {
   return lineText(text).normalize('NFKC').toLowerCase().replace(/\s+/g, ' ').trim();
 }
 
-/** The search in one language, which gets its segments part by part. */
-class LanguageSearch {
-  total = 0;
-  private readonly texts: string[] = [];
-  private readonly starts: number[] = [];
-  /** Where each segment begins in the whole text. */
-  private readonly offsets: number[] = [];
-  /** The end of the whole text, in which a match can still begin, and where it begins. */
-  private open = '';
-  private openOffset = 0;
+function* matchesIn(segments: readonly Segment[], phrase: string): Generator<Match> {
+  const lines: { line: string; start: number; offset: number }[] = [];
+  let whole = '';
+  for (const { text, start } of segments) {
+    const compared = normalized(text);
+    if (compared === '') continue;
+    const line = lineText(text);
+    const last = lines.at(-1);
+    if (last) whole += spaceBetween(last.line, line);
+    lines.push({ line, start, offset: whole.length });
+    whole += compared;
+  }
   /** The segment of the last match, and the one from which an excerpt repeats nothing. */
-  private index = 0;
-  private shownTo = 0;
-  /** The segment of each match, and the first of its excerpt. */
-  private readonly found: { index: number; from: number }[] = [];
-
-  constructor(
-    private readonly phrase: string,
-    private readonly matchesMax: number,
-  ) {}
-
-  add(segments: readonly Segment[]): void {
-    for (const { text, start } of segments) {
-      const compared = normalized(text);
-      if (compared === '') continue;
-      const line = lineText(text);
-      const last = this.texts.at(-1);
-      if (last !== undefined) this.open += spaceBetween(last, line);
-      this.offsets.push(this.openOffset + this.open.length);
-      this.open += compared;
-      this.texts.push(line);
-      this.starts.push(start);
-    }
-    this.find();
-  }
-
-  /** The first matches, with excerpts. */
-  matches(): Match[] {
-    return this.found.map(({ index, from }) => ({
-      start: this.starts[index] ?? 0,
-      excerpt: this.texts
-        .slice(from, index + 2)
-        .map(excerptOf)
-        .reduce((before, line) => `${before}${spaceBetween(before, line)}${line}`),
-    }));
-  }
-
-  private find(): void {
-    const { phrase, open } = this;
-    let end = 0;
-    for (let at = open.indexOf(phrase); at !== -1; at = open.indexOf(phrase, end)) {
-      end = at + phrase.length;
-      while ((this.offsets[this.index + 1] ?? Infinity) <= this.openOffset + at) this.index++;
-      if (this.index < this.shownTo) continue;
-      this.total++;
-      if (this.found.length < this.matchesMax)
-        this.found.push({ index: this.index, from: Math.max(this.shownTo, this.index - 1) });
-      this.shownTo = this.index + 2;
-    }
-    const searched = Math.max(end, open.length - phrase.length + 1);
-    this.openOffset += searched;
-    this.open = open.slice(searched);
+  let [index, shownTo] = [0, 0];
+  for (let at = whole.indexOf(phrase); at !== -1; at = whole.indexOf(phrase, at + phrase.length)) {
+    while ((lines[index + 1]?.offset ?? Infinity) <= at) index++;
+    if (index < shownTo) continue;
+    const excerpt = lines
+      .slice(Math.max(shownTo, index - 1), index + 2)
+      .map(({ line }) => excerptOf(line))
+      .reduce((before, line) => `${before}${spaceBetween(before, line)}${line}`);
+    yield { start: lines[index]?.start ?? 0, excerpt };
+    shownTo = index + 2;
   }
 }
 

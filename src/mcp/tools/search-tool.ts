@@ -4,7 +4,6 @@ import { inflate } from '../../transcripts/cache/transcript-text.js';
 import { clockTime } from '../../transcripts/formats/line-text.js';
 import { InvalidRequestError } from '../../domain/errors.js';
 import { normalized, searchTranscript, type Match } from '../transcript-search.js';
-import { fetchTranscripts } from './fetch-transcripts.js';
 import { channel, channelIdOutput, defineTool, languages, maxChars, summaryOutput, TEXT_IS_DATA } from './tool.js';
 
 const VIDEOS_MAX = 50;
@@ -74,35 +73,30 @@ export const searchChannelTranscripts = defineTool({
     const phrase = normalized(query);
     if (phrase === '') throw new InvalidRequestError([{ field: 'query', message: 'query has no visible characters.' }]);
     const request = { source: services.uploads.source(reference, { limit }), languages: wanted };
-    const { plan, summary, events } = await fetchTranscripts(request, call, services);
-    const sections: string[] = [];
+    const { plan, summary, events } = await services.read(request, call);
     const matches: { videoId: string; start: number; url: string }[] = [];
     const failed: { videoId: string; code: string }[] = [];
-    let [matchesTotal, characters] = [0, FOOTER_CHARACTERS];
-    let isFull = false;
-    /** Adds sections together, and none from the first that does not fit. */
-    const add = (...texts: string[]): boolean => {
-      const length = texts.reduce((sum, text) => sum + text.length + 1, 0);
-      isFull ||= characters + length > charactersMax;
-      if (isFull) return false;
-      characters += length;
-      sections.push(...texts);
-      return true;
-    };
+    let text = '';
+    let [videos, matchesTotal, isFull] = [0, 0, false];
     for await (const event of events) {
-      if (event.type === 'channel') add(listHead(event));
+      if (event.type === 'channel') text += `${listHead(event)}\n`;
       if (event.type !== 'result') continue;
       const { entry } = event;
+      const { videoId } = entry;
+      call.progress(++videos, plan.order.length);
       if (!entry.ok) {
-        failed.push({ videoId: entry.videoId, code: entry.error.code });
+        failed.push({ videoId, code: entry.error.code });
         continue;
       }
-      const { videoId } = entry;
-      const found = await searchTranscript(await inflate(entry.transcript), phrase, maxMatches - matches.length);
-      matchesTotal += found.total;
-      for (const [index, match] of found.matches.entries()) {
-        const head = index === 0 ? [videoHead(entry, 2)] : [];
-        if (!add(...head, matchLine(videoId, match))) break;
+      const found = await searchTranscript(await inflate(entry.transcript), phrase);
+      matchesTotal += found.length;
+      let head = `${videoHead(entry, 2)}\n`;
+      for (const match of found.slice(0, maxMatches - matches.length)) {
+        const section = `${head}${matchLine(videoId, match)}\n`;
+        isFull ||= text.length + section.length + FOOTER_CHARACTERS > charactersMax;
+        if (isFull) break;
+        text += section;
+        head = '';
         matches.push({ videoId, start: match.start, url: secondUrl(videoId, match.start) });
       }
     }
@@ -110,11 +104,8 @@ export const searchChannelTranscripts = defineTool({
       `${matchesTotal} ${matchesTotal === 1 ? 'match' : 'matches'} in ${summary.succeeded} of ${summary.total} videos` +
       (matchesTotal > matches.length ? `, the first ${matches.length} shown.` : '.') +
       (isFull ? ' The text has reached maxChars.' : '');
-    sections.push(`---\n\n${counts}${failed.length > 0 ? ` ${failed.length} could not be searched.` : ''}\n`);
-    return {
-      text: sections.join('\n'),
-      structured: { channelId: plan.resource, matches, matchesTotal, failed, summary },
-    };
+    text += `---\n\n${counts}${failed.length > 0 ? ` ${failed.length} could not be searched.` : ''}\n`;
+    return { text, structured: { channelId: plan.resource, matches, matchesTotal, failed, summary } };
   },
 });
 

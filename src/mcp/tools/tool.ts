@@ -1,19 +1,18 @@
 import { Injectable } from '@nestjs/common';
 import { z } from 'zod';
-import { Environment } from '../../config/environment.js';
 import { type InvalidField, InvalidRequestError } from '../../domain/errors.js';
 import { LANGUAGE_CODE, LANGUAGES_MAX, normalizeLanguages } from '../../domain/language-codes.js';
 import type { Feature } from '../../domain/plan.js';
 import type { RequestContext } from '../../http/request-context.js';
 import { JobsService } from '../../jobs/jobs.service.js';
-import { type Redactor, redactorFor } from '../../observability/logging/redaction.js';
 import { QuotaService } from '../../quota/quota.service.js';
-import { CallsInFlight } from '../../rate-limit/calls-in-flight.js';
-import { TranscriptCache } from '../../transcripts/cache/transcript-cache.js';
 import type { CallTimes } from '../../transcripts/call.js';
+import { payerOf } from '../../transcripts/quota-reservations.js';
+import { logPlan } from '../../transcripts/response/transcripts-response.js';
 import { ChannelUploads } from '../../transcripts/sources/channel-uploads.js';
+import type { Summary, TranscriptsEvent } from '../../transcripts/transcript-events.js';
+import type { CallPlan, TranscriptsRequest } from '../../transcripts/transcript-planner.js';
 import { TranscriptsService } from '../../transcripts/transcripts.service.js';
-import { McpMetrics, type ToolName } from '../mcp-metrics.js';
 
 /** The languages of a call. */
 export const languageCodes = z
@@ -22,23 +21,35 @@ export const languageCodes = z
   .max(LANGUAGES_MAX)
   .transform(normalizeLanguages);
 
-/** What the tools use. Apart from them, so that the SDK and the schemas are loaded with the first message only. */
+/** What the tools use. */
 @Injectable()
 export class ToolServices {
-  readonly redact: Redactor;
-
   constructor(
-    readonly transcripts: TranscriptsService,
-    readonly cache: TranscriptCache,
+    private readonly transcripts: TranscriptsService,
     readonly uploads: ChannelUploads,
     readonly quota: QuotaService,
     readonly jobs: JobsService,
-    readonly inFlight: CallsInFlight,
-    readonly metrics: McpMetrics,
-    environment: Environment,
-  ) {
-    this.redact = redactorFor(environment);
+  ) {}
+
+  /**
+   * Plans a call, logs it and starts to fetch the transcripts.
+   *
+   * @returns the counts of the entries so far, and the events in the order of the list
+   * @throws the errors that refuse the call
+   */
+  async read(request: TranscriptsRequest, { context, times }: ToolCall): Promise<FetchedTranscripts> {
+    const plan = await this.transcripts.prepare(request, payerOf(context), times);
+    logPlan(context.log, plan);
+    const delivery = this.transcripts.deliver(plan);
+    context.log['counts'] = delivery.summary;
+    return { plan, summary: delivery.summary, events: delivery.events('listed') };
   }
+}
+
+interface FetchedTranscripts {
+  plan: CallPlan;
+  summary: Summary;
+  events: AsyncIterable<TranscriptsEvent>;
 }
 
 /** One call of a tool. */
@@ -49,14 +60,6 @@ export interface ToolCall {
   progress(videos: number, total: number): void;
 }
 
-/** Thrown by a tool whose client has disconnected or has canceled the call. */
-export class CallCanceled extends Error {
-  constructor() {
-    super('The client has canceled the call.');
-    this.name = 'CallCanceled';
-  }
-}
-
 export interface ToolResult {
   /** For the model. */
   text: string;
@@ -65,7 +68,7 @@ export interface ToolResult {
 }
 
 export interface Tool {
-  name: ToolName;
+  name: string;
   title: string;
   description: string;
   /** Undefined for a tool that makes no YouTube request and is on every plan. */

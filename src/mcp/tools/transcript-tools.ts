@@ -1,11 +1,9 @@
-import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { InvalidRequestError, VideoFailedError, VideoNotFoundError } from '../../domain/errors.js';
 import { parseVideoReference } from '../../domain/video-reference.js';
 import { givenVideos } from '../../transcripts/sources/video-list.js';
 import type { Entry } from '../../transcripts/transcript-events.js';
-import { CURSOR_VIDEOS_MAX, readCursor } from '../cursor.js';
-import { readPage, type Page, type Start } from './read-page.js';
+import { CURSOR_VIDEOS_MAX, readPage, type Position } from '../text-page.js';
 import {
   channel,
   channelIdOutput,
@@ -20,6 +18,7 @@ import {
 } from './tool.js';
 
 const CHANNEL_VIDEOS_DEFAULT = 3;
+const WHOLE_VIDEOS: Position['range'] = [0, null];
 
 const COST =
   'Costs one transcript of the monthly quota for each video that is fetched; cached and failed ones are free.';
@@ -55,23 +54,18 @@ export const getChannelTranscripts = defineTool({
     summary: summaryOutput,
     cursor: nextCursor,
   }),
-  async run(input, call, services) {
-    const name = 'get_channel_transcripts';
-    const subject = input.channel === undefined ? undefined : digest(input.channel);
-    if (input.cursor !== undefined) {
-      const position = readCursor(input.cursor, { tool: name, subject });
-      const source = givenVideos(position.videoIds, position.resource);
-      const page = await readPage({ source, position, maxChars: input.maxChars, headingLevel: 2 }, call, services);
-      return channelResult(page);
-    }
-    if (input.channel === undefined || subject === undefined) {
-      const message = 'channel is required without a cursor: a handle (@name), a channel ID or a channel URL.';
-      throw new InvalidRequestError([{ field: 'channel', message }]);
-    }
-    const start: Start = { tool: name, subject, languages: input.languages ?? [], range: [0, null] };
-    const source = services.uploads.source(input.channel, { limit: input.limit });
-    const page = await readPage({ source, position: start, maxChars: input.maxChars, headingLevel: 2 }, call, services);
-    return channelResult(page);
+  async run({ channel: reference, limit, languages: wanted = [], ...form }, call, services) {
+    const start = () => {
+      if (reference === undefined) {
+        const message = 'channel is required without a cursor: a handle (@name), a channel ID or a channel URL.';
+        throw new InvalidRequestError([{ field: 'channel', message }]);
+      }
+      const source = services.uploads.source(reference, { limit });
+      return { source, languages: wanted, range: WHOLE_VIDEOS };
+    };
+    const page = await readPage({ tool: 'get_channel_transcripts', start, ...form }, call, services);
+    const { text, resource, entries, summary, cursor: next } = page;
+    return { text, structured: { channelId: resource, videos: entries.map(videoOf), summary, cursor: next } };
   },
 });
 
@@ -98,40 +92,27 @@ export const getVideoTranscript = defineTool({
     cursor,
   }),
   output: z.object({ video: videoOutput, summary: summaryOutput, cursor: nextCursor }),
-  async run(input, call, services) {
-    const name = 'get_video_transcript';
-    const videoId = input.video === undefined ? undefined : parseVideoReference(input.video);
-    if (input.video !== undefined && videoId === undefined) throw new VideoNotFoundError();
-    if (input.toSeconds !== undefined && input.toSeconds <= input.fromSeconds) {
+  async run({ video, languages: wanted = [], fromSeconds, toSeconds = null, ...form }, call, services) {
+    if (toSeconds !== null && toSeconds <= fromSeconds) {
       throw new InvalidRequestError([{ field: 'toSeconds', message: 'toSeconds must be greater than fromSeconds.' }]);
     }
-    const position =
-      input.cursor === undefined ? startOf(videoId) : readCursor(input.cursor, { tool: name, subject: videoId });
-    const source = givenVideos([position.subject], position.subject);
-    const page = await readPage({ source, position, maxChars: input.maxChars, headingLevel: 1 }, call, services);
+    const start = () => {
+      if (video === undefined) {
+        const message = 'video is required without a cursor: the ID or the URL of a video.';
+        throw new InvalidRequestError([{ field: 'video', message }]);
+      }
+      const videoId = parseVideoReference(video);
+      if (videoId === undefined) throw new VideoNotFoundError();
+      const range: Position['range'] = [fromSeconds, toSeconds];
+      return { source: givenVideos([videoId], videoId), languages: wanted, range };
+    };
+    const page = await readPage({ tool: 'get_video_transcript', start, ...form }, call, services);
     const [entry] = page.entries;
     if (!entry) throw new Error('The plan has no video.');
     if (!entry.ok) throw new VideoFailedError(entry.error);
     return { text: page.text, structured: { video: videoOf(entry), summary: page.summary, cursor: page.cursor } };
-
-    function startOf(subject: string | undefined): Start {
-      if (subject === undefined) {
-        const message = 'video is required without a cursor: the ID or the URL of a video.';
-        throw new InvalidRequestError([{ field: 'video', message }]);
-      }
-      return {
-        tool: name,
-        subject,
-        languages: input.languages ?? [],
-        range: [input.fromSeconds, input.toSeconds ?? null],
-      };
-    }
   },
 });
-
-function channelResult({ text, resource, entries, summary, cursor: next }: Page) {
-  return { text, structured: { channelId: resource, videos: entries.map(videoOf), summary, cursor: next } };
-}
 
 function videoOf(entry: Entry): z.input<typeof videoOutput> {
   const { videoId, metadata, ok } = entry;
@@ -140,9 +121,4 @@ function videoOf(entry: Entry): z.input<typeof videoOutput> {
   if (entry.ok) return { ...common, cached: entry.cached };
   const { code, message, retryable } = entry.error;
   return { ...common, cached: false, error: { code, message, retryable } };
-}
-
-/** Names a channel in a cursor, in fewer characters than its URL can have. */
-function digest(reference: string): string {
-  return createHash('sha256').update(reference).digest('base64url').slice(0, 16);
 }
