@@ -146,7 +146,7 @@ export class McpTools {
         return tool.run(params.arguments ?? {}, call, this.services);
       });
       count('ok');
-      return { content: [{ type: 'text', text }], structuredContent: structured };
+      return { content: [{ type: 'text', text }], structuredContent: tool.output.parse(structured) };
     } catch (error) {
       const { code, message, cause, retryAfterSeconds } = asDomainError(error, context.requestId);
       context.log['code'] = code;

@@ -1,4 +1,3 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { z } from 'zod';
 import { InvalidRequestError } from '../domain/errors.js';
 import { VIDEO_ID } from '../domain/video-reference.js';
@@ -129,8 +128,6 @@ export interface PageForm extends Pick<Position, 'languages' | 'range'> {
 const TEXT_CHARACTERS_MIN = 200;
 /** Longer segments are divided, never within an escaped character. */
 const PIECES = /(?:\\.|.){1,200}/gsu;
-/** Pieces after which other work gets its turn. */
-const PIECES_PER_TURN = 1_000;
 
 /** One page of Markdown: as many pieces of the videos' texts as fit. */
 export class TextPage {
@@ -142,10 +139,11 @@ export class TextPage {
   /**
    * Adds the text of a video, or the part that fits.
    *
-   * @param skip the pieces of it that earlier pages have
+   * @param sent the pieces of it that earlier pages have; the failure of a video is always written
    * @returns how many pieces have been sent; undefined when all of them have
    */
-  async add(entry: Entry, skip: number): Promise<number | undefined> {
+  async add(entry: Entry, sent: number): Promise<number | undefined> {
+    const skip = entry.ok ? sent : 0;
     let index = 0;
     for (const piece of await piecesOf(entry, this.form)) {
       if (index >= skip) {
@@ -159,7 +157,6 @@ export class TextPage {
         this.isBegun = true;
       }
       index++;
-      if (index % PIECES_PER_TURN === 0) await nextTurn();
     }
     return undefined;
   }

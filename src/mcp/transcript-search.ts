@@ -1,4 +1,3 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Segment } from '../domain/transcript.js';
 import { storedParts } from '../transcripts/cache/transcript-text.js';
 import { lineText, spaceBetween } from '../transcripts/formats/line-text.js';
@@ -16,19 +15,13 @@ export interface Match {
 
 /**
  * Finds a phrase in the languages of a transcript, also across segments. Compares without case, the forms of Unicode and
- * runs of white space. Matches whose excerpts would share a segment with the last one are part of it. Other work runs after
- * each language.
+ * runs of white space. Matches whose excerpts would share a segment with the last one are part of it.
  *
  * @param transcript the stored JSON
  * @param phrase as `normalized` returns it
  */
-export async function searchTranscript(transcript: Buffer, phrase: string): Promise<Match[]> {
-  const matches: Match[] = [];
-  for (const { segments } of storedParts(transcript)) {
-    matches.push(...matchesIn(segments, phrase));
-    await nextTurn();
-  }
-  return matches;
+export function searchTranscript(transcript: Buffer, phrase: string): Match[] {
+  return storedParts(transcript).flatMap(({ segments }) => [...matchesIn(segments, phrase)]);
 }
 
 /** The form in which texts are compared. */

@@ -38,6 +38,11 @@ async function connect(key: string, mode: Mode = 'legacy'): Promise<Client> {
   return client;
 }
 
+async function customer(options: Parameters<TestService['organization']>[0] = {}, mode: Mode = 'legacy') {
+  const organization = await service.organization(options);
+  return { ...organization, client: await connect(organization.key, mode) };
+}
+
 interface Result {
   text: string;
   isError: boolean;
@@ -77,8 +82,7 @@ const LIST_TOOLS = { jsonrpc: '2.0', id: 1, method: 'tools/list' };
 
 describe.each(ERAS)('a client of the protocol of %s', (_era, mode) => {
   it('finds the tools, with schemas, annotations, their cost, and that texts are data', async () => {
-    const { key } = await service.organization();
-    const client = await connect(key, mode);
+    const { client } = await customer({}, mode);
     expect(client.getServerVersion()).toMatchObject({ name: 'channel-transcripts' });
     const { tools } = await client.listTools();
     expect(tools.map(({ name }) => name)).toEqual([
@@ -106,8 +110,7 @@ describe.each(ERAS)('a client of the protocol of %s', (_era, mode) => {
   });
 
   it("reads a channel's newest transcripts, charged once, with ids and counts as structured content", async () => {
-    const { key } = await service.organization();
-    const client = await connect(key, mode);
+    const { key, client } = await customer({}, mode);
     const channel = newChannel();
     const first = await call(client, 'get_channel_transcripts', { channel, limit: 2 });
     expect(first).toMatchObject({ isError: false, structured: { cursor: null, summary: { total: 2, fetched: 2 } } });
@@ -122,8 +125,7 @@ describe.each(ERAS)('a client of the protocol of %s', (_era, mode) => {
   });
 
   it('reads one video, or a part of it', async () => {
-    const { key } = await service.organization({ plan: 'free' });
-    const client = await connect(key, mode);
+    const { key, client } = await customer({ plan: 'free' }, mode);
     const whole = await call(client, 'get_video_transcript', { video: 'https://youtu.be/hl-island__' });
     expect(whole.text).toMatch(/^# Round the island in the Marigold\n/);
     expect(whole.structured).toMatchObject({ video: { videoId: 'hl-island__', ok: true }, cursor: null });
@@ -137,8 +139,7 @@ describe.each(ERAS)('a client of the protocol of %s', (_era, mode) => {
   });
 
   it('starts an archive job once, and follows it to its end', async () => {
-    const { key } = await service.organization();
-    const client = await connect(key, mode);
+    const { key, client } = await customer({}, mode);
     const args = { channel: newChannel(), limit: 3, idempotencyKey: 'one' };
     const started = await call(client, 'start_archive_job', args);
     const { id } = started.structured;
@@ -156,14 +157,11 @@ describe.each(ERAS)('a client of the protocol of %s', (_era, mode) => {
       summary: { total: 3, succeeded: 3, failed: 0, cached: 0, fetched: 3, pending: 0 },
     });
     expect(job.text).toContain(`GET /jobs/${id}/results`);
-    await service.query(`UPDATE jobs SET expires_at = quota_now() - interval '1 minute' WHERE id = '${String(id)}'`);
-    expect((await call(client, 'get_job', { id })).text).toMatch(/The results expired at \d{4}-[^ ]+Z\.\n$/);
     expect(await used(key)).toBe(3);
   });
 
   it('reports progress while a channel is fetched', async () => {
-    const { key } = await service.organization();
-    const client = await connect(key, mode);
+    const { client } = await customer({}, mode);
     const progress: unknown[] = [];
     const onprogress = (one: { progress: number; total?: number }): void =>
       void progress.push([one.progress, one.total]);
@@ -176,8 +174,7 @@ describe.each(ERAS)('a client of the protocol of %s', (_era, mode) => {
   });
 
   it('ends the work of a call when it disconnects, which is not charged', async () => {
-    const { key } = await service.organization();
-    const client = await connect(key, mode);
+    const { key, client } = await customer({}, mode);
     const hold = service.fakeYoutube.hold({ kind: 'timedtext' });
     const running = call(client, 'get_channel_transcripts', { channel: newChannel(), limit: 2 });
     const ended = expect(running).rejects.toThrow();
@@ -193,6 +190,9 @@ describe.each(ERAS)('a client of the protocol of %s', (_era, mode) => {
   });
 });
 
+/** A text without white space and the lines under the headings: a later page has fewer facts about its videos. */
+const spoken = (text: string): string => text.replace(/^<.*$|\s+/gm, '');
+
 describe('the tools', () => {
   it('list the uploads of a channel for free, on every plan', async () => {
     const { key } = await service.organization({ plan: 'free', monthlyLimit: 0 });
@@ -206,8 +206,7 @@ describe('the tools', () => {
   });
 
   it('find a phrase in a channel, also across segments, with a link to its second', async () => {
-    const { key } = await service.organization();
-    const client = await connect(key);
+    const { client } = await customer();
     const args = { channel: '@harbourlight', query: 'LEAVE,  because reefing', limit: 50 };
     const { text, structured } = await call(client, 'search_channel_transcripts', args);
     expect(structured).toMatchObject({ matchesTotal: 1, matches: [{ videoId: 'hl-island__' }] });
@@ -220,39 +219,29 @@ describe('the tools', () => {
     expect(none).toMatchObject({ isError: false, structured: { matches: [], matchesTotal: 0 } });
   });
 
-  it('return the usage', async () => {
-    const { key, id } = await service.organization({ plan: 'free' });
-    const { text, structured } = await call(await connect(key), 'get_usage');
-    expect(structured).toMatchObject({ organization: id, plan: 'free', limit: 50, used: 0, remaining: 50 });
-    expect(text).toContain('0 of 50 transcripts used');
-  });
-
   it('continue a text with a cursor, for free and without a gap', async () => {
-    const { key } = await service.organization();
-    const client = await connect(key);
-    const whole = await call(client, 'get_video_transcript', {
-      video: 'hl-stream__',
-      maxChars: 200_000,
-      fromSeconds: 22_000,
-    });
-    expect(whole.structured.cursor).toBeNull();
-    let pages = '';
-    let cursor: string | null = null;
-    let count = 0;
-    do {
-      const args: Record<string, unknown> =
-        cursor === null ? { video: 'hl-stream__', maxChars: 3_000, fromSeconds: 22_000 } : { cursor, maxChars: 3_000 };
-      const page: Result = await call(client, 'get_video_transcript', args);
-      expect(page.isError).toBe(false);
-      expect(page.text.length).toBeLessThanOrEqual(3_000);
-      cursor = page.structured.cursor;
-      pages += page.text.replace(/\n---\n\nThe text continues[^]*$/, '').replace(/^… /, '');
-      count += 1;
-    } while (cursor !== null);
-    expect(count).toBeGreaterThan(3);
-    const words = (text: string): string => text.replace(/\s+/g, '');
-    expect(words(pages)).toBe(words(whole.text));
-    expect(await used(key)).toBe(whole.structured.summary.fetched);
+    const { key, client } = await customer();
+    const texts: [string, Record<string, unknown>, maxChars: number][] = [
+      ['get_video_transcript', { video: 'hl-stream__', fromSeconds: 22_000 }, 3_000],
+      ['get_channel_transcripts', { channel: newChannel(), limit: 4 }, 20_000],
+    ];
+    for (const [tool, args, maxChars] of texts) {
+      const whole = await call(client, tool, { ...args, maxChars: 200_000 });
+      expect(whole.structured.cursor).toBeNull();
+      const charged = await used(key);
+      const pages: string[] = [];
+      let cursor: string | null | undefined;
+      while (cursor !== null) {
+        const page: Result = await call(client, tool, { ...(cursor === undefined ? args : { cursor }), maxChars });
+        expect(page).toMatchObject({ isError: false, structured: { summary: { fetched: 0 } } });
+        expect(page.text.length).toBeLessThanOrEqual(maxChars);
+        pages.push(page.text.replace(/\n---\n\nThe text continues[^]*$/, '').replace(/^… /, ''));
+        cursor = page.structured.cursor as string | null;
+      }
+      expect(pages.length).toBeGreaterThan(2);
+      expect(spoken(pages.join('')) === spoken(whole.text)).toBe(true);
+      expect(await used(key)).toBe(charged);
+    }
   });
 
   it('keep a page within maxChars, also with the longest cursor', async () => {
@@ -267,27 +256,6 @@ describe('the tools', () => {
     expect(text).toContain(structured.cursor);
     expect(text).toMatch(/\n\n---\n\nThe text continues/);
     expect(text.length).toBeLessThanOrEqual(3_000);
-  });
-
-  it('continue a channel with the videos of the first call', async () => {
-    const { key } = await service.organization();
-    const client = await connect(key);
-    const channel = newChannel();
-    const whole = await call(client, 'get_channel_transcripts', { channel, limit: 4, maxChars: 200_000 });
-    const seen: string[] = [];
-    let page = await call(client, 'get_channel_transcripts', { channel, limit: 4, maxChars: 20_000 });
-    seen.push(...(page.text.match(/^## .*/gm) ?? []));
-    while (page.structured.cursor !== null) {
-      page = await call(client, 'get_channel_transcripts', {
-        channel,
-        cursor: page.structured.cursor,
-        maxChars: 20_000,
-      });
-      expect(page.isError).toBe(false);
-      seen.push(...(page.text.match(/^## .*/gm) ?? []));
-    }
-    expect(seen).toEqual(whole.text.match(/^## .*/gm));
-    expect(await used(key)).toBe(4);
   });
 });
 
@@ -319,32 +287,23 @@ describe('a refused call of a tool', () => {
   const BAD: [string, Record<string, unknown>, string][] = [
     ['get_channel_transcripts', {}, 'invalid_request: channel'],
     ['get_channel_transcripts', { channel: '@x', limit: 11 }, 'invalid_request: limit'],
-    ['get_channel_transcripts', { channel: '@harbourlight', limit: '2' }, 'invalid_request: limit'],
     ['get_channel_transcripts', { channel: '@harbourlight', page: 2 }, 'invalid_request: arguments'],
-    ['get_channel_transcripts', { channel: '@harbourlight', languages: ['x'] }, 'invalid_request: languages'],
     ['get_channel_transcripts', { channel: '@harbourlight', maxChars: 10 }, 'invalid_request: maxChars'],
-    ['get_channel_transcripts', { channel: 'https://example.com/@x' }, 'channel_not_found: '],
     ['get_channel_transcripts', { cursor: 'x.y' }, 'invalid_request: cursor'],
     ['get_video_transcript', {}, 'invalid_request: video'],
     ['get_video_transcript', { video: 'https://example.com/watch?v=hl-dinghy__' }, 'video_not_found: '],
     ['get_video_transcript', { video: 'hl-dinghy__', fromSeconds: 5, toSeconds: 5 }, 'invalid_request: toSeconds'],
     ['search_channel_transcripts', { channel: '@harbourlight', query: ' \u0000 ' }, 'invalid_request: query'],
-    ['search_channel_transcripts', { channel: '@harbourlight' }, 'invalid_request: query'],
     ['list_channel_uploads', { channel: '@harbourlight', since: 'x' }, 'invalid_request: since'],
     ['get_usage', { page: 1 }, 'invalid_request: arguments'],
     ['start_archive_job', {}, 'invalid_request: channel'],
-    ['start_archive_job', { channel: '@harbourlight', limit: 0 }, 'invalid_request: limit'],
-    ['start_archive_job', { channel: '@harbourlight', onQuota: 'stop' }, 'invalid_request: onQuota'],
     ['start_archive_job', { channel: '@harbourlight', idempotencyKey: 'é' }, 'invalid_request: idempotencyKey'],
     ['start_archive_job', { channel: 'https://example.com/@x' }, 'channel_not_found: '],
-    ['start_archive_job', { channel: '@x\u0000y' }, 'channel_not_found: '],
-    ['get_job', {}, 'invalid_request: id'],
     ['get_job', { id: 'job_\u0000' }, 'job_not_found: '],
   ];
 
   it('names the code and the field, and neither fetches nor charges anything', async () => {
-    const { key } = await service.organization();
-    const client = await connect(key);
+    const { key, client } = await customer();
     service.fakeYoutube.requests.clear();
     for (const [name, args, start] of BAD) {
       const { text, isError, structured } = await call(client, name, args);
@@ -378,8 +337,7 @@ describe('a refused call of a tool', () => {
     const refusals = async (): Promise<number> =>
       sumOf(await scrape(service), 'ct_mcp_tool_calls_total', { outcome: 'plan_limit_exceeded' });
     const before = await refusals();
-    const { key } = await service.organization({ monthlyLimit: 1 });
-    const client = await connect(key);
+    const { key, client } = await customer({ monthlyLimit: 1 });
     const refused = await call(client, 'get_channel_transcripts', { channel: newChannel(), limit: 2 });
     expect(refused).toMatchObject({ isError: true });
     expect(refused.text).toMatch(/^plan_limit_exceeded: .* Retry with limit=1 or lower\./);
@@ -388,16 +346,16 @@ describe('a refused call of a tool', () => {
   });
 
   it('is one of a video without a transcript, with the code of its failure', async () => {
-    const client = await connect((await service.organization()).key);
-    expect((await call(client, 'get_video_transcript', { video: 'hl-silent__' })).text).toMatch(
-      /^transcript_unavailable: /,
-    );
-    expect((await call(client, 'get_video_transcript', { video: 'hl-private_' })).text).toMatch(/^video_private: /);
+    const { client } = await customer();
+    for (const [video, code] of Object.entries({
+      'hl-silent__': 'transcript_unavailable',
+      'hl-private_': 'video_private',
+    }))
+      expect((await call(client, 'get_video_transcript', { video })).text).toMatch(`${code}: `);
   });
 
   it('is one beyond the concurrency limit of the key', async () => {
-    const { key } = await service.organization();
-    const client = await connect(key);
+    const { client } = await customer();
     const hold = service.fakeYoutube.hold({ kind: 'timedtext' }, 3);
     const running = [1, 2, 3].map(() => call(client, 'get_channel_transcripts', { channel: newChannel(), limit: 1 }));
     await hold.arrived;
@@ -453,25 +411,19 @@ describe('a message over HTTP', () => {
     ['{', 400, -32700],
     ['', 400, -32700],
     [Buffer.from([0x22, 0xff, 0x22]), 400, -32700],
-    ['7', 400, -32600],
     ['null', 400, -32600],
     [JSON.stringify([LIST_TOOLS, LIST_TOOLS]), 400, -32600],
-    ['{"a":'.repeat(40) + '1' + '}'.repeat(40), 400, -32600],
-    ['{"id":1}', 400, undefined],
-    ['{"jsonrpc":"1.0","id":1,"method":"tools/list"}', 400, undefined],
+    ['['.repeat(30_000) + ']'.repeat(30_000), 400, -32600],
+    ['{"jsonrpc":"1.0","id":1,"method":"tools/list"}', 400, -32600],
   ])('that is malformed gets an error of JSON-RPC: %s', async (body, status, code) => {
     const { key } = await service.organization();
     const answer = await post(key, body);
-    expect([answer.status, answer.body.jsonrpc]).toEqual([status, '2.0']);
-    if (code !== undefined) expect(answer.body.error.code).toBe(code);
-    expect(answer.body.error.code).toBeLessThan(0);
+    expect([answer.status, answer.body.jsonrpc, answer.body.error.code]).toEqual([status, '2.0', code]);
   });
 
   it.each([
     ['example.com:80', 'http://example.com/mcp'],
-    ['web.2:3000', '/mcp'],
     ['1.2.3.4.5', '/mcp'],
-    ['xn--a', '/mcp'],
     ['', '/mcp'],
   ])('is answered whatever host and target it names: %s %s', async (host, target) => {
     const { key } = await service.organization();

@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import { pipeline, Readable } from 'node:stream';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Client } from 'pg';
 import { ATTEMPTS_MAX, WebhookDeliverer } from '../../src/webhooks/webhook-deliverer.js';
@@ -48,18 +49,9 @@ interface Customer {
   secret: string;
 }
 
-interface Delivery {
-  id: string;
-  type: string;
-  state: string;
+type Delivery = Record<'id' | 'state' | 'createdAt' | 'lastAttemptAt' | 'nextAttemptAt' | 'error', string> & {
   attempts: number;
-  createdAt: string;
-  lastAttemptAt: string | null;
-  nextAttemptAt: string | null;
-  responseStatus: number | null;
-  error: string | null;
-  durationMs: number | null;
-}
+};
 
 async function customer(webhook: { url?: string; events?: string[] } = {}): Promise<Customer> {
   const { id: organizationId, key } = await service.organization();
@@ -163,12 +155,6 @@ describe('an event', () => {
     expect(await deliveriesOf(stranger)).toEqual([]);
   });
 
-  it('of a transaction that is rolled back is not sent', async () => {
-    const owner = await customer();
-    await service.query(`BEGIN; SELECT webhook_enqueue('${owner.organizationId}', 'job.failed', '{}'); ROLLBACK`);
-    expect(await deliveriesOf(owner)).toEqual([]);
-  });
-
   it('neither waits for the removal of a webhook nor fails because of it', async () => {
     const owner = await customer();
     const { id } = await addWebhook(owner.key);
@@ -228,7 +214,7 @@ describe('a delivery that fails', () => {
         expect(delivery).toMatchObject({ state: 'failed', nextAttemptAt: null });
         break;
       }
-      const pause = (Date.parse(String(delivery.nextAttemptAt)) - Date.parse(String(delivery.lastAttemptAt))) / 1000;
+      const pause = (Date.parse(delivery.nextAttemptAt) - Date.parse(delivery.lastAttemptAt)) / 1000;
       pauses.push(pause);
       // Nothing is sent before it is due.
       await advance(pause - 1);
@@ -253,9 +239,8 @@ describe('a delivery that fails', () => {
   it('succeeds later, and the webhook does not count as failing any more', async () => {
     const owner = await customer();
     receiver.respond = fail(500);
-    await enqueue(owner);
-    const failed = await attempted(owner, 1);
-    expect(await webhookOf(owner)).toMatchObject({ failingSince: failed.lastAttemptAt });
+    const { lastAttemptAt: failingSince } = await attempted(await enqueued(owner), 1);
+    expect(await webhookOf(owner)).toMatchObject({ failingSince });
     receiver.respond = fail(200);
     await advance(6);
     expect(await attempted(owner, 2)).toMatchObject({ state: 'succeeded', responseStatus: 200, error: null });
@@ -265,8 +250,7 @@ describe('a delivery that fails', () => {
   it('turns the webhook off when it is given up and none has succeeded for five days', async () => {
     const owner = await customer();
     receiver.respond = fail(500);
-    await enqueue(owner);
-    await attempted(owner, 1);
+    await attempted(await enqueued(owner), 1);
     // It keeps waiting.
     await service.query("UPDATE webhook_deliveries SET next_attempt_at = next_attempt_at + interval '10 days'");
     await advance(4.9 * SECONDS_PER_DAY);
@@ -344,22 +328,22 @@ describe('a receiver', () => {
   });
 
   it('whose response never ends has accepted the delivery, and its connection is closed', async () => {
-    let sent = 0;
+    let chunks = 0;
     let closed = false;
     receiver.respond = (response) => {
-      response.writeHead(200, { 'Content-Type': 'text/plain' });
       response.on('close', () => (closed = true));
-      const chunk = Buffer.alloc(64 * 1024);
-      const write = (): void => {
-        while (!response.destroyed && response.write(chunk)) sent += chunk.length;
-        response.once('drain', write);
-      };
-      write();
+      const endless = new Readable({
+        read() {
+          chunks += 1;
+          this.push(Buffer.alloc(64 * 1024));
+        },
+      });
+      pipeline(endless, response.writeHead(200), () => undefined);
     };
     const owner = await enqueued(await customer());
     expect(await attempted(owner, 1)).toMatchObject({ state: 'succeeded', responseStatus: 200 });
     await until(() => closed);
-    expect(sent).toBeLessThan(32 * 1024 * 1024);
+    expect(chunks).toBeLessThan(512);
   });
 
   it('with a slow response body has accepted the delivery', async () => {

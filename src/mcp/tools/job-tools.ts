@@ -109,7 +109,7 @@ export const getJob = defineTool({
 });
 
 function resultOf(job: JobDto): ToolResult {
-  const { id, state, reason, summary, createdAt, finishedAt, expiresAt, checkAgainSeconds } = job;
+  const { id, state, reason, summary, expiresAt, checkAgainSeconds } = job;
   const name = escapeMarkdown(job.channel?.name ?? job.request.channel);
   const { total, succeeded, failed, fetched, pending } = summary;
   const path = `GET /jobs/${id}/results of the HTTP API`;
@@ -124,9 +124,6 @@ function resultOf(job: JobDto): ToolResult {
   ];
   return {
     text: `${lines.join('\n')}\n`,
-    structured: {
-      ...{ id, state, reason, channelId: job.channel?.id ?? null, summary: { ...summary } },
-      ...{ createdAt, finishedAt, expiresAt, checkAgainSeconds },
-    },
+    structured: { ...job, channelId: job.channel?.id ?? null },
   };
 }

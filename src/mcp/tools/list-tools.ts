@@ -41,14 +41,7 @@ export const listChannelUploads = defineTool({
     const lines = found.uploads.map(uploadLine).join('') || 'No uploads.\n';
     return {
       text: `${listHead({ type: 'channel', channel: found.channel })}\n${lines}`,
-      structured: {
-        channelId: found.channel.id,
-        uploads: found.uploads.map(
-          ({ videoId, title, url, publishedAt, publishedText, durationSeconds, viewCount, kind }) => ({
-            ...{ videoId, title, url, publishedAt, publishedText, durationSeconds, viewCount, kind },
-          }),
-        ),
-      },
+      structured: { channelId: found.channel.id, uploads: found.uploads },
     };
   },
 });
@@ -76,12 +69,11 @@ export const getUsage = defineTool({
     remaining: z.int().describe('The transcripts that are neither used nor reserved.'),
   }),
   async run(_input, { context }, { quota }) {
-    const { organization, plan, period, limit, used, reserved, remaining } = await quota.usage(
-      context.caller.organization.id,
-    );
+    const usage = await quota.usage(context.caller.organization.id);
+    const { plan, period, limit, used, reserved, remaining } = usage;
     return {
       text: `${used} of ${limit} transcripts used this month (plan ${plan}), ${reserved} reserved, ${remaining} remain. Resets at ${period.end}.`,
-      structured: { organization, plan, period, limit, used, reserved, remaining },
+      structured: usage,
     };
   },
 });

@@ -10,8 +10,7 @@ import type { CallTimes } from '../../transcripts/call.js';
 import { payerOf } from '../../transcripts/quota-reservations.js';
 import { logPlan } from '../../transcripts/response/transcripts-response.js';
 import { ChannelUploads } from '../../transcripts/sources/channel-uploads.js';
-import type { Summary, TranscriptsEvent } from '../../transcripts/transcript-events.js';
-import type { CallPlan, TranscriptsRequest } from '../../transcripts/transcript-planner.js';
+import type { TranscriptsRequest } from '../../transcripts/transcript-planner.js';
 import { TranscriptsService } from '../../transcripts/transcripts.service.js';
 
 /** The languages of a call. */
@@ -37,19 +36,13 @@ export class ToolServices {
    * @returns the counts of the entries so far, and the events in the order of the list
    * @throws the errors that refuse the call
    */
-  async read(request: TranscriptsRequest, { context, times }: ToolCall): Promise<FetchedTranscripts> {
+  async read(request: TranscriptsRequest, { context, times }: ToolCall) {
     const plan = await this.transcripts.prepare(request, payerOf(context), times);
     logPlan(context.log, plan);
     const delivery = this.transcripts.deliver(plan);
     context.log['counts'] = delivery.summary;
     return { plan, summary: delivery.summary, events: delivery.events('listed') };
   }
-}
-
-interface FetchedTranscripts {
-  plan: CallPlan;
-  summary: Summary;
-  events: AsyncIterable<TranscriptsEvent>;
 }
 
 /** One call of a tool. */
@@ -63,8 +56,8 @@ export interface ToolCall {
 export interface ToolResult {
   /** For the model. */
   text: string;
-  /** For programs: ids and counts, never the text again. */
-  structured: Record<string, unknown>;
+  /** For programs: ids and counts, never the text again. Other fields than those of the output schema are left out. */
+  structured: object;
 }
 
 export interface Tool {
@@ -78,7 +71,7 @@ export interface Tool {
   /** What a call changes; undefined for a tool that only reads. */
   effect?: 'creates';
   input: z.ZodType;
-  output: z.ZodType;
+  output: z.ZodObject;
   /** @throws InvalidRequestError and the errors that refuse the call */
   run(input: unknown, call: ToolCall, services: ToolServices): Promise<ToolResult>;
 }
@@ -161,7 +154,7 @@ export const videoOutput = z
   .object({
     ...listedVideo,
     ok: z.boolean().describe('Whether the video has a transcript in this call.'),
-    cached: z.boolean().describe('Whether the transcript was cached, and so is free.'),
+    cached: z.boolean().default(false).describe('Whether the transcript was cached, and so is free.'),
     error: z
       .object({
         code: z.string().describe('The code of the error.'),

@@ -114,11 +114,7 @@ export const getVideoTranscript = defineTool({
   },
 });
 
-function videoOf(entry: Entry): z.input<typeof videoOutput> {
-  const { videoId, metadata, ok } = entry;
-  const { title, url, publishedAt, durationSeconds } = metadata;
-  const common = { videoId, title, url, publishedAt, durationSeconds, ok };
-  if (entry.ok) return { ...common, cached: entry.cached };
-  const { code, message, retryable } = entry.error;
-  return { ...common, cached: false, error: { code, message, retryable } };
+/** The metadata and the entry, of which the output has some fields. */
+function videoOf(entry: Entry): object {
+  return { ...entry.metadata, ...entry };
 }
