@@ -25,7 +25,7 @@ const REMOVE_OLD_SECRETS = `
 /** Overdue is what is due at a webhook that is on, since its last attempt. */
 const WAITING = `
   SELECT coalesce(sum(waiting), 0)::integer AS waiting,
-         greatest(max(extract(epoch FROM quota_now() - since) ) FILTER (WHERE is_on), 0)::double precision AS overdue_seconds
+         greatest(max(extract(epoch FROM quota_now() - since)) FILTER (WHERE is_on), 0)::double precision AS overdue_seconds
     FROM (
       SELECT count(*) AS waiting, greatest(min(next_attempt_at), max(last_attempt_at)) AS since,
              webhook.disabled_at IS NULL AS is_on
