@@ -10,7 +10,7 @@ import { HttpModule } from './http/http.module.js';
 import { JobsModule } from './jobs/jobs.module.js';
 import { McpModule } from './mcp/mcp.module.js';
 import { MonitoringModule } from './monitoring/monitoring.module.js';
-import { ApiKey } from './organizations/api-key.entity.js';
+import { ApiKey } from './organizations/api-key.js';
 import { Organization } from './organizations/organization.entity.js';
 import { VideosModule } from './videos/videos.module.js';
 import { YoutubeModule } from './platform/youtube/youtube.module.js';
@@ -38,7 +38,7 @@ export class AppModule {
         JobsModule,
         WebhooksModule,
         McpModule,
-        AdminModule,
+        ...(environment.ADMIN_TOKEN === undefined ? [] : [AdminModule]),
         MonitoringModule,
         ...others,
       ],

@@ -4,7 +4,6 @@ import { NestFactory } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { Request } from 'express';
 import type { Logger } from 'pino';
-import { hideAdmin } from './admin/http/admin.guard.js';
 import { AppModule } from './app.module.js';
 import type { Environment } from './config/environment.js';
 import { withTimeout } from './domain/with-timeout.js';
@@ -115,7 +114,6 @@ function useMiddleware(app: NestExpressApplication, environment: Environment, lo
     rejectRepeatedAuthorization,
     rejectUndecodablePath,
     app.get(ShutdownState).refuse,
-    hideAdmin(environment),
     leadBrowsersToDocs,
     rejectUnknownPaths,
   );

@@ -15,7 +15,7 @@ import { normalized } from './mcp/transcript-search.js';
 import { fieldsOf } from './messages/message-reader.js';
 import { redactApiKeys } from './domain/api-key-text.js';
 import { isWellFormedKey } from './organizations/api-key.js';
-import { parseName } from './organizations/input-rules.js';
+import { parseName } from './organizations/organizations.service.js';
 import { readCaptionJson3, readCaptionXml } from './platform/youtube/captions/caption-formats.js';
 import { captionUrl } from './platform/youtube/captions/caption-fetch.js';
 import { findHandle, readChannelPage, readHandle, readResolvedUrl } from './platform/youtube/channel/channel-page.js';

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { Module, type DynamicModule } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { DataSource } from 'typeorm';
-import { CommandLogger } from './admin/cli/command-logger.js';
+import { commandLogger } from './admin/cli/admin-services.js';
 import type { RunLocally } from './admin/cli/transcripts-command.js';
 import { CacheModule } from './cache/cache.module.js';
 import { ConfigModule } from './config/config.module.js';
@@ -12,7 +12,7 @@ import { MIGRATIONS } from './database/migrations/all-migrations.js';
 import { JobWorker } from './jobs/job-worker.js';
 import { JobEngineModule } from './jobs/jobs.module.js';
 import { JobsService } from './jobs/jobs.service.js';
-import { ApiKey } from './organizations/api-key.entity.js';
+import { ApiKey } from './organizations/api-key.js';
 import { Organization } from './organizations/organization.entity.js';
 import { YoutubeModule } from './platform/youtube/youtube.module.js';
 import type { Payer } from './transcripts/quota-reservations.js';
@@ -52,7 +52,7 @@ export const withLocalTranscripts: RunLocally = async (work, { runsJobs } = { ru
   // The jobs of other organizations are work of the service.
   environment.JOB_CONCURRENCY = 0;
   const context = await NestFactory.createApplicationContext(LocalTranscriptsModule.with(environment), {
-    logger: new CommandLogger(environment.LOG_LEVEL),
+    logger: commandLogger(environment),
     abortOnError: false,
   });
   if (!runsJobs) context.enableShutdownHooks();

@@ -128,7 +128,7 @@ async function createOrganization(
     .get(OrganizationsService)
     .create({ name: `Test ${plan}`, plan, ...(monthlyLimit !== undefined && { monthlyLimit }) });
   const issued = await app.get(ApiKeysService).issue({ organizationId: id, name: 'test' });
-  return { id, keyId: issued.apiKey.id, key: issued.key };
+  return { id, keyId: issued.id, key: issued.key };
 }
 
 function send(

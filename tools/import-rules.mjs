@@ -16,11 +16,11 @@ const FLOORS = [
   { cache: ['config', REGISTRY], database: ['config'] },
   { http: ['database', 'observability', 'config', 'domain'] },
   {
-    organizations: [STATEMENTS, 'domain'],
+    organizations: [STATEMENTS, 'http/response-docs\\.ts$', 'domain'],
     'rate-limit': ['cache', 'http', REGISTRY, 'config', 'domain'],
   },
   {
-    quota: ['organizations', STATEMENTS, TRACING, REGISTRY, 'config', 'domain'],
+    quota: ['organizations', 'http/response-docs\\.ts$', STATEMENTS, TRACING, REGISTRY, 'config', 'domain'],
     auth: ['organizations', 'rate-limit', 'http', 'cache', 'domain'],
   },
   { transcripts: [PORT, 'quota', 'http', TRACING, REGISTRY, 'config', 'domain'] },
@@ -48,7 +48,7 @@ const FLOORS = [
     mcp: ['jobs', 'transcripts', 'quota', 'auth', 'rate-limit', 'http', 'observability', 'config', 'domain'],
     // The usage under /admin is a customer's usage and more. Commands print transcripts and run jobs.
     admin: [
-      ...['jobs', 'usage/dto', 'transcripts', 'quota', 'auth', 'organizations', 'http', 'database'],
+      ...['jobs', 'transcripts', 'quota', 'auth', 'organizations', 'http', 'database'],
       ...['observability/logging', 'config', 'domain'],
     ],
   },

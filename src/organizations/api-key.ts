@@ -1,6 +1,9 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
+import { ApiProperty, ApiSchema } from '@nestjs/swagger';
+import { Column, Entity, PrimaryColumn } from 'typeorm';
 import { KEY_PREFIX } from '../domain/api-key-text.js';
+import { dateTime, dateTimeOrNull, textOrNull } from '../http/response-docs.js';
 
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const RANDOM_BYTES = 32;
@@ -9,6 +12,70 @@ const RANDOM_LENGTH = 43;
 /** The length of 32 bits in base 62. */
 const CHECKSUM_LENGTH = 6;
 const SHAPE = new RegExp(`^(${KEY_PREFIX}[0-9A-Za-z]{${RANDOM_LENGTH}})([0-9A-Za-z]{${CHECKSUM_LENGTH}})$`);
+
+/** An API key as operators see it. The hash by which it is found is in the table only. */
+@Entity('api_keys')
+@ApiSchema({ name: 'Key' })
+export class ApiKey {
+  @ApiProperty({ description: 'The ID of the key, for rotating and revoking it.' })
+  @PrimaryColumn('text')
+  id: string;
+
+  @ApiProperty({ description: 'The ID of the organization that the key belongs to.' })
+  @Column({ type: 'text', name: 'organization_id' })
+  organizationId: string;
+
+  @ApiProperty({ description: 'A label for the purpose of the key.' })
+  @Column('text')
+  name: string;
+
+  @ApiProperty({ description: 'The first characters of the key, which identify it in lists.' })
+  @Column('text')
+  prefix: string;
+
+  @ApiProperty(dateTime('When the key was issued.'))
+  @Column({ type: 'timestamptz', name: 'created_at' })
+  createdAt: Date;
+
+  @ApiProperty(dateTimeOrNull('When the key expires. Null when it does not.'))
+  @Column({ type: 'timestamptz', name: 'expires_at', nullable: true })
+  expiresAt: Date | null;
+
+  @ApiProperty(dateTimeOrNull('When the key was revoked. Null when it was not.'))
+  @Column({ type: 'timestamptz', name: 'revoked_at', nullable: true })
+  revokedAt: Date | null;
+
+  @ApiProperty(dateTimeOrNull('When the key was last used, accurate to one minute. Null when it was not used yet.'))
+  @Column({ type: 'timestamptz', name: 'last_used_at', nullable: true })
+  lastUsedAt: Date | null;
+
+  @ApiProperty(textOrNull('The ID of the key that replaces it. Null when the key was not rotated.'))
+  @Column({ type: 'text', name: 'replaced_by', nullable: true })
+  replacedBy: string | null;
+}
+
+/** A new key with its plaintext, which is shown once and never stored. */
+@ApiSchema({ name: 'IssuedKey' })
+export class IssuedKey extends ApiKey {
+  @ApiProperty({ description: 'The key itself. It is returned only this once and cannot be retrieved later.' })
+  key: string;
+}
+
+@ApiSchema({ name: 'RotatedKey' })
+export class RotatedKey extends IssuedKey {
+  @ApiProperty({ description: 'The old key, with the end of its grace period as `expiresAt`.' })
+  replaced: ApiKey;
+}
+
+@ApiSchema({ name: 'RevokedKey' })
+export class RevokedKey extends ApiKey {
+  /** Newest first. */
+  @ApiProperty({
+    type: [ApiKey],
+    description: 'Keys that this key replaced and whose grace period has not ended. Revoke each of them separately.',
+  })
+  stillValid: ApiKey[];
+}
 
 /** Generates an API key: `ctk_`, 256 random bits, and a checksum that detects a mistyped key without a query. */
 export function generateKey(): string {

@@ -1,40 +1,25 @@
 import { randomBytes } from 'node:crypto';
-import { Injectable } from '@nestjs/common';
+import { Injectable, Logger } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { DataSource, type EntityManager } from 'typeorm';
 import { queryWithDeadline, retryConflicts } from '../database/query-with-deadline.js';
+import { displayPrefix } from '../domain/api-key-text.js';
+import type { Actor, Caller } from '../domain/caller.js';
 import { entryLimit } from '../domain/entry-limit.js';
 import type { Plan } from '../domain/plan.js';
-import { ApiKey } from './api-key.entity.js';
-import { displayPrefix } from '../domain/api-key-text.js';
-import { generateKey, hashKey, isWellFormedKey } from './api-key.js';
-import type { Actor, Caller } from '../domain/caller.js';
-import { recordChange } from './audit-trail.js';
-import { checkGraceHours, checkLifetimeDays, parseName } from './input-rules.js';
-import { LastUsedRecorder } from './last-used-recorder.js';
 import {
-  InactiveKeyError,
-  UnknownCursorError,
-  UnknownKeyError,
-  UnknownOrganizationError,
-} from './organization-errors.js';
-import { toPage, type Page, type PageRequest } from './page.js';
-
-/** A new key with its plaintext. */
-export interface IssuedKey {
-  /** The plaintext. It is shown once and never stored. */
-  key: string;
-  apiKey: ApiKey;
-}
-
-export interface RevokedKey {
-  revoked: ApiKey;
-  /** Keys that it replaced and whose grace period has not ended, newest first. */
-  stillValid: ApiKey[];
-}
-
-/** A new key and the key that it replaces. */
-export type RotatedKey = IssuedKey & { replaced: ApiKey };
+  ApiKey,
+  generateKey,
+  hashKey,
+  isWellFormedKey,
+  type IssuedKey,
+  type RevokedKey,
+  type RotatedKey,
+} from './api-key.js';
+import { recordChange } from './audit-trail.js';
+import { InactiveKeyError, UnknownKeyError, UnknownOrganizationError } from './organization-errors.js';
+import { parseName } from './organizations.service.js';
+import { readPage, type Page, type PageRequest } from './page.js';
 
 interface NewKey {
   organizationId: string;
@@ -59,11 +44,11 @@ export class ApiKeysService {
     ...entryLimit(RECENTLY_VALID_MAX),
     ttl: RECENTLY_VALID_MS,
   });
+  /** IDs of the keys whose last use is being written. */
+  private readonly usesInWriting = new Set<string>();
+  private readonly logger = new Logger(ApiKeysService.name);
 
-  constructor(
-    private readonly database: DataSource,
-    private readonly lastUsed: LastUsedRecorder,
-  ) {}
+  constructor(private readonly database: DataSource) {}
 
   /**
    * Identifies the caller by an API key. The database is queried on every call, so that a revoked key is refused at once;
@@ -80,7 +65,7 @@ export class ApiKeysService {
       return undefined;
     }
     this.recentlyValid.set(hash.toString('hex'), true);
-    if (found.stale) this.lastUsed.record(found.key_id);
+    if (found.stale) void this.recordUse(found.key_id);
     return { keyId: found.key_id, organization: { id: found.id, name: found.name, plan: found.plan } };
   }
 
@@ -89,14 +74,13 @@ export class ApiKeysService {
     return this.recentlyValid.has(hashKey(key).toString('hex'));
   }
 
-  /** @throws InvalidNameError, InvalidLifetimeError, UnknownOrganizationError */
+  /** @throws InvalidRequestError for an invalid name, UnknownOrganizationError */
   async issue({ organizationId, name = NAME_DEFAULT, expiresInDays }: NewKey, actor?: Actor): Promise<IssuedKey> {
-    if (expiresInDays !== undefined) checkLifetimeDays(expiresInDays);
     const lifetimeSeconds = expiresInDays === undefined ? null : expiresInDays * SECONDS_PER_DAY;
     const keyName = parseName(name);
     return this.database.transaction(async (manager) => {
       const issued = await insertKey(manager, organizationId, keyName, lifetimeSeconds);
-      const { id: target, expiresAt } = issued.apiKey;
+      const { id: target, expiresAt } = issued;
       const after = { name: keyName, expiresAt };
       await recordChange(manager, actor, { action: 'key.issued', organizationId, target, before: null, after });
       return issued;
@@ -104,31 +88,17 @@ export class ApiKeysService {
   }
 
   /** Lists the keys of an organization, including revoked and expired ones, oldest first. @throws UnknownCursorError */
-  async list(organizationId: string, { count, after = null }: PageRequest): Promise<Page<ApiKey>> {
-    const repository = this.database.getRepository(ApiKey);
-    const query = repository
-      .createQueryBuilder('key')
-      .where('key.organizationId = :organizationId', { organizationId })
-      .orderBy('key.createdAt')
-      .addOrderBy('key.id')
-      .limit(count + 1);
-    if (after !== null) {
-      if (after.includes('\0') || !(await repository.existsBy({ id: after, organizationId }))) {
-        throw new UnknownCursorError(after);
-      }
-      query.andWhere('(key.createdAt, key.id) > (SELECT created_at, id FROM api_keys WHERE id = :after)', { after });
-    }
-    return toPage(await query.getMany(), count);
+  async list(organizationId: string, page: PageRequest): Promise<Page<ApiKey>> {
+    return readPage(this.database.getRepository(ApiKey), { organizationId }, page);
   }
 
   /**
    * Issues a key that replaces another, with the same name and lifetime. The old key stays valid for `graceHours`; 0
    * revokes it immediately.
    *
-   * @throws UnknownKeyError, InactiveKeyError for a revoked, expired or already replaced key, InvalidLifetimeError
+   * @throws UnknownKeyError, InactiveKeyError for a revoked, expired or already replaced key
    */
   async rotate(keyId: string, graceHours: number, actor?: Actor): Promise<RotatedKey> {
-    checkGraceHours(graceHours);
     const found = await findKey(this.database.manager, keyId);
     const { organizationId } = found;
     const rotating = async (manager: EntityManager): Promise<RotatedKey> => {
@@ -137,7 +107,7 @@ export class ApiKeysService {
       const [old] = await manager.query<ActiveKey[]>(LOCK_ACTIVE, [keyId]);
       if (!old) throw new InactiveKeyError(keyId);
       const issued = await insertKey(manager, organizationId, old.name, old.lifetime_seconds);
-      await manager.query(RETIRE, [keyId, graceHours, issued.apiKey.id]);
+      await manager.query(RETIRE, [keyId, graceHours, issued.id]);
       const replaced = await findKey(manager, keyId);
       const { expiresAt, revokedAt, replacedBy } = replaced;
       const before = { expiresAt: found.expiresAt, revokedAt: null, replacedBy: null };
@@ -165,7 +135,20 @@ export class ApiKeysService {
     });
     const predecessors = await manager.query<{ id: string }[]>(VALID_PREDECESSORS, [keyId, organizationId]);
     const stillValid = await Promise.all(predecessors.map(({ id }) => findKey(manager, id)));
-    return { revoked: await findKey(manager, keyId), stillValid };
+    return { ...(await findKey(manager, keyId)), stillValid };
+  }
+
+  /** Writes when a key was used, at most once per minute and key. A failure affects no call. */
+  private async recordUse(keyId: string): Promise<void> {
+    if (this.usesInWriting.has(keyId)) return;
+    this.usesInWriting.add(keyId);
+    try {
+      await this.database.query(RECORD_USE, [keyId]);
+    } catch (error) {
+      this.logger.debug(`Failed to record the last use of key ${keyId}: ${String(error)}`);
+    } finally {
+      this.usesInWriting.delete(keyId);
+    }
   }
 }
 
@@ -183,6 +166,13 @@ export const AUTHENTICATE = `
     FROM api_keys key JOIN organizations organization ON organization.id = key.organization_id
     WHERE key.hash = $1 AND key.revoked_at IS NULL AND (key.expires_at IS NULL OR key.expires_at > now())
       AND organization.deleted_at IS NULL`;
+
+// Compares the minute here as well, because another process may have written it meanwhile. A locked key is skipped: the
+// column is accurate to one minute at best, and a write that waited would keep a connection from the calls.
+const RECORD_USE = `
+  UPDATE api_keys SET last_used_at = now() WHERE id IN (
+    SELECT id FROM api_keys WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < now() - interval '1 minute')
+      FOR NO KEY UPDATE SKIP LOCKED)`;
 
 interface ActiveKey {
   name: string;
@@ -232,7 +222,7 @@ async function insertKey(
   const values = [id, organizationId, name, displayPrefix(key), hashKey(key), lifetimeSeconds];
   const inserted = await manager.query<unknown[]>(INSERT, values);
   if (inserted.length === 0) throw new UnknownOrganizationError(organizationId);
-  return { key, apiKey: await findKey(manager, id) };
+  return { ...(await findKey(manager, id)), key };
 }
 
 async function findKey(manager: EntityManager, id: string): Promise<ApiKey> {

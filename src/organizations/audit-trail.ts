@@ -1,6 +1,8 @@
 import { Injectable } from '@nestjs/common';
+import { ApiProperty, ApiSchema } from '@nestjs/swagger';
 import { DataSource, type EntityManager } from 'typeorm';
 import type { Actor } from '../domain/caller.js';
+import { dateTime, textOrNull } from '../http/response-docs.js';
 import { UnknownCursorError } from './organization-errors.js';
 import { toPage, type Page, type PageRequest } from './page.js';
 
@@ -16,29 +18,44 @@ export const AUDIT_ACTIONS = [
   'job.canceled',
   'usage.pruned',
 ] as const;
-type AuditAction = (typeof AUDIT_ACTIONS)[number];
 
 type Values = Readonly<Record<string, unknown>>;
 
-/** A change, without secrets. */
-interface Change {
-  action: AuditAction;
-  /** Null for a change that concerns all organizations. */
-  organizationId: string | null;
-  /** The ID of what was changed; null for `usage.pruned`. */
-  target: string | null;
-  /** What the change replaced; null when there was nothing before. */
-  before: Values | null;
-  after: Values | null;
-}
+const valuesOrNull = (description: string) =>
+  ({ type: 'object', additionalProperties: true, nullable: true, description }) as const;
 
-/** A change as it was recorded. */
-export interface AuditEntry extends Change {
+/** A change as it was recorded, without secrets. */
+@ApiSchema({ name: 'AuditEntry' })
+export class AuditEntry {
+  @ApiProperty({ description: 'The ID of the entry. Later entries have higher IDs.' })
   id: string;
+
+  @ApiProperty(dateTime('When the change was made.'))
   at: Date;
+
+  @ApiProperty({ enum: ['admin', 'cli'], description: 'Who made it: `admin` over HTTP, `cli` by a command.' })
   actor: Actor['kind'];
+
+  @ApiProperty({ enum: AUDIT_ACTIONS, description: 'What was done.' })
+  action: (typeof AUDIT_ACTIONS)[number];
+
+  @ApiProperty(textOrNull('The organization. Null for `usage.pruned`.'))
+  organizationId: string | null;
+
+  @ApiProperty(textOrNull('The ID of the organization, key or job that was changed. Null for `usage.pruned`.'))
+  target: string | null;
+
+  @ApiProperty(valuesOrNull('The changed values before. Null when there were none.'))
+  before: Values | null;
+
+  @ApiProperty(valuesOrNull('The changed values after. API keys and other secrets are never among them.'))
+  after: Values | null;
+
+  @ApiProperty(textOrNull('The ID of the request. Null for a command.'))
   requestId: string | null;
 }
+
+type Change = Pick<AuditEntry, 'action' | 'organizationId' | 'target' | 'before' | 'after'>;
 
 const INSERT = `
   INSERT INTO audit_entries (actor, action, organization_id, target, before, after, request_id)

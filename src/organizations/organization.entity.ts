@@ -1,25 +1,46 @@
+import { ApiProperty, ApiSchema } from '@nestjs/swagger';
 import { Column, Entity, PrimaryColumn } from 'typeorm';
-import type { Plan } from '../domain/plan.js';
+import { PLANS, type Plan } from '../domain/plan.js';
+import { count, dateTime } from '../http/response-docs.js';
 
 /** A customer. IDs are unique; names need not be. */
 @Entity('organizations')
+@ApiSchema({ name: 'Organization' })
 export class Organization {
+  @ApiProperty({ description: 'The ID of the organization.' })
   @PrimaryColumn('text')
   id: string;
 
+  @ApiProperty({ description: 'The name. Names need not be unique.' })
   @Column('text')
   name: string;
 
+  @ApiProperty({ enum: PLANS, description: 'The plan.' })
   @Column('text')
   plan: Plan;
 
-  /** Transcripts per month; null for the limit of the plan. */
+  @ApiProperty({
+    type: 'integer',
+    nullable: true,
+    description: 'Transcripts per month, instead of the limit of the plan. Null when the limit of the plan applies.',
+  })
   @Column({ type: 'integer', name: 'monthly_limit', nullable: true })
   monthlyLimit: number | null;
 
+  @ApiProperty(dateTime('When the organization was created.'))
   @Column({ type: 'timestamptz', name: 'created_at', insert: false })
   createdAt: Date;
 
+  /** Read of a deletion only. */
   @Column({ type: 'timestamptz', name: 'deleted_at', nullable: true, select: false })
-  deletedAt: Date | null;
+  deletedAt?: Date | null;
+}
+
+@ApiSchema({ name: 'DeletedOrganization' })
+export class DeletedOrganization extends Organization {
+  @ApiProperty(dateTime('When the organization was deleted.'))
+  override deletedAt: Date;
+
+  @ApiProperty(count('The number of valid keys that the deletion revoked.'))
+  revokedKeys: number;
 }

@@ -1,44 +1,29 @@
 import { randomBytes } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
-import { DataSource, type EntityManager, IsNull } from 'typeorm';
+import { DataSource, type EntityManager, IsNull, type Repository } from 'typeorm';
 import { retryConflicts } from '../database/query-with-deadline.js';
+import { redactApiKeys } from '../domain/api-key-text.js';
 import type { Actor } from '../domain/caller.js';
+import { InvalidRequestError } from '../domain/errors.js';
+import type { Plan } from '../domain/plan.js';
 import { recordChange } from './audit-trail.js';
-import { checkMonthlyLimit, parseName, parsePlan } from './input-rules.js';
-import {
-  AmbiguousOrganizationError,
-  EmptyChangeError,
-  UnknownCursorError,
-  UnknownOrganizationError,
-} from './organization-errors.js';
-import { Organization } from './organization.entity.js';
-import { toPage, type Page, type PageRequest } from './page.js';
+import { NAME_LENGTH_MAX, quoted, UnknownOrganizationError } from './organization-errors.js';
+import { Organization, type DeletedOrganization } from './organization.entity.js';
+import { readPage, type Page, type PageRequest } from './page.js';
 
 interface NewOrganization {
   name: string;
-  plan: string;
-  /** Transcripts per month; null for the limit of the plan. */
-  monthlyLimit?: number | null;
-}
-
-/** An update of an organization. Undefined values do not change. */
-interface OrganizationChange {
-  plan?: string | undefined;
+  plan: Plan;
   /** Transcripts per month; null for the limit of the plan. */
   monthlyLimit?: number | null | undefined;
 }
 
-export interface DeletedOrganization {
-  organization: Organization;
-  deletedAt: Date;
-  /** The number of keys that were valid until the deletion. */
-  revokedKeys: number;
-}
+/** Undefined values do not change. */
+type OrganizationChange = Partial<Pick<NewOrganization, 'plan' | 'monthlyLimit'>>;
 
 /** The maximum number of IDs in the error of an ambiguous name. */
 const AMBIGUOUS_IDS_MAX = 5;
 
-/** A change to the same value is not recorded. */
 const AUDITED_FIELDS = [
   ['plan', 'organization.plan_changed'],
   ['monthlyLimit', 'organization.limit_changed'],
@@ -47,115 +32,87 @@ const AUDITED_FIELDS = [
 /** Creates, finds, updates and deletes organizations. A change is recorded in the audit trail for the `actor` who makes it. */
 @Injectable()
 export class OrganizationsService {
-  constructor(private readonly database: DataSource) {}
+  private readonly organizations: Repository<Organization>;
 
-  /** @throws InvalidNameError, UnknownPlanError, InvalidLimitError */
+  constructor(private readonly database: DataSource) {
+    this.organizations = database.getRepository(Organization);
+  }
+
+  /** @throws InvalidRequestError for an invalid name */
   async create({ name, plan, monthlyLimit = null }: NewOrganization, actor?: Actor): Promise<Organization> {
     const id = `org_${randomBytes(12).toString('hex')}`;
-    const created = { name: parseName(name), plan: parsePlan(plan), monthlyLimit: checkMonthlyLimit(monthlyLimit) };
+    const created = { name: parseName(name), plan, monthlyLimit };
     await this.database.transaction(async (manager) => {
       await manager.insert(Organization, { id, ...created });
       const change = { action: 'organization.created', organizationId: id, target: id, before: null } as const;
       await recordChange(manager, actor, { ...change, after: created });
     });
-    return this.find(id);
+    return this.get(id);
   }
 
   /** Lists organizations, oldest first. @throws UnknownCursorError */
-  async list({ count, after = null }: PageRequest): Promise<Page<Organization>> {
-    const query = this.organizations()
-      .createQueryBuilder('organization')
-      .where('organization.deletedAt IS NULL')
-      .orderBy('organization.createdAt')
-      .addOrderBy('organization.id')
-      .limit(count + 1);
-    if (after !== null) {
-      if (!(await this.findById(after))) throw new UnknownCursorError(after);
-      query.andWhere(
-        '(organization.createdAt, organization.id) > (SELECT created_at, id FROM organizations WHERE id = :after)',
-        { after },
-      );
-    }
-    return toPage(await query.getMany(), count);
+  async list(page: PageRequest): Promise<Page<Organization>> {
+    return readPage(this.organizations, { deletedAt: IsNull() }, page);
   }
 
   /** Whether no organization exists. */
   async isEmpty(): Promise<boolean> {
-    return !(await this.organizations().existsBy({ deletedAt: IsNull() }));
+    return !(await this.organizations.existsBy({ deletedAt: IsNull() }));
   }
 
   /**
-   * Finds an organization by ID or name, a deleted one by ID only, because its usage remains available.
+   * Finds an organization by ID.
    *
-   * @throws UnknownOrganizationError, AmbiguousOrganizationError when more than one has the name
+   * @param options.deleted whether a deleted one is found as well, because its usage remains available
+   * @throws UnknownOrganizationError
    */
-  async findIncludingDeleted(idOrName: string): Promise<Organization> {
-    const byId = await this.findById(idOrName);
-    return byId ?? this.find(idOrName);
-  }
-
-  /** Finds an organization by ID, deleted or not. @throws UnknownOrganizationError */
-  async getIncludingDeleted(id: string): Promise<Organization> {
-    const found = await this.findById(id);
+  async get(id: string, { deleted = false } = {}): Promise<Organization> {
+    const found = await this.findById(id, deleted);
     if (!found) throw new UnknownOrganizationError(id);
     return found;
   }
 
-  /** Finds an organization by ID or name. @throws UnknownOrganizationError, AmbiguousOrganizationError */
-  async find(idOrName: string): Promise<Organization> {
-    // PostgreSQL rejects queries with this character in a text parameter.
-    if (idOrName.includes('\0')) throw new UnknownOrganizationError(idOrName);
-    const byId = await this.organizations().findOneBy({ id: idOrName, deletedAt: IsNull() });
+  /**
+   * Finds an organization by ID or name, a deleted one by ID only.
+   *
+   * @throws UnknownOrganizationError, InvalidRequestError when more than one has the name
+   */
+  async find(idOrName: string, { deleted = false } = {}): Promise<Organization> {
+    const byId = await this.findById(idOrName, deleted);
     if (byId) return byId;
-    const [first, ...others] = await this.organizations().find({
+    const [first, ...others] = await this.organizations.find({
       where: { name: idOrName.trim(), deletedAt: IsNull() },
       order: { createdAt: 'ASC', id: 'ASC' },
       take: AMBIGUOUS_IDS_MAX,
     });
     if (!first) throw new UnknownOrganizationError(idOrName);
-    if (others.length > 0) {
-      const ids = [first, ...others].map(({ id }) => id);
-      throw new AmbiguousOrganizationError(first.name, ids);
-    }
-    return first;
-  }
-
-  /** Finds an organization by ID. @throws UnknownOrganizationError */
-  async get(id: string): Promise<Organization> {
-    const found = id.includes('\0') ? null : await this.organizations().findOneBy({ id, deletedAt: IsNull() });
-    if (!found) throw new UnknownOrganizationError(id);
-    return found;
-  }
-
-  /** Takes effect with the next reservation. @throws UnknownPlanError and the errors of `find` */
-  async setPlan(idOrName: string, plan: string, actor?: Actor): Promise<Organization> {
-    const change = { plan: parsePlan(plan) };
-    return this.apply((await this.find(idOrName)).id, change, actor);
+    if (others.length === 0) return first;
+    const ids = [first, ...others].map(({ id }) => id).join(', ');
+    const message = `More than one organization is named ${quoted(first.name)}. Use an ID instead: ${ids}.`;
+    throw new InvalidRequestError([{ field: 'organization', message }]);
   }
 
   /**
-   * Takes effect with the next reservation.
+   * Changes the plan, the limit or both. Takes effect with the next reservation. A change to the same value is not recorded.
    *
-   * @param monthlyLimit null for the limit of the plan
-   * @throws InvalidLimitError and the errors of `find`
+   * @throws UnknownOrganizationError
    */
-  async setLimit(idOrName: string, monthlyLimit: number | null, actor?: Actor): Promise<Organization> {
-    const change = { monthlyLimit: checkMonthlyLimit(monthlyLimit) };
-    return this.apply((await this.find(idOrName)).id, change, actor);
-  }
-
-  /**
-   * Changes the plan, the limit or both. Takes effect with the next reservation.
-   *
-   * @throws EmptyChangeError, UnknownPlanError, InvalidLimitError, UnknownOrganizationError
-   */
-  async change(id: string, { plan, monthlyLimit }: OrganizationChange, actor?: Actor): Promise<Organization> {
-    if (plan === undefined && monthlyLimit === undefined) throw new EmptyChangeError();
-    const change = {
-      ...(plan !== undefined && { plan: parsePlan(plan) }),
-      ...(monthlyLimit !== undefined && { monthlyLimit: checkMonthlyLimit(monthlyLimit) }),
+  async change(id: string, change: OrganizationChange, actor?: Actor): Promise<Organization> {
+    await this.get(id);
+    const changing = async (manager: EntityManager): Promise<Organization> => {
+      const lock = { mode: 'for_no_key_update' } as const;
+      const before = await manager.findOne(Organization, { where: { id, deletedAt: IsNull() }, lock });
+      if (!before) throw new UnknownOrganizationError(id);
+      for (const [field, action] of AUDITED_FIELDS) {
+        const value = change[field];
+        if (value === undefined || value === before[field]) continue;
+        await manager.update(Organization, { id }, { [field]: value });
+        const values = { before: { [field]: before[field] }, after: { [field]: value } };
+        await recordChange(manager, actor, { action, organizationId: id, target: id, ...values });
+      }
+      return manager.findOneByOrFail(Organization, { id });
     };
-    return this.apply(id, change, actor);
+    return retryConflicts(() => this.database.transaction(changing));
   }
 
   /**
@@ -173,41 +130,15 @@ export class OrganizationsService {
       const { name, plan, monthlyLimit } = organization;
       const change = { action: 'organization.deleted', organizationId: id, target: id } as const;
       await recordChange(manager, actor, { ...change, before: { name, plan, monthlyLimit }, after: { revokedKeys } });
-      return { organization, deletedAt: deleted.deleted_at, revokedKeys };
+      return { ...organization, deletedAt: deleted.deleted_at, revokedKeys };
     };
     return retryConflicts(() => this.database.transaction(deleting));
   }
 
-  private async apply(
-    id: string,
-    change: Partial<Pick<Organization, 'plan' | 'monthlyLimit'>>,
-    actor: Actor | undefined,
-  ): Promise<Organization> {
-    const applying = async (manager: EntityManager): Promise<void> => {
-      const lock = { mode: 'for_no_key_update' } as const;
-      const before = id.includes('\0')
-        ? null
-        : await manager.findOne(Organization, { where: { id, deletedAt: IsNull() }, lock });
-      if (!before) throw new UnknownOrganizationError(id);
-      await manager.update(Organization, { id }, change);
-      for (const [field, action] of AUDITED_FIELDS) {
-        const value = change[field];
-        if (value === undefined || value === before[field]) continue;
-        const values = { before: { [field]: before[field] }, after: { [field]: value } };
-        await recordChange(manager, actor, { action, organizationId: id, target: id, ...values });
-      }
-    };
-    await retryConflicts(() => this.database.transaction(applying));
-    return this.get(id);
-  }
-
-  /** Deleted organizations included. */
-  private async findById(id: string): Promise<Organization | null> {
-    return id.includes('\0') ? null : this.organizations().findOneBy({ id });
-  }
-
-  private organizations() {
-    return this.database.getRepository(Organization);
+  private async findById(id: string, deleted: boolean): Promise<Organization | null> {
+    // PostgreSQL rejects queries with this character in a text parameter.
+    if (id.includes('\0')) return null;
+    return this.organizations.findOneBy({ id, ...(!deleted && { deletedAt: IsNull() }) });
   }
 }
 
@@ -218,3 +149,26 @@ const DELETE = `
 const REVOKE_ALL = `
   UPDATE api_keys SET revoked_at = now()
     WHERE organization_id = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())`;
+
+/** Control characters, lone surrogates and line separators. */
+const FORBIDDEN_IN_NAME = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/u;
+
+/**
+ * Trims the name of an organization or a key.
+ *
+ * @throws InvalidRequestError unless it has 1 to 100 characters, none of them a control character, and contains no API key
+ */
+export function parseName(text: string): string {
+  const name = text.trim();
+  const length = Array.from(name).length;
+  if (length < 1 || length > NAME_LENGTH_MAX || FORBIDDEN_IN_NAME.test(name)) {
+    throw invalidName(`name must have 1 to ${NAME_LENGTH_MAX} characters and no control characters.`);
+  }
+  // Names are stored and displayed; keys must never be.
+  if (redactApiKeys(name) !== name) throw invalidName('name must not contain an API key.');
+  return name;
+}
+
+function invalidName(message: string): InvalidRequestError {
+  return new InvalidRequestError([{ field: 'name', message }]);
+}

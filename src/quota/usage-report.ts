@@ -1,6 +1,8 @@
 import { Injectable } from '@nestjs/common';
+import { ApiProperty, ApiSchema } from '@nestjs/swagger';
 import { DataSource } from 'typeorm';
 import { InvalidRequestError } from '../domain/errors.js';
+import { count } from '../http/response-docs.js';
 import type { Usage } from './usage.js';
 
 /** What the rows of a report stand for: a day (UTC), an API key, or the channel, playlist or video of the calls. */
@@ -21,27 +23,41 @@ export interface ReportRequest {
   by?: ReportGroup | undefined;
 }
 
-/** What was charged within some days, to write an invoice from. */
-export interface UsageReport {
-  from: string;
-  /** The day after the last one. */
-  to: string;
-  by: ReportGroup;
-  /** The sum of the rows, in transcripts. */
+@ApiSchema({ name: 'UsageReportRow' })
+export class UsageReportRow {
+  @ApiProperty({ description: 'The day, the ID of the API key, or the ID of the channel, playlist or video.' })
+  group: string;
+
+  @ApiProperty(count('Settled calls. A part of an archive job that was settled is one call.'))
+  calls: number;
+
+  @ApiProperty(count('Transcripts charged.'))
   charged: number;
-  /** Sorted by `group`. */
-  rows: UsageReportRow[];
+
+  @ApiProperty(count('Transcripts that were fetched but settled too late to be charged.'))
+  forfeited: number;
 }
 
-export interface UsageReportRow {
-  /** The day, the ID of the key, or the ID of the channel, playlist or video. */
-  group: string;
-  /** Settled calls; a slice of an archive job is one. */
-  calls: number;
-  /** Transcripts. */
+/** What was charged within some days, to write an invoice from. */
+@ApiSchema({ name: 'UsageReport' })
+export class UsageReport {
+  @ApiProperty({ type: String, format: 'date', description: 'The first day (UTC).' })
+  from: string;
+
+  @ApiProperty({ type: String, format: 'date', description: 'The day (UTC) after the last one.' })
+  to: string;
+
+  @ApiProperty({ enum: REPORT_GROUPS, description: 'What the rows stand for.' })
+  by: ReportGroup;
+
+  @ApiProperty(count('The sum of all rows: the transcripts charged within these days.'))
   charged: number;
-  /** Transcripts that were fetched but settled too late to be charged. */
-  forfeited: number;
+
+  @ApiProperty({
+    type: [UsageReportRow],
+    description: 'Sorted by `group`. A call belongs to the day on which it began. Days without calls are absent.',
+  })
+  rows: UsageReportRow[];
 }
 
 // A call belongs to the day and the month in which it began, so whole months add up to the counts of `quota_periods`.

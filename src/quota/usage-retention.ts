@@ -1,19 +1,25 @@
 import { Injectable } from '@nestjs/common';
+import { ApiProperty, ApiSchema } from '@nestjs/swagger';
 import { DataSource } from 'typeorm';
 import type { Actor } from '../domain/caller.js';
 import { recordChange } from '../organizations/audit-trail.js';
 import { Environment } from '../config/environment.js';
 import { retryConflicts } from '../database/query-with-deadline.js';
+import { count } from '../http/response-docs.js';
 
 /** What `prune` removed. */
-export interface Pruned {
-  /** Whole months that are retained in addition to the current one. */
+@ApiSchema({ name: 'Pruned' })
+export class Pruned {
+  @ApiProperty(count('The retention period in whole months, in addition to the current one.'))
   retentionMonths: number;
-  /** The oldest retained month, `2024-11`. */
+
+  @ApiProperty({ description: 'The oldest month within the retention period, such as `2024-11`.' })
   keptFrom: string;
-  /** Removed monthly counts, one per organization and month. */
+
+  @ApiProperty(count('The number of removed months, counted per organization.'))
   periods: number;
-  /** Removed rows of calls. */
+
+  @ApiProperty(count('The number of removed calls.'))
   calls: number;
 }
 

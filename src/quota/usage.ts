@@ -1,45 +1,89 @@
-import type { Plan } from '../domain/plan.js';
+import { ApiProperty, ApiSchema } from '@nestjs/swagger';
+import { PLANS, type Plan } from '../domain/plan.js';
+import { count, dateTime } from '../http/response-docs.js';
 
-/** An organization's quota in the current calendar month (UTC); counts are transcripts. */
-export interface Usage {
-  /** The organization's id. */
-  organization: string;
-  plan: Plan;
-  /** ISO 8601; `end` is the first moment of the next month. */
-  period: { start: string; end: string };
-  limit: number;
+// ISO 8601 throughout; a month is written as `2026-05`. Counts are transcripts.
+
+@ApiSchema({ name: 'UsagePeriod' })
+export class UsagePeriod {
+  @ApiProperty(dateTime('The start of the month (UTC).'))
+  start: string;
+
+  @ApiProperty(dateTime('The start of the next month (UTC), when the quota resets.'))
+  end: string;
+}
+
+@ApiSchema({ name: 'MonthUsed' })
+export class MonthUsed {
+  @ApiProperty({ description: 'The calendar month (UTC).' })
+  period: string;
+
+  @ApiProperty(count('Transcripts charged in the month.'))
   used: number;
-  /** Reserved by running calls. */
+}
+
+/** An organization's quota in the current calendar month (UTC). */
+@ApiSchema({ name: 'Usage' })
+export class Usage {
+  @ApiProperty({ description: 'The ID of the organization.' })
+  organization: string;
+
+  @ApiProperty({ enum: PLANS, description: 'The plan of the organization.' })
+  plan: Plan;
+
+  @ApiProperty({ description: 'The calendar month (UTC) that the counts apply to.' })
+  period: UsagePeriod;
+
+  @ApiProperty(count('The number of transcripts that the organization can fetch per month.'))
+  limit: number;
+
+  @ApiProperty(count('Transcripts charged this month.'))
+  used: number;
+
+  @ApiProperty(count('Transcripts reserved by requests in progress.'))
   reserved: number;
+
+  @ApiProperty(count('Transcripts that can still be reserved this month.'))
   remaining: number;
-  /** The current month and the five before, newest first, without those in which nothing was charged or that were pruned. */
+
+  @ApiProperty({
+    type: [MonthUsed],
+    description:
+      'The current month and the five before it, newest first. Months in which nothing was charged, and months whose usage ' +
+      'was pruned, are absent.',
+  })
   history: MonthUsed[];
-  /** ISO 8601; only set for a deleted organization. */
+
+  /** Only set for a deleted organization, whose usage operators can read. */
   deletedAt?: string;
 }
 
-/** What was charged in a calendar month (UTC), in transcripts. */
-export interface MonthUsed {
-  /** `2026-05` */
+@ApiSchema({ name: 'VerifiedPeriod' })
+export class VerifiedPeriod {
+  @ApiProperty({ description: 'The month, such as `2026-05`.' })
   period: string;
+
+  @ApiProperty(count('The number of charged transcripts that the quota is based on.'))
   used: number;
+
+  @ApiProperty(count('The sum of the charges of all settled calls.'))
+  recomputed: number;
+
+  @ApiProperty(count('Transcripts that were fetched but settled too late to be charged.'))
+  forfeited: number;
+
+  @ApiProperty(count('The number of settled calls.'))
+  settledCalls: number;
 }
 
 /** The stored count of each month compared with the sum of its settled calls. */
-export interface Verification {
-  /** Whether both agree in every month. */
+@ApiSchema({ name: 'Verification' })
+export class Verification {
+  @ApiProperty({ description: 'Whether `used` equals `recomputed` in every month.' })
   exact: boolean;
-  periods: VerifiedPeriod[];
-}
 
-export interface VerifiedPeriod {
-  /** `2026-05` */
-  period: string;
-  used: number;
-  recomputed: number;
-  /** Transcripts that were fetched but settled too late to be charged. */
-  forfeited: number;
-  settledCalls: number;
+  @ApiProperty({ type: [VerifiedPeriod], description: 'The months within the retention period, oldest first.' })
+  periods: VerifiedPeriod[];
 }
 
 /** A row of `USAGE`. */

@@ -7,7 +7,7 @@ import { RATE_LIMIT_HEADERS } from '../http/limit-headers.js';
 import { requestContext } from '../http/request-context.js';
 import { NoParameters } from '../http/validation.js';
 import { QuotaService } from '../quota/quota.service.js';
-import { UsageDto } from './dto/usage.dto.js';
+import { Usage } from '../quota/usage.js';
 
 /** The quota usage of the caller's organization. */
 @ApiTags('usage')
@@ -23,7 +23,7 @@ export class UsageController {
     description: 'Returns how much of its monthly quota the organization has used. Available on every plan, and free.',
   })
   @ApiOkResponse({
-    type: UsageDto,
+    type: Usage,
     description: 'The usage of the current calendar month.',
     headers: RATE_LIMIT_HEADERS,
   })
@@ -37,7 +37,7 @@ export class UsageController {
     'internal_error',
     'service_unavailable',
   )
-  usage(@Req() request: Request, @Query() _query: NoParameters): Promise<UsageDto> {
+  usage(@Req() request: Request, @Query() _query: NoParameters): Promise<Usage> {
     return this.quota.usage(requestContext(request).caller.organization.id);
   }
 }

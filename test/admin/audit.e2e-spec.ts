@@ -117,7 +117,7 @@ describe('the audit trail', () => {
     );
     const { output } = await cli('audit', '--organization', org, '--limit', '1');
     expect(output).toMatch(
-      /^AT +ACTOR +ACTION +TARGET +BEFORE +AFTER\n\S+ +cli +organization\.deleted +org_\S+ +\{.*\} +\{.*\}\nMore: --after \d+\n$/,
+      /^next +\d+\n\nENTRIES\nAT +ACTOR +ACTION +TARGET +BEFORE +AFTER\n\S+ +cli +organization\.deleted +org_\S+ +\{.*\} +\{.*\}\n$/,
     );
   });
 
@@ -202,10 +202,5 @@ describe('the audit trail', () => {
     ['?organization=%00', 404, 'not_found'],
   ])('%s is %i %s', async (query, status, code) => {
     expect(await admin('GET', `/audit${query}`)).toMatchObject({ status, body: { error: { code } } });
-  });
-
-  it('needs the admin token', async () => {
-    expect((await service.request('GET', '/admin/audit')).status).toBe(401);
-    expect((await service.request('POST', '/admin/audit')).status).toBe(405);
   });
 });

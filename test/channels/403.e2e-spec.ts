@@ -50,9 +50,9 @@ describe('an organization on the free plan', () => {
   it('is subject to a changed plan from the next call on', async () => {
     const { key, id } = await service.organization({ plan: 'free' });
     const organizations = service.app.get(OrganizationsService);
-    await organizations.setPlan(id, 'pro');
+    await organizations.change(id, { plan: 'pro' });
     expect((await service.get(PATH, key)).status).toBe(200);
-    await organizations.setPlan(id, 'free');
+    await organizations.change(id, { plan: 'free' });
     expect((await service.get(PATH, key)).status).toBe(403);
   });
 });

@@ -73,23 +73,23 @@ describe('during a call', () => {
   it('a lowered limit lets the running call complete and be charged in full, and applies to the next', async () => {
     const organization = await service.organization({ monthlyLimit: 10 });
     await whileCalling(organization, async () => {
-      await organizations.setLimit(organization.id, 1);
+      await organizations.change(organization.id, { monthlyLimit: 1 });
       expect((await service.get(newChannel(), organization.key)).body.error).toMatchObject({ limit: 1, reserved: 4 });
     });
     expect((await service.get('/usage', organization.key)).body).toMatchObject({ limit: 1, used: 4, remaining: 0 });
     expect((await service.get(`${newChannel()}?limit=1`, organization.key)).status).toBe(402);
-    await organizations.setLimit(organization.id, 5);
+    await organizations.change(organization.id, { monthlyLimit: 5 });
     expect((await service.get(`${newChannel()}?limit=1`, organization.key)).status).toBe(200);
   });
 
   it('a lowered plan lets the running call complete and be charged in full, and applies to the next', async () => {
     const organization = await service.organization();
     await whileCalling(organization, async () => {
-      await organizations.setPlan(organization.id, 'free');
+      await organizations.change(organization.id, { plan: 'free' });
       expect((await service.get(newChannel(), organization.key)).status).toBe(403);
     });
     expect((await service.get('/usage', organization.key)).body).toMatchObject({ plan: 'free', limit: 50, used: 4 });
-    await organizations.setPlan(organization.id, 'pro');
+    await organizations.change(organization.id, { plan: 'pro' });
     expect((await service.get(newChannel(), organization.key)).status).toBe(200);
   });
 

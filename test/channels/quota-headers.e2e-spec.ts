@@ -67,7 +67,7 @@ describe('the quota headers', () => {
   it('never fall below 0, even after the limit was lowered', async () => {
     const { id, key } = await service.organization({ monthlyLimit: 9 });
     await service.get('/channels/@bench-4x3/transcripts', key);
-    await service.app.get(OrganizationsService).setLimit(id, 1);
+    await service.app.get(OrganizationsService).change(id, { monthlyLimit: 1 });
     expect(quotaOf(await service.get('/channels/@bench-4x3/transcripts', key))).toEqual([1, 0]);
     expect(quotaOf(await service.get('/channels/@bench-4x4/transcripts', key))).toEqual([1, 0]);
   });

@@ -39,7 +39,7 @@ it('counts and charges each video once in any sequence of slices, kills, lost cl
           await apply(each, run);
           await run.verify();
         }
-        await steps.service.app.get(OrganizationsService).setLimit(organization.id, 1_000);
+        await steps.service.app.get(OrganizationsService).change(organization.id, { monthlyLimit: 1_000 });
         await steps.pass(LEASES_SECONDS);
         await apply('resume', run);
         await untilCompleted(run);
@@ -89,7 +89,7 @@ async function apply(operation: string, run: JobRun): Promise<void> {
       await steps.sweep();
       return;
     case 'raise':
-      await steps.service.app.get(OrganizationsService).setLimit(run.organization.id, VIDEOS);
+      await steps.service.app.get(OrganizationsService).change(run.organization.id, { monthlyLimit: VIDEOS });
       return;
     default:
       await steps.pass(3_600);

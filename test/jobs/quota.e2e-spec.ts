@@ -27,7 +27,7 @@ describe('a job at the end of the quota', () => {
     });
     expect(await steps.sweep()).toEqual([]);
 
-    await organizations.setLimit(organization.id, 40);
+    await organizations.change(organization.id, { monthlyLimit: 40 });
     expect(await steps.sweep()).toMatchObject([{ job: { id: run.id, state: 'running' } }]);
     await steps.finish();
     expect(await run.verify()).toMatchObject({ state: 'paused', summary: { fetched: 40 } });
@@ -36,7 +36,7 @@ describe('a job at the end of the quota', () => {
     await steps.sweep();
     await steps.finish();
     expect(await run.verify()).toMatchObject({ state: 'paused', summary: { fetched: 80 } });
-    await organizations.setLimit(organization.id, null);
+    await organizations.change(organization.id, { monthlyLimit: null });
     await run.resume();
     await steps.finish();
     expect(await run.verify()).toMatchObject({ state: 'completed', summary: { fetched: 100 } });
@@ -52,7 +52,7 @@ describe('a job at the end of the quota', () => {
       summary: { fetched: 3, pending: 6 },
     });
     expect(await run.entries()).toHaveLength(3);
-    await organizations.setLimit(organization.id, 9);
+    await organizations.change(organization.id, { monthlyLimit: 9 });
     await run.resume();
     await steps.finish();
     expect(await run.verify()).toMatchObject({ state: 'completed', summary: { fetched: 9 } });
@@ -95,11 +95,11 @@ describe('a job of an organization that changes', () => {
     const organization = await steps.service.organization();
     const run = await JobRun.create(steps.service, organization, '@bench-30x7');
     await steps.steps(2);
-    await organizations.setPlan(organization.id, 'free');
+    await organizations.change(organization.id, { plan: 'free' });
     await steps.finish();
     expect(await run.verify()).toMatchObject({ state: 'paused', reason: 'plan_changed', summary: { fetched: 25 } });
     expect(await steps.sweep()).toEqual([]);
-    await organizations.setPlan(organization.id, 'pro');
+    await organizations.change(organization.id, { plan: 'pro' });
     await steps.sweep();
     await steps.finish();
     expect((await run.verify()).state).toBe('completed');

@@ -65,8 +65,8 @@ const newChannel = (videos = VIDEOS): string => `/channels/@bench-${videos}x${(c
 
 async function customer(monthlyLimit: number): Promise<{ id: string; keyId: string; key: string }> {
   const { organizationId } = await database.newCustomer(monthlyLimit);
-  const { key, apiKey } = await database.keys.issue({ organizationId });
-  return { id: organizationId, keyId: apiKey.id, key };
+  const { key, id: keyId } = await database.keys.issue({ organizationId });
+  return { id: organizationId, keyId, key };
 }
 
 describe('two processes on one database', () => {

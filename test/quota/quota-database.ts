@@ -4,8 +4,8 @@ import type { DataSource } from 'typeorm';
 import { Environment } from '../../src/config/environment.js';
 import { openDatabase } from '../../src/database/data-source.js';
 import { MIGRATIONS } from '../../src/database/migrations/all-migrations.js';
-import { LastUsedRecorder } from '../../src/organizations/last-used-recorder.js';
-import { ApiKey } from '../../src/organizations/api-key.entity.js';
+import type { Plan } from '../../src/domain/plan.js';
+import { ApiKey } from '../../src/organizations/api-key.js';
 import { ApiKeysService } from '../../src/organizations/api-keys.service.js';
 import { Organization } from '../../src/organizations/organization.entity.js';
 import { OrganizationsService } from '../../src/organizations/organizations.service.js';
@@ -28,7 +28,6 @@ export interface Customer {
 /** An empty database of one test file with the services over it, and a clock that the test can set. */
 export class QuotaDatabase {
   readonly organizations: OrganizationsService;
-  readonly lastUsed: LastUsedRecorder;
   readonly keys: ApiKeysService;
   readonly quota: QuotaService;
   readonly reports: UsageReports;
@@ -41,8 +40,7 @@ export class QuotaDatabase {
     readonly close: () => Promise<void>,
   ) {
     this.organizations = new OrganizationsService(dataSource);
-    this.lastUsed = new LastUsedRecorder(dataSource);
-    this.keys = new ApiKeysService(dataSource, this.lastUsed);
+    this.keys = new ApiKeysService(dataSource);
     this.quota = this.newQuotaService();
     this.reports = new UsageReports(dataSource);
     this.retention = new UsageRetention(dataSource, environment);
@@ -72,10 +70,10 @@ export class QuotaDatabase {
     return new QuotaService(this.dataSource, this.environment, new QuotaMetrics(registry));
   }
 
-  async newCustomer(monthlyLimit: number | null = null, plan = 'pro'): Promise<Customer> {
+  async newCustomer(monthlyLimit: number | null = null, plan: Plan = 'pro'): Promise<Customer> {
     const { id: organizationId } = await this.organizations.create({ name: 'Acme', plan, monthlyLimit });
-    const { apiKey } = await this.keys.issue({ organizationId });
-    return { organizationId, keyId: apiKey.id };
+    const { id: keyId } = await this.keys.issue({ organizationId });
+    return { organizationId, keyId };
   }
 
   reserve(customer: Customer, required: number, leaseSeconds = 60): Promise<Reservation> {

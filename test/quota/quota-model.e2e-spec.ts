@@ -75,7 +75,7 @@ async function take(one: Step, customer: Customer, model: QuotaModel, ids: strin
       model.wait(one.seconds);
       return;
     case 'limit':
-      await database.organizations.setLimit(customer.organizationId, one.limit);
+      await database.organizations.change(customer.organizationId, { monthlyLimit: one.limit });
       model.limit = one.limit;
   }
 }

@@ -33,11 +33,11 @@ describe('a reservation', () => {
     const pro = await database.newCustomer(null, 'pro');
     expect(await database.reserve(free, 0)).toMatchObject({ quota: { limit: PLAN_FREE_MONTHLY } });
     expect(await database.reserve(pro, 0)).toMatchObject({ quota: { limit: PLAN_PRO_MONTHLY } });
-    await database.organizations.setPlan(free.organizationId, 'pro');
+    await database.organizations.change(free.organizationId, { plan: 'pro' });
     expect(await database.reserve(free, 0)).toMatchObject({ quota: { limit: PLAN_PRO_MONTHLY } });
-    await database.organizations.setLimit(free.organizationId, 7);
+    await database.organizations.change(free.organizationId, { monthlyLimit: 7 });
     expect(await database.reserve(free, 0)).toMatchObject({ quota: { limit: 7 } });
-    await database.organizations.setLimit(free.organizationId, null);
+    await database.organizations.change(free.organizationId, { monthlyLimit: null });
     expect(await database.reserve(free, 0)).toMatchObject({ quota: { limit: PLAN_PRO_MONTHLY } });
   });
 

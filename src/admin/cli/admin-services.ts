@@ -1,4 +1,4 @@
-import { Module, type DynamicModule } from '@nestjs/common';
+import { Module, type INestApplicationContext, type LoggerService } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { ConfigModule } from '../../config/config.module.js';
 import { readEnvironment, type Environment } from '../../config/environment.js';
@@ -6,7 +6,9 @@ import { DatabaseModule } from '../../database/database.module.js';
 import { MIGRATIONS } from '../../database/migrations/all-migrations.js';
 import { JobRepository } from '../../jobs/job.repository.js';
 import { JobsService } from '../../jobs/jobs.service.js';
-import { ApiKey } from '../../organizations/api-key.entity.js';
+import { createLogger, NestLogger } from '../../observability/logging/logger.js';
+import { redactorFor } from '../../observability/logging/redaction.js';
+import { ApiKey } from '../../organizations/api-key.js';
 import { ApiKeysService } from '../../organizations/api-keys.service.js';
 import { AuditTrail } from '../../organizations/audit-trail.js';
 import { Organization } from '../../organizations/organization.entity.js';
@@ -16,33 +18,29 @@ import { QuotaModule } from '../../quota/quota.module.js';
 import { QuotaService } from '../../quota/quota.service.js';
 import { UsageReports } from '../../quota/usage-report.js';
 import { UsageRetention } from '../../quota/usage-retention.js';
-import { CommandLogger } from './command-logger.js';
 
-/** The part of the application that the commands use: the database, organizations, quota and jobs. Nothing listens or runs. */
+/** The part of the application that the commands use. Nothing listens or runs. */
 @Module({})
-class CliModule {
-  static forRoot(environment: Environment): DynamicModule {
-    return {
-      module: CliModule,
-      imports: [
-        ConfigModule.forRoot(environment),
-        DatabaseModule.forRoot({ as: 'command', entities: [Organization, ApiKey], migrations: MIGRATIONS }),
-        OrganizationsModule,
-        QuotaModule,
-      ],
-      providers: [JobRepository, JobsService],
-    };
-  }
+class CommandsModule {}
+
+function servicesOf(context: INestApplicationContext) {
+  return {
+    organizations: context.get(OrganizationsService),
+    keys: context.get(ApiKeysService),
+    quota: context.get(QuotaService),
+    reports: context.get(UsageReports),
+    retention: context.get(UsageRetention),
+    jobs: context.get(JobsService),
+    audit: context.get(AuditTrail),
+  };
 }
 
-export interface AdminServices {
-  organizations: OrganizationsService;
-  keys: ApiKeysService;
-  quota: QuotaService;
-  reports: UsageReports;
-  retention: UsageRetention;
-  jobs: JobsService;
-  audit: AuditTrail;
+export type AdminServices = ReturnType<typeof servicesOf>;
+
+/** Logs to standard error, and by default warnings only: what a command does, its result says. */
+export function commandLogger(environment: Environment): LoggerService {
+  const level = environment.LOG_LEVEL === 'info' ? 'warn' : environment.LOG_LEVEL;
+  return new NestLogger(createLogger(level, process.stderr, redactorFor(environment)));
 }
 
 /**
@@ -52,22 +50,22 @@ export interface AdminServices {
  */
 export async function withAdminServices<T>(work: (services: AdminServices) => Promise<T>): Promise<T> {
   const environment = readEnvironment();
-  const context = await NestFactory.createApplicationContext(CliModule.forRoot(environment), {
-    logger: new CommandLogger(environment.LOG_LEVEL),
-    // Otherwise Nest exits the process with a stack trace.
-    abortOnError: false,
-  });
+  const commands = {
+    module: CommandsModule,
+    imports: [
+      ConfigModule.forRoot(environment),
+      DatabaseModule.forRoot({ as: 'command', entities: [Organization, ApiKey], migrations: MIGRATIONS }),
+      OrganizationsModule,
+      QuotaModule,
+    ],
+    providers: [JobRepository, JobsService],
+  };
+  const logger = commandLogger(environment);
+  // Otherwise Nest exits the process with a stack trace.
+  const context = await NestFactory.createApplicationContext(commands, { logger, abortOnError: false });
   context.enableShutdownHooks();
   try {
-    return await work({
-      organizations: context.get(OrganizationsService),
-      keys: context.get(ApiKeysService),
-      quota: context.get(QuotaService),
-      reports: context.get(UsageReports),
-      retention: context.get(UsageRetention),
-      jobs: context.get(JobsService),
-      audit: context.get(AuditTrail),
-    });
+    return await work(servicesOf(context));
   } finally {
     await context.close();
   }

@@ -1,12 +1,12 @@
 import type { Command } from 'commander';
 import { CLI_ACTOR } from '../../domain/caller.js';
-import type { ApiKey } from '../../organizations/api-key.entity.js';
-import type { IssuedKey, RevokedKey, RotatedKey } from '../../organizations/api-keys.service.js';
-import { GRACE_HOURS_DEFAULT } from '../../organizations/organization-errors.js';
-import type { IssuedKeyDto, KeyDto } from '../http/dto/responses.dto.js';
-import { toIssuedKeyDto, toKeyDto, toRevokedKeyDto, toRotatedKeyDto } from '../to-dto.js';
-import { allItems, wholeNumber } from './input.js';
-import { labelled, table, type CommandResult, type RunWork } from './output.js';
+import type { ApiKey, IssuedKey } from '../../organizations/api-key.js';
+import {
+  GRACE_HOURS_DEFAULT,
+  GRACE_HOURS_MAX,
+  KEY_LIFETIME_DAYS_MAX,
+} from '../../organizations/organization-errors.js';
+import { ALL, textOf, wholeNumber, type CommandResult, type RunWork } from './output.js';
 
 /** Adds `key issue`, `key list`, `key rotate` and `key revoke`. */
 export function addKeyCommands(program: Command, run: RunWork): void {
@@ -17,7 +17,11 @@ export function addKeyCommands(program: Command, run: RunWork): void {
     .description('issue an API key, which is shown only once')
     .argument('<org>', 'ID or name')
     .option('--name <name>', 'label for the purpose of the key')
-    .option('--expires-in-days <count>', 'days until the key expires (default: never)', wholeNumber)
+    .option(
+      '--expires-in-days <count>',
+      'days until the key expires (default: never)',
+      wholeNumber(1, KEY_LIFETIME_DAYS_MAX),
+    )
     .action((idOrName: string, options: { name?: string; expiresInDays?: number }) =>
       run(async ({ organizations, keys }) => {
         const { id: organizationId } = await organizations.find(idOrName);
@@ -32,7 +36,8 @@ export function addKeyCommands(program: Command, run: RunWork): void {
     .action((idOrName: string) =>
       run(async ({ organizations, keys }) => {
         const { id } = await organizations.find(idOrName);
-        return listResult(await allItems((page) => keys.list(id, page)));
+        const { items } = await keys.list(id, { count: ALL });
+        return { json: items, text: textOf(items.map(withState)) };
       }),
     );
 
@@ -40,65 +45,45 @@ export function addKeyCommands(program: Command, run: RunWork): void {
     .command('rotate')
     .description('issue a key that replaces another, which stays valid for a grace period')
     .argument('<key-id>')
-    .option('--grace-hours <count>', 'hours that the old key stays valid', wholeNumber, GRACE_HOURS_DEFAULT)
+    .option(
+      '--grace-hours <count>',
+      'hours that the old key stays valid',
+      wholeNumber(0, GRACE_HOURS_MAX),
+      GRACE_HOURS_DEFAULT,
+    )
     .action((keyId: string, { graceHours }: { graceHours: number }) =>
-      run(async ({ keys }) => rotatedResult(await keys.rotate(keyId, graceHours, CLI_ACTOR))),
+      run(async ({ keys }) => issuedResult(await keys.rotate(keyId, graceHours, CLI_ACTOR))),
     );
 
   key
     .command('revoke')
     .description('revoke a key; the next call with it is refused')
     .argument('<key-id>')
-    .action((keyId: string) => run(async ({ keys }) => revokedResult(await keys.revoke(keyId, CLI_ACTOR))));
+    .action((keyId: string) =>
+      run(async ({ keys }) => {
+        const { stillValid, ...revoked } = await keys.revoke(keyId, CLI_ACTOR);
+        const warnings = stillValid.map(
+          ({ id, name, expiresAt }) =>
+            `Warning: the rotated key ${id} (${name}) is still valid until ${expiresAt?.toISOString()}. ` +
+            `Revoke it with: npm run cli -- key revoke ${id}`,
+        );
+        return { json: { ...revoked, stillValid }, text: [textOf(revoked), ...warnings].join('\n') };
+      }),
+    );
 }
 
 function issuedResult(issued: IssuedKey): CommandResult {
-  const json = toIssuedKeyDto(issued);
-  return { json, text: issuedText(json) };
+  return { json: issued, text: `${textOf(issued)}\n\nStore the key securely. This is the only time it is shown.` };
 }
 
-function issuedText({ id, name, organizationId, expiresAt, key }: IssuedKeyDto): string {
-  const values = labelled([
-    ['id', id],
-    ['name', name],
-    ['organization', organizationId],
-    ['expires', expiresAt ?? 'never'],
-    ['key', key],
-  ]);
-  return `${values}\nStore the key securely. This is the only time it is shown.`;
-}
-
-function listResult(keys: readonly ApiKey[]): CommandResult {
-  const json = keys.map(toKeyDto);
-  return {
-    json,
-    text: table(
-      ['ID', 'NAME', 'PREFIX', 'STATE', 'CREATED', 'EXPIRES', 'LAST USED'],
-      json.map((key) => [key.id, key.name, key.prefix, state(key), key.createdAt, key.expiresAt, key.lastUsedAt]),
-    ),
-  };
-}
-
-function state({ revokedAt, expiresAt, replacedBy }: KeyDto): string {
-  if (revokedAt !== null) return 'revoked';
-  if (expiresAt !== null && Date.parse(expiresAt) <= Date.now()) return 'expired';
-  return replacedBy === null ? 'active' : 'replaced';
-}
-
-function rotatedResult(rotated: RotatedKey): CommandResult {
-  const json = toRotatedKeyDto(rotated);
-  const { id, expiresAt, revokedAt } = json.replaced;
-  const end = revokedAt === null ? `expires at ${expiresAt}` : 'is revoked';
-  return { json, text: `${issuedText(json)}\nThe old key ${id} ${end}.` };
-}
-
-function revokedResult(revoked: RevokedKey): CommandResult {
-  const json = toRevokedKeyDto(revoked);
-  const { id, name, revokedAt, stillValid } = json;
-  const warnings = stillValid.map(
-    (key) =>
-      `Warning: the rotated key ${key.id} (${key.name}) is still valid until ${key.expiresAt}. ` +
-      `Revoke it with: npm run cli -- key revoke ${key.id}`,
-  );
-  return { json, text: [`Key ${id} (${name}) was revoked at ${revokedAt}.`, ...warnings].join('\n') };
+function withState({ id, name, prefix, createdAt, expiresAt, revokedAt, lastUsedAt, replacedBy }: ApiKey) {
+  const times = { createdAt, expiresAt, lastUsedAt };
+  const state = revokedAt
+    ? 'revoked'
+    : expiresAt && expiresAt <= new Date()
+      ? 'expired'
+      : replacedBy
+        ? 'replaced'
+        : 'active';
+  return { id, name, prefix, state, ...times };
 }

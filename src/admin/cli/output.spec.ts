@@ -1,32 +1,30 @@
 import { describe, expect, it } from '@jest/globals';
-import { labelled, table } from './output.js';
+import { textOf } from './output.js';
 
-describe('a table', () => {
-  it('has columns as wide as their widest cell on a terminal, and shows null as a dash', () => {
-    expect(
-      table(
-        ['ID', 'NAME', 'LIMIT'],
-        [
-          ['a', '😀😀😀😀😀', null],
-          ['long-id', 'x', 5],
-        ],
-      ),
-    ).toBe('ID       NAME        LIMIT\na        😀😀😀😀😀  -\nlong-id  x           5');
+describe('the text of a result', () => {
+  it('of objects is a table with columns as wide as their widest cell on a terminal, and null as a dash', () => {
+    const rows = [
+      { id: 'a', name: '😀😀😀😀😀', monthlyLimit: null },
+      { id: 'long-id', name: 'x', monthlyLimit: 5 },
+    ];
+    expect(textOf(rows)).toBe('ID       NAME        MONTHLY LIMIT\na        😀😀😀😀😀  -\nlong-id  x           5');
+    expect(textOf([])).toBe('none');
   });
 
-  it('without rows consists of its heading', () => {
-    expect(table(['ID', 'NAME'], [])).toBe('ID  NAME');
-  });
-});
-
-describe('labelled values', () => {
-  it('are aligned', () => {
-    expect(
-      labelled([
-        ['id', 'a'],
-        ['limit', 0],
-        ['x', null],
-      ]),
-    ).toBe('id     a\nlimit  0\nx      -');
+  it('of an object is a labelled value per line, with its objects and lists below', () => {
+    const result = {
+      id: 'a',
+      period: { start: '2026-11', exact: true },
+      createdAt: new Date(0),
+      absent: undefined,
+      entries: [{ after: { plan: 'pro' } }],
+    };
+    expect(textOf(result)).toBe(
+      [
+        ...['id          a', 'created at  1970-01-01T00:00:00.000Z', ''],
+        ...['PERIOD', 'start  2026-11', 'exact  true', ''],
+        ...['ENTRIES', 'AFTER', '{"plan":"pro"}'],
+      ].join('\n'),
+    );
   });
 });

@@ -1,4 +1,6 @@
 import Table from 'cli-table3';
+import { InvalidArgumentError } from 'commander';
+import { parseWholeNumber } from '../../config/variables.js';
 import type { AdminServices } from './admin-services.js';
 
 /** Runs the work of a command with the services, and prints its result. */
@@ -6,8 +8,9 @@ export type RunWork = (work: (services: AdminServices) => Promise<CommandResult>
 
 /** The result of a command, printed as text, or as JSON with `--json`. */
 export interface CommandResult {
-  json: unknown;
-  text: string;
+  json: object;
+  /** By default the fields of `json`, and lists as tables. */
+  text?: string;
   /** Reported after the result is printed; the command then exits with 1. */
   failure?: Error | undefined;
 }
@@ -23,16 +26,51 @@ export class CommandStopped extends Error {
   }
 }
 
-type Rows = readonly (readonly (string | number | null)[])[];
+/** The number of items to request when a command prints all. */
+export const ALL = Number.MAX_SAFE_INTEGER - 1;
 
-/** Formats rows in aligned columns. Null is shown as a dash. */
-export function table(heading: readonly string[], rows: Rows): string {
-  return aligned([heading, ...rows]);
+/** A parser of options that are whole numbers. */
+export function wholeNumber(min: number, max?: number): (text: string) => number {
+  return (text) => {
+    const number = parseWholeNumber(text);
+    if (number !== undefined && number >= min && (max === undefined || number <= max)) return number;
+    throw new InvalidArgumentError(`Use a whole number from ${min}${max === undefined ? '' : ` to ${max}`}.`);
+  };
 }
 
-/** Formats one labelled value per line, with aligned values. Null is shown as a dash. */
-export function labelled(pairs: Rows): string {
-  return aligned(pairs);
+/**
+ * Formats a result for a terminal: a list of objects as a table, an object as a labelled value per line with its objects and
+ * lists below. Null is shown as a dash.
+ */
+export function textOf(result: object): string {
+  if (Array.isArray(result)) return tableOf(result);
+  const fields = Object.entries(result).filter(([, value]) => value !== undefined);
+  const simple = fields.filter(([, value]) => !isNested(value));
+  const nested = fields.flatMap(([name, value]) => (isNested(value) ? [`${heading(name)}\n${textOf(value)}`] : []));
+  return [aligned(simple.map(([name, value]) => [wordsOf(name), cell(value)])), ...nested].join('\n\n');
+}
+
+function tableOf(rows: readonly object[]): string {
+  if (!rows[0]) return 'none';
+  return aligned([Object.keys(rows[0]).map(heading), ...rows.map((row) => Object.values(row).map(cell))]);
+}
+
+function isNested(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !(value instanceof Date);
+}
+
+function cell(value: unknown): string {
+  if (value === null) return '-';
+  return typeof value === 'string' ? value : JSON.stringify(value).replace(/^"|"$/g, '');
+}
+
+/** `monthlyLimit` as `monthly limit`. */
+function wordsOf(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
+}
+
+function heading(name: string): string {
+  return wordsOf(name).toUpperCase();
 }
 
 /** Without lines between the cells, so that programs can read the columns too. */
@@ -42,13 +80,9 @@ const NO_LINES: NonNullable<Table.TableConstructorOptions['chars']> = {
   ...{ left: '', middle: '  ', right: '' },
 };
 
-function aligned(rows: Rows): string {
-  const style = { 'padding-left': 0, 'padding-right': 0, border: [] };
-  const cells = new Table({ chars: NO_LINES, style });
-  cells.push(...rows.map((row) => row.map((cell) => cell ?? '-')));
-  return cells
-    .toString()
-    .split('\n')
-    .map((line) => line.trimEnd())
-    .join('\n');
+function aligned(rows: readonly string[][]): string {
+  const table = new Table({ chars: NO_LINES, style: { 'padding-left': 0, 'padding-right': 0, border: [] } });
+  table.push(...rows);
+  const lines = table.toString().split('\n');
+  return lines.map((line) => line.trimEnd()).join('\n');
 }

@@ -1,17 +1,17 @@
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { LANGUAGES_INVALID, parseLanguages } from '../../transcripts/dto/transcripts-query.dto.js';
+import { VIDEOS_PER_CALL_MAX } from '../../domain/plan.js';
 import { parsePlaylistReference } from '../../domain/playlist-reference.js';
 import { parseVideoReference } from '../../domain/video-reference.js';
-import type { Payer } from '../../transcripts/quota-reservations.js';
-import { markdownDocument } from '../../transcripts/formats/markdown-document.js';
-import { formatTranscript, type TranscriptFormat } from '../../transcripts/formats/transcript-formats.js';
-import { serializeEntry, serializeJson, type Chunk } from '../../transcripts/response/response-writer.js';
 import { inflate } from '../../transcripts/cache/transcript-text.js';
-import { onlyEntry, type EntryFormat } from '../../transcripts/response/transcripts-response.js';
-import { givenVideos, type VideoSource } from '../../transcripts/sources/video-list.js';
+import { LANGUAGES_INVALID, parseLanguages } from '../../transcripts/dto/transcripts-query.dto.js';
+import { markdownDocument, textChunks } from '../../transcripts/formats/markdown-document.js';
+import type { Payer } from '../../transcripts/quota-reservations.js';
+import { serializeEntry, serializeJson, type Chunk } from '../../transcripts/response/response-writer.js';
+import { formatEntry, onlyEntry, type EntryFormat } from '../../transcripts/response/transcripts-response.js';
 import type { ChannelUploads } from '../../transcripts/sources/channel-uploads.js';
 import type { PlaylistSource } from '../../transcripts/sources/playlist-source.js';
+import { givenVideos, type VideoSource } from '../../transcripts/sources/video-list.js';
 import type { TranscriptsEvent } from '../../transcripts/transcript-events.js';
 import type { TranscriptsService } from '../../transcripts/transcripts.service.js';
 
@@ -24,6 +24,7 @@ export interface PrintServices {
 }
 
 export interface PrintOptions {
+  /** Values above the maximum of a call count as that. */
   limit: number;
   /** As in the query: separated by commas. */
   languages?: string;
@@ -31,7 +32,7 @@ export interface PrintOptions {
 }
 
 /**
- * Prints what the service would respond to standard output, and the progress to standard error.
+ * Prints what the service would respond to standard output.
  *
  * @throws Error when an option is invalid, and the errors that refuse the call
  */
@@ -42,19 +43,21 @@ export async function printTranscripts(
 ): Promise<void> {
   const languages = requestedLanguages(codes);
   const videoId = videoIdOf(reference);
-  if (videoId === undefined && (format === 'srt' || format === 'vtt'))
-    throw new Error(`${format} is a format of one video. Use the URL of a video, or --format text.`);
+  if (videoId === undefined && format !== 'json' && format !== 'markdown')
+    throw new Error(`${format} is a format of one video. Use the URL of a video, or --format markdown.`);
   const { transcripts, payer } = services;
   const source = videoId === undefined ? listOf(reference, limit, services) : givenVideos([videoId], videoId);
   const end = new AbortController();
+  const times = { startedAtMs: performance.now(), responseEnd: end.signal };
+  const plan = await transcripts.prepare({ source, languages }, payer, times);
+  const events = transcripts.deliver(plan).events('listed');
   try {
-    const times = { startedAtMs: performance.now(), responseEnd: end.signal };
-    const plan = await transcripts.prepare({ source, languages }, payer, times);
-    const events = withProgress(transcripts.deliver(plan).events('listed'), plan.order.length);
-    await writeOut((videoId === undefined ? listPieces : entryPieces)(format, events, languages));
+    await writeOut(videoId === undefined ? list(format, events, languages) : await entry(format, events, languages));
+    if (format === 'json') process.stdout.write('\n');
   } finally {
     // The fetching does not wait for the reader: when the reader stops early, nothing else would end it.
     end.abort();
+    await events.return();
   }
 }
 
@@ -73,90 +76,31 @@ function videoIdOf(reference: string): string | undefined {
   return reference.includes('/') ? parseVideoReference(reference) : undefined;
 }
 
-function listOf(reference: string, limit: number, { uploads, playlists }: PrintServices): VideoSource {
+function listOf(reference: string, wanted: number, { uploads, playlists }: PrintServices): VideoSource {
+  const limit = Math.min(wanted, VIDEOS_PER_CALL_MAX);
   return parsePlaylistReference(reference) ? playlists.source(reference, limit) : uploads.source(reference, { limit });
 }
 
-/** Reports on standard error how many videos are done: in one line on a terminal, at the end otherwise. */
-async function* withProgress(
-  events: AsyncGenerator<TranscriptsEvent, void>,
-  total: number,
-): AsyncGenerator<TranscriptsEvent, void> {
-  const { isTTY } = process.stderr;
-  let done = 0;
-  const report = (end: string): void =>
-    void process.stderr.write(`${isTTY ? '\r' : ''}${done} of ${total} videos${end}`);
-  if (isTTY) report('');
-  for await (const event of events) {
-    if (event.type === 'result') {
-      done++;
-      if (isTTY) report('');
-    }
-    if (event.type === 'summary') {
-      const { succeeded, failed } = event.summary;
-      report(`: ${succeeded} with a transcript, ${failed} without\n`);
-    }
-    yield event;
-  }
+type Events = AsyncGenerator<TranscriptsEvent, void>;
+
+function list(format: EntryFormat, events: Events, languages: readonly string[]): AsyncIterable<Chunk> {
+  return format === 'json' ? serializeJson(events) : textChunks(markdownDocument(events, languages), 'identity');
 }
 
-async function* entryPieces(
-  format: EntryFormat,
-  events: AsyncGenerator<TranscriptsEvent, void>,
-  languages: readonly string[],
-): AsyncGenerator<string | Buffer> {
-  try {
-    const entry = await onlyEntry(events);
-    if (format === 'json') yield* bytesOf(serializeEntry(entry, events));
-    else {
-      const { videoId, metadata, transcript } = entry;
-      yield* formatTranscript(format, { videoId, metadata, transcript: await inflate(transcript) }, languages);
-      for await (const event of events) if (event.type === 'summary') return;
-    }
-  } finally {
-    await events.return();
-  }
-}
-
-async function* listPieces(
-  format: EntryFormat,
-  events: AsyncGenerator<TranscriptsEvent>,
-  languages: readonly string[],
-): AsyncGenerator<string | Buffer> {
-  if (format === 'json') yield* bytesOf(serializeJson(events));
-  else if (format === 'markdown') yield* markdownDocument(events, languages);
-  else yield* textPieces(format, events, languages);
-}
-
-/** The texts of several videos, each below its title and URL. */
-async function* textPieces(
-  format: TranscriptFormat,
-  events: AsyncGenerator<TranscriptsEvent>,
-  languages: readonly string[],
-): AsyncGenerator<string> {
-  for await (const event of events) {
-    if (event.type !== 'result') continue;
-    const { entry } = event;
-    const { videoId, metadata } = entry;
-    yield `${metadata.title ?? videoId}\n${metadata.url}\n\n`;
-    if (entry.ok) {
-      const transcript = await inflate(entry.transcript);
-      yield* formatTranscript(format, { videoId, metadata, transcript }, languages);
-    } else yield `(${entry.error.message})\n`;
-    yield '\n';
-  }
-}
-
-async function* bytesOf(chunks: AsyncIterable<Chunk>): AsyncGenerator<string | Buffer> {
-  for await (const chunk of chunks)
-    for (const part of chunk) yield typeof part === 'string' ? part : await inflate(part);
-  yield '\n';
+async function entry(format: EntryFormat, events: Events, languages: readonly string[]): Promise<AsyncIterable<Chunk>> {
+  const only = await onlyEntry(events);
+  if (format === 'json') return serializeEntry(only, events);
+  return textChunks(formatEntry(format, only, events, languages), 'identity');
 }
 
 /** Writes to standard output no faster than it is read. A reader that stops early, such as `head`, is no error. */
-async function writeOut(pieces: AsyncIterable<string | Buffer>): Promise<void> {
+async function writeOut(chunks: AsyncIterable<Chunk>): Promise<void> {
+  const pieces = async function* () {
+    for await (const chunk of chunks)
+      for (const part of chunk) yield typeof part === 'string' ? part : await inflate(part);
+  };
   try {
-    await pipeline(Readable.from(pieces), process.stdout, { end: false });
+    await pipeline(Readable.from(pieces()), process.stdout, { end: false });
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && error.code === 'EPIPE')) throw error;
   }

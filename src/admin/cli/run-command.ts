@@ -2,12 +2,11 @@ import { Command, CommanderError } from 'commander';
 import { EnvironmentError } from '../../config/environment.js';
 import { escapeInvisible } from '../../observability/logging/redaction.js';
 import { redactApiKeys } from '../../domain/api-key-text.js';
-import { addAuditCommand } from './audit-command.js';
 import { addArchiveCommand } from './archive/archive-command.js';
 import { addJobCommands } from './job-commands.js';
 import { addKeyCommands } from './key-commands.js';
 import { addOrganizationCommands } from './organization-commands.js';
-import { CommandStopped, type CommandResult, type RunWork } from './output.js';
+import { CommandStopped, textOf, type CommandResult, type RunWork } from './output.js';
 import { addTranscriptsCommand, type RunLocally } from './transcripts-command.js';
 import { addUsageCommands } from './usage-commands.js';
 
@@ -41,7 +40,7 @@ function program(runLocally: RunLocally): Command {
     // Errors are thrown, and printed by runCommand as one line.
     .configureOutput({ writeErr: () => undefined, outputError: () => undefined })
     .exitOverride();
-  const print = ({ json, text, failure }: CommandResult): void => {
+  const print = ({ json, text = textOf(json), failure }: CommandResult): void => {
     process.stdout.write(`${root.opts<{ json?: boolean }>().json === true ? JSON.stringify(json) : text}\n`);
     if (failure) throw failure;
   };
@@ -59,7 +58,6 @@ function program(runLocally: RunLocally): Command {
   addKeyCommands(root, run);
   addUsageCommands(root, run);
   addJobCommands(root, run);
-  addAuditCommand(root, run);
   addTranscriptsCommand(root, runLocally);
   addArchiveCommand(root, runLocally, print);
   return root;

@@ -1,7 +1,7 @@
-import { InvalidArgumentError, Option, type Command } from 'commander';
-import { VIDEOS_PER_CALL_MAX } from '../../domain/plan.js';
+import { Option, type Command } from 'commander';
 import type { EntryFormat } from '../../transcripts/response/transcripts-response.js';
 import type { ArchiveServices } from './archive/archive-run.js';
+import { wholeNumber } from './output.js';
 import type { PrintOptions, PrintServices } from './print-transcripts.js';
 
 type LocalServices = PrintServices & ArchiveServices;
@@ -28,9 +28,9 @@ export function addTranscriptsCommand(program: Command, run: RunLocally): void {
     .command('transcripts')
     .description('print the transcripts of a channel, a playlist or a video, without a service and keys')
     .argument('<reference>', REFERENCE)
-    .option('--limit <n>', 'number of videos at most', parseLimit, LIMIT_DEFAULT)
+    .option('--limit <n>', 'number of videos at most', wholeNumber(1), LIMIT_DEFAULT)
     .option('--languages <codes>', 'language codes in order of preference, such as en,de')
-    .addOption(new Option('--format <format>', 'srt and vtt for one video only').choices(FORMATS).default('json'))
+    .addOption(new Option('--format <format>', 'text, srt and vtt for one video only').choices(FORMATS).default('json'))
     .action((reference: string, options: PrintOptions) =>
       run(async (services) => {
         // Imported here, so that the other commands load neither the formats nor the platform.
@@ -38,9 +38,4 @@ export function addTranscriptsCommand(program: Command, run: RunLocally): void {
         await printTranscripts(reference, options, services);
       }),
     );
-}
-
-function parseLimit(text: string): number {
-  if (!/^[0-9]+$/.test(text) || Number(text) === 0) throw new InvalidArgumentError('Use an integer of at least 1.');
-  return Math.min(Number(text), VIDEOS_PER_CALL_MAX);
 }

@@ -1,19 +1,62 @@
-import { applyDecorators, UseGuards, UseInterceptors } from '@nestjs/common';
+import {
+  applyDecorators,
+  createParamDecorator,
+  Injectable,
+  UseGuards,
+  UseInterceptors,
+  type CanActivate,
+  type ExecutionContext,
+} from '@nestjs/common';
 import { ApiBearerAuth, ApiParam, ApiTags } from '@nestjs/swagger';
 import type { Request } from 'express';
+import { FailedAuthentications } from '../../auth/failed-authentications.js';
+import { Environment } from '../../config/environment.js';
 import type { Actor } from '../../domain/caller.js';
+import { DomainError } from '../../domain/errors.js';
+import { SecretToken } from '../../http/bearer-token.js';
 import { ApiErrors, type ErrorExample } from '../../http/error-docs.js';
 import { JsonBody } from '../../http/json-body.js';
-import { requestContext } from '../../http/request-context.js';
+import { requestContextOf } from '../../http/request-context.js';
 import { RouteNotFoundError } from '../../http/routing-errors.js';
 import { UnknownKeyError, UnknownOrganizationError } from '../../organizations/organization-errors.js';
-import { AdminGuard, AdminTokenError } from './admin.guard.js';
 import { KEY, ORGANIZATION } from './dto/responses.dto.js';
 
-// What the admin controllers share: their decorators and errors.
+// What the admin controllers share: their guard, decorators and errors.
 
 /** The name of the admin token's scheme in the OpenAPI document. */
 export const ADMIN_TOKEN_SCHEME = 'adminToken';
+
+/** The admin token is missing or invalid. */
+class AdminTokenError extends DomainError {
+  readonly code = 'unauthorized';
+
+  constructor() {
+    super('Send the admin token in the header "Authorization: Bearer <ADMIN_TOKEN>".');
+  }
+}
+
+/** Requires `ADMIN_TOKEN`. An address that sent too many wrong tokens gets 429, and the correct token is always accepted. */
+@Injectable()
+class AdminGuard implements CanActivate {
+  private readonly token: SecretToken | undefined;
+
+  constructor(
+    { ADMIN_TOKEN }: Environment,
+    private readonly failed: FailedAuthentications,
+  ) {
+    this.token = ADMIN_TOKEN === undefined ? undefined : new SecretToken(ADMIN_TOKEN);
+  }
+
+  async canActivate(context: ExecutionContext): Promise<boolean> {
+    const call = requestContextOf(context);
+    if (!this.token?.isIn(context.switchToHttp().getRequest<Request>())) {
+      await this.failed.record(call, 'admin token');
+      throw new AdminTokenError();
+    }
+    Object.assign(call.log, { admin: true, address: call.address });
+    return true;
+  }
+}
 
 /** The guard, the body parser, which runs after the guard, and the errors of every route under `/admin`. */
 export function AdminRoutes(): ClassDecorator {
@@ -31,6 +74,12 @@ export function AdminRoutes(): ClassDecorator {
     ),
   );
 }
+
+/** A parameter: who makes a change over HTTP. */
+export const Operator = createParamDecorator((_data: unknown, context): Actor => ({
+  kind: 'admin',
+  requestId: requestContextOf(context).requestId,
+}));
 
 export function ApiOrganizationId(): MethodDecorator {
   return ApiParam({
@@ -59,8 +108,3 @@ export const KEY_NOT_FOUND: ErrorExample = {
 };
 
 export const ADMIN_DISABLED: ErrorExample = { title: '`ADMIN_TOKEN` is not set', error: new RouteNotFoundError() };
-
-/** Who makes a change over HTTP. */
-export function adminActor(request: Request): Actor {
-  return { kind: 'admin', requestId: requestContext(request).requestId };
-}

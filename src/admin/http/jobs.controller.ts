@@ -1,13 +1,13 @@
-import { Body, Controller, HttpStatus, Param, Post, Query, Req } from '@nestjs/common';
+import { Body, Controller, HttpStatus, Param, Post, Query } from '@nestjs/common';
 import { ApiOperation } from '@nestjs/swagger';
-import type { Request } from 'express';
+import type { Actor } from '../../domain/caller.js';
 import { JobNotFoundError } from '../../domain/errors.js';
 import { ApiErrors, BODY_ERRORS, unknownParameter } from '../../http/error-docs.js';
 import { NoParameters } from '../../http/validation.js';
 import { ApiJob, ApiJobId } from '../../jobs/dto/api-jobs.js';
 import { CANCELED_JOB_EXAMPLE, JobDto } from '../../jobs/dto/job.dto.js';
 import { JobsService } from '../../jobs/jobs.service.js';
-import { ADMIN_DISABLED, adminActor, AdminRoutes } from './admin-route.js';
+import { ADMIN_DISABLED, AdminRoutes, Operator } from './admin-route.js';
 
 /** Cancels the archive jobs of all organizations. */
 @Controller('admin/jobs')
@@ -29,14 +29,14 @@ export class AdminJobsController {
     { title: 'The job does not exist', error: new JobNotFoundError() },
     ADMIN_DISABLED,
     'job_finished',
+    ...BODY_ERRORS,
   )
-  @ApiErrors(...BODY_ERRORS)
   async cancel(
     @Param('id') id: string,
     @Body() _body: NoParameters,
     @Query() _query: NoParameters,
-    @Req() request: Request,
+    @Operator() actor: Actor,
   ): Promise<JobDto> {
-    return (await this.jobs.cancelAny(id, adminActor(request))).job;
+    return (await this.jobs.cancelAny(id, actor)).job;
   }
 }

@@ -1,21 +1,15 @@
-import { Body, Controller, Delete, Get, HttpStatus, Param, Patch, Post, Query, Req } from '@nestjs/common';
+import { Body, Controller, Delete, Get, HttpStatus, Param, Patch, Post, Query } from '@nestjs/common';
 import { ApiOperation } from '@nestjs/swagger';
-import type { Request } from 'express';
+import type { Actor } from '../../domain/caller.js';
 import { ApiErrors, BODY_ERRORS, invalidField, unknownParameter } from '../../http/error-docs.js';
 import { ApiResult } from '../../http/response-docs.js';
 import { NoParameters } from '../../http/validation.js';
-import { OrganizationsService } from '../../organizations/organizations.service.js';
 import { UnknownCursorError } from '../../organizations/organization-errors.js';
-import { toDeletedOrganizationDto, toOrganizationDto } from '../to-dto.js';
-import { ADMIN_DISABLED, adminActor, AdminRoutes, ApiOrganizationId, ORGANIZATION_NOT_FOUND } from './admin-route.js';
+import { DeletedOrganization, Organization } from '../../organizations/organization.entity.js';
+import { OrganizationsService } from '../../organizations/organizations.service.js';
+import { ADMIN_DISABLED, AdminRoutes, ApiOrganizationId, Operator, ORGANIZATION_NOT_FOUND } from './admin-route.js';
 import { CreateOrganizationDto, PageQueryDto, UpdateOrganizationDto } from './dto/requests.dto.js';
-import {
-  DELETED_ORGANIZATION,
-  DeletedOrganizationDto,
-  ORGANIZATION,
-  OrganizationDto,
-  OrganizationsPageDto,
-} from './dto/responses.dto.js';
+import { DELETED_ORGANIZATION, ORGANIZATION, OrganizationsPageDto } from './dto/responses.dto.js';
 
 /** Creates, lists, retrieves, updates and deletes organizations. */
 @Controller('admin/organizations')
@@ -25,15 +19,14 @@ export class AdminOrganizationsController {
 
   @Post()
   @ApiOperation({ operationId: 'createOrganization', summary: 'Create an organization' })
-  @ApiResult(HttpStatus.CREATED, OrganizationDto, 'The new organization.', ORGANIZATION)
-  @ApiErrors(invalidField('plan', 'plan must be free or pro.'), ADMIN_DISABLED)
-  @ApiErrors(...BODY_ERRORS)
+  @ApiResult(HttpStatus.CREATED, Organization, 'The new organization.', ORGANIZATION)
+  @ApiErrors(invalidField('plan', 'plan must be free or pro.'), ADMIN_DISABLED, ...BODY_ERRORS)
   async create(
     @Body() body: CreateOrganizationDto,
     @Query() _query: NoParameters,
-    @Req() request: Request,
-  ): Promise<OrganizationDto> {
-    return toOrganizationDto(await this.organizations.create(body, adminActor(request)));
+    @Operator() actor: Actor,
+  ): Promise<Organization> {
+    return this.organizations.create(body, actor);
   }
 
   @Get()
@@ -45,16 +38,16 @@ export class AdminOrganizationsController {
   @ApiErrors(new UnknownCursorError('org_x'), ADMIN_DISABLED)
   async list(@Query() { limit: count, after }: PageQueryDto): Promise<OrganizationsPageDto> {
     const { items, next } = await this.organizations.list({ count, after });
-    return { organizations: items.map(toOrganizationDto), next };
+    return { organizations: items, next };
   }
 
   @Get(':id')
   @ApiOrganizationId()
   @ApiOperation({ operationId: 'getOrganization', summary: 'Retrieve an organization' })
-  @ApiResult(HttpStatus.OK, OrganizationDto, 'The organization.', ORGANIZATION)
+  @ApiResult(HttpStatus.OK, Organization, 'The organization.', ORGANIZATION)
   @ApiErrors(unknownParameter('month'), ORGANIZATION_NOT_FOUND)
-  async get(@Param('id') id: string, @Query() _query: NoParameters): Promise<OrganizationDto> {
-    return toOrganizationDto(await this.organizations.get(id));
+  async get(@Param('id') id: string, @Query() _query: NoParameters): Promise<Organization> {
+    return this.organizations.get(id);
   }
 
   @Patch(':id')
@@ -64,19 +57,22 @@ export class AdminOrganizationsController {
     summary: 'Update the plan or the monthly limit of an organization',
     description: 'Takes effect with the next call. Running calls are charged in full.',
   })
-  @ApiResult(HttpStatus.OK, OrganizationDto, 'The updated organization.', ORGANIZATION)
+  @ApiResult(HttpStatus.OK, Organization, 'The updated organization.', ORGANIZATION)
   @ApiErrors(
     invalidField('monthlyLimit', 'monthlyLimit must be null or an integer from 0 to 2147483647.'),
     ORGANIZATION_NOT_FOUND,
+    ...BODY_ERRORS,
   )
-  @ApiErrors(...BODY_ERRORS)
   async change(
     @Param('id') id: string,
     @Body() body: UpdateOrganizationDto,
     @Query() _query: NoParameters,
-    @Req() request: Request,
-  ): Promise<OrganizationDto> {
-    return toOrganizationDto(await this.organizations.change(id, body, adminActor(request)));
+    @Operator() actor: Actor,
+  ): Promise<Organization> {
+    if (body.plan === undefined && body.monthlyLimit === undefined) {
+      throw invalidField('body', 'The body must contain plan, monthlyLimit or both.');
+    }
+    return this.organizations.change(id, body, actor);
   }
 
   @Delete(':id')
@@ -88,13 +84,13 @@ export class AdminOrganizationsController {
       'Revokes every key of the organization; the next call with one of them is refused. Running calls are settled, and the ' +
       'usage of the organization remains available by its ID.',
   })
-  @ApiResult(HttpStatus.OK, DeletedOrganizationDto, 'The deleted organization.', DELETED_ORGANIZATION)
+  @ApiResult(HttpStatus.OK, DeletedOrganization, 'The deleted organization.', DELETED_ORGANIZATION)
   @ApiErrors(unknownParameter('force'), ORGANIZATION_NOT_FOUND)
   async delete(
     @Param('id') id: string,
     @Query() _query: NoParameters,
-    @Req() request: Request,
-  ): Promise<DeletedOrganizationDto> {
-    return toDeletedOrganizationDto(await this.organizations.delete(id, adminActor(request)));
+    @Operator() actor: Actor,
+  ): Promise<DeletedOrganization> {
+    return this.organizations.delete(id, actor);
   }
 }

@@ -1,16 +1,16 @@
-import { Body, Controller, Get, HttpStatus, Param, Post, Query, Req } from '@nestjs/common';
+import { Body, Controller, Get, HttpStatus, Param, Post, Query } from '@nestjs/common';
 import { ApiOperation } from '@nestjs/swagger';
-import type { Request } from 'express';
+import type { Actor } from '../../domain/caller.js';
 import { ApiErrors, BODY_ERRORS, invalidField, unknownParameter } from '../../http/error-docs.js';
 import { ApiResult } from '../../http/response-docs.js';
 import { NoParameters } from '../../http/validation.js';
 import { OrganizationsService } from '../../organizations/organizations.service.js';
 import { QuotaService } from '../../quota/quota.service.js';
 import { UsageReports } from '../../quota/usage-report.js';
-import { UsageRetention } from '../../quota/usage-retention.js';
-import { ADMIN_DISABLED, adminActor, AdminRoutes, ApiOrganizationId, ORGANIZATION_NOT_FOUND } from './admin-route.js';
+import { Pruned, UsageRetention } from '../../quota/usage-retention.js';
+import { ADMIN_DISABLED, AdminRoutes, ApiOrganizationId, Operator, ORGANIZATION_NOT_FOUND } from './admin-route.js';
 import { UsageQueryDto } from './dto/requests.dto.js';
-import { ADMIN_USAGE, AdminUsageDto, PRUNED, PrunedDto } from './dto/responses.dto.js';
+import { ADMIN_USAGE, AdminUsageDto, PRUNED } from './dto/responses.dto.js';
 
 /** Retrieves, verifies and prunes usage. */
 @Controller('admin')
@@ -35,7 +35,7 @@ export class AdminUsageController {
   @ApiResult(HttpStatus.OK, AdminUsageDto, 'The usage of the current calendar month.', ADMIN_USAGE)
   @ApiErrors(invalidField('from', 'from must be a day such as 2026-10-31.'), ORGANIZATION_NOT_FOUND)
   async usage(@Param('id') id: string, @Query() { verify, ...range }: UsageQueryDto): Promise<AdminUsageDto> {
-    const { id: organizationId } = await this.organizations.getIncludingDeleted(id);
+    const { id: organizationId } = await this.organizations.get(id, { deleted: true });
     const usage = await this.quota.usage(organizationId, { deleted: true });
     const { from, to, by } = range;
     const reported = from !== undefined || to !== undefined || by !== undefined;
@@ -52,10 +52,9 @@ export class AdminUsageController {
     summary: 'Prune old usage',
     description: 'Removes the usage and the settled calls of months older than `USAGE_RETENTION_MONTHS`.',
   })
-  @ApiResult(HttpStatus.OK, PrunedDto, 'What was removed.', PRUNED)
-  @ApiErrors(unknownParameter('months'), ADMIN_DISABLED)
-  @ApiErrors(...BODY_ERRORS)
-  async prune(@Body() _body: NoParameters, @Query() _query: NoParameters, @Req() request: Request): Promise<PrunedDto> {
-    return this.retention.prune(adminActor(request));
+  @ApiResult(HttpStatus.OK, Pruned, 'What was removed.', PRUNED)
+  @ApiErrors(unknownParameter('months'), ADMIN_DISABLED, ...BODY_ERRORS)
+  async prune(@Body() _body: NoParameters, @Query() _query: NoParameters, @Operator() actor: Actor): Promise<Pruned> {
+    return this.retention.prune(actor);
   }
 }

@@ -149,7 +149,7 @@ function acceptedFormat(request: Request): EntryFormat {
 }
 
 /** The text of an entry. Its end is written when the events have ended, which is after the settlement. */
-async function* formatEntry(
+export async function* formatEntry(
   format: TranscriptFormat,
   entry: SucceededEntry,
   rest: AsyncIterable<TranscriptsEvent>,

@@ -1,7 +1,7 @@
 import { applyDecorators } from '@nestjs/common';
 import { ApiProperty, ApiPropertyOptional, ApiSchema } from '@nestjs/swagger';
 import { IsIn, IsString, Matches } from 'class-validator';
-import { PLANS } from '../../../domain/plan.js';
+import { PLANS, type Plan } from '../../../domain/plan.js';
 import { IsIntegerBetween, Optional, PageLimit } from '../../../http/validation.js';
 import {
   GRACE_HOURS_DEFAULT,
@@ -54,7 +54,7 @@ export class CreateOrganizationDto {
 
   @ApiProperty({ enum: PLANS, description: 'The plan.', example: ORGANIZATION.plan })
   @IsIn(PLANS, { message: PLAN_MESSAGE })
-  plan: string;
+  plan: Plan;
 
   @MonthlyLimit()
   monthlyLimit?: number | null;
@@ -65,7 +65,7 @@ export class UpdateOrganizationDto {
   @ApiPropertyOptional({ enum: PLANS, description: 'The new plan.', example: ORGANIZATION.plan })
   @Optional()
   @IsIn(PLANS, { message: PLAN_MESSAGE })
-  plan?: string;
+  plan?: Plan;
 
   @MonthlyLimit()
   monthlyLimit?: number | null;
