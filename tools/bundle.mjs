@@ -88,38 +88,6 @@ for (const [file, { imports }] of Object.entries(metafile.inputs)) {
   }
 }
 
-// For `keepNames` esbuild wraps every function in a call that defines its name, also those that each request creates, which took
-// 4% of the time of a cached call. Only classes and constructors need it, where the bundle renamed them: arrow and async
-// functions have no prototype.
-const NAMING = 'var __name = (target, value) => __defProp(target, "name", { value, configurable: true });';
-const NAMING_CLASSES = NAMING.replace(
-  '=> __defProp',
-  '=> target.name === value || target.prototype === undefined ? target : __defProp',
-);
-
-/**
- * V8 first only scans a function to find its end, and compiles it when it is called; one in parentheses is compiled at once. The
- * function around a CommonJS module is called at the start, so the scan is wasted: 4% of the processor time of a start.
- */
-const WRAPPER = /^(var \w+ = __(?:commonJS|esm)\(\{\n  "[^"\n]+")(\([^)\n]*\) \{\n.*?\n  \})(\n\}\);)$/gms;
-
-let [named, wrapped] = [false, 0];
-for (const output of Object.keys(metafile.outputs).filter((name) => name.endsWith('.js'))) {
-  const file = join(root, output);
-  const text = await readFile(file, 'utf8');
-  named ||= text.includes(NAMING);
-  let wrappers = text.match(/= __(?:commonJS|esm)\(/g)?.length ?? 0;
-  const changed = text.replace(NAMING, NAMING_CLASSES).replace(WRAPPER, (_, name, body, end) => {
-    wrappers -= 1;
-    wrapped += 1;
-    return `${name}: (function${body})${end}`;
-  });
-  if (wrappers !== 0) throw new Error(`esbuild wraps modules in another way than WRAPPER, in ${output}.`);
-  await writeFile(file, changed);
-}
-if (!named) throw new Error('esbuild names functions in another way than NAMING.');
-if (wrapped === 0) throw new Error('esbuild wraps modules in another way than WRAPPER.');
-
 // Scanners for vulnerabilities find no packages in the image: this list in the format of CycloneDX names those in the bundle.
 const folders = Object.keys(metafile.inputs).flatMap(
   // Skips the generated modules (`named-exports:…`), which are not files in node_modules.
