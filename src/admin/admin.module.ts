@@ -3,21 +3,13 @@ import { AuthModule } from '../auth/auth.module.js';
 import { JobsModule } from '../jobs/jobs.module.js';
 import { OrganizationsModule } from '../organizations/organizations.module.js';
 import { QuotaModule } from '../quota/quota.module.js';
-import { AdminAuditController } from './http/audit.controller.js';
-import { AdminJobsController } from './http/jobs.controller.js';
 import { AdminKeysController } from './http/keys.controller.js';
+import { AdminOperationsController } from './http/operations.controller.js';
 import { AdminOrganizationsController } from './http/organizations.controller.js';
-import { AdminUsageController } from './http/usage.controller.js';
 
 /** The admin commands over HTTP, under `/admin`. */
 @Module({
   imports: [AuthModule, JobsModule, OrganizationsModule, QuotaModule],
-  controllers: [
-    AdminOrganizationsController,
-    AdminKeysController,
-    AdminUsageController,
-    AdminJobsController,
-    AdminAuditController,
-  ],
+  controllers: [AdminOrganizationsController, AdminKeysController, AdminOperationsController],
 })
 export class AdminModule {}

@@ -67,6 +67,7 @@ export function AdminRoutes(): ClassDecorator {
     UseInterceptors(JsonBody),
     ApiErrors(
       { title: 'The admin token is missing or invalid', error: new AdminTokenError() },
+      ADMIN_DISABLED,
       'failed_admin_authentications',
       'method_not_allowed',
       'internal_error',
@@ -81,30 +82,28 @@ export const Operator = createParamDecorator((_data: unknown, context): Actor =>
   requestId: requestContextOf(context).requestId,
 }));
 
+/** The parameter of the routes of an organization, and their 404. */
 export function ApiOrganizationId(): MethodDecorator {
-  return ApiParam({
-    name: 'id',
-    description: 'The ID of the organization (`org_…`).',
-    schema: { type: 'string', example: ORGANIZATION.id },
-  });
+  const description = 'The ID of the organization (`org_…`).';
+  return applyDecorators(
+    ApiParam({ name: 'id', description, schema: { type: 'string', example: ORGANIZATION.id } }),
+    ApiErrors(ORGANIZATION_NOT_FOUND),
+  );
 }
 
+/** The parameter of the routes of a key, and their 404. */
 export function ApiKeyId(): MethodDecorator {
-  return ApiParam({
-    name: 'id',
-    description: 'The ID of the key (`key_…`), not the key itself.',
-    schema: { type: 'string', example: KEY.id },
-  });
+  const title = 'The key does not exist, or `ADMIN_TOKEN` is not set';
+  const description = 'The ID of the key (`key_…`), not the key itself.';
+  return applyDecorators(
+    ApiParam({ name: 'id', description, schema: { type: 'string', example: KEY.id } }),
+    ApiErrors({ title, error: new UnknownKeyError(KEY.id) }),
+  );
 }
 
 export const ORGANIZATION_NOT_FOUND: ErrorExample = {
   title: 'The organization does not exist, or `ADMIN_TOKEN` is not set',
   error: new UnknownOrganizationError(ORGANIZATION.id),
-};
-
-export const KEY_NOT_FOUND: ErrorExample = {
-  title: 'The key does not exist, or `ADMIN_TOKEN` is not set',
-  error: new UnknownKeyError(KEY.id),
 };
 
 export const ADMIN_DISABLED: ErrorExample = { title: '`ADMIN_TOKEN` is not set', error: new RouteNotFoundError() };

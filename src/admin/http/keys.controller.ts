@@ -13,14 +13,7 @@ import {
   UnknownCursorError,
 } from '../../organizations/organization-errors.js';
 import { OrganizationsService } from '../../organizations/organizations.service.js';
-import {
-  AdminRoutes,
-  ApiKeyId,
-  ApiOrganizationId,
-  KEY_NOT_FOUND,
-  Operator,
-  ORGANIZATION_NOT_FOUND,
-} from './admin-route.js';
+import { AdminRoutes, ApiKeyId, ApiOrganizationId, Operator } from './admin-route.js';
 import { IssueKeyDto, PageQueryDto, RotateKeyDto } from './dto/requests.dto.js';
 import { ISSUED_KEY, KEY, KeysPageDto, REVOKED_KEY, ROTATED_KEY } from './dto/responses.dto.js';
 
@@ -43,7 +36,6 @@ export class AdminKeysController {
   @ApiResult(HttpStatus.CREATED, IssuedKey, 'The new key, including its plaintext.', ISSUED_KEY)
   @ApiErrors(
     invalidField('expiresInDays', `expiresInDays must be an integer from 1 to ${KEY_LIFETIME_DAYS_MAX}.`),
-    ORGANIZATION_NOT_FOUND,
     ...BODY_ERRORS,
   )
   async issue(
@@ -60,7 +52,7 @@ export class AdminKeysController {
   @ApiOrganizationId()
   @ApiOperation({ operationId: 'listKeys', summary: 'List the API keys of an organization' })
   @ApiResult(HttpStatus.OK, KeysPageDto, 'A page of keys, oldest first.', { keys: [KEY], next: null })
-  @ApiErrors(new UnknownCursorError('key_x'), ORGANIZATION_NOT_FOUND)
+  @ApiErrors(new UnknownCursorError('key_x'))
   async list(@Param('id') id: string, @Query() { limit: count, after }: PageQueryDto): Promise<KeysPageDto> {
     const { id: organizationId } = await this.organizations.get(id);
     const { items, next } = await this.keys.list(organizationId, { count, after });
@@ -79,7 +71,6 @@ export class AdminKeysController {
   @ApiResult(HttpStatus.CREATED, RotatedKey, 'The new key, including its plaintext, and the old key.', ROTATED_KEY)
   @ApiErrors(
     invalidField('graceHours', `graceHours must be an integer from 0 to ${GRACE_HOURS_MAX}.`),
-    KEY_NOT_FOUND,
     {
       title: 'The key is revoked, expired or already replaced',
       error: new InactiveKeyError(KEY.id),
@@ -105,7 +96,7 @@ export class AdminKeysController {
       'revoked: `stillValid` lists those whose grace period has not ended.',
   })
   @ApiResult(HttpStatus.OK, RevokedKey, 'The revoked key.', REVOKED_KEY)
-  @ApiErrors(unknownParameter('force'), KEY_NOT_FOUND)
+  @ApiErrors(unknownParameter('force'))
   async revoke(@Param('id') id: string, @Query() _query: NoParameters, @Operator() actor: Actor): Promise<RevokedKey> {
     return this.keys.revoke(id, actor);
   }

@@ -7,7 +7,7 @@ import { NoParameters } from '../../http/validation.js';
 import { UnknownCursorError } from '../../organizations/organization-errors.js';
 import { DeletedOrganization, Organization } from '../../organizations/organization.entity.js';
 import { OrganizationsService } from '../../organizations/organizations.service.js';
-import { ADMIN_DISABLED, AdminRoutes, ApiOrganizationId, Operator, ORGANIZATION_NOT_FOUND } from './admin-route.js';
+import { AdminRoutes, ApiOrganizationId, Operator } from './admin-route.js';
 import { CreateOrganizationDto, PageQueryDto, UpdateOrganizationDto } from './dto/requests.dto.js';
 import { DELETED_ORGANIZATION, ORGANIZATION, OrganizationsPageDto } from './dto/responses.dto.js';
 
@@ -20,7 +20,7 @@ export class AdminOrganizationsController {
   @Post()
   @ApiOperation({ operationId: 'createOrganization', summary: 'Create an organization' })
   @ApiResult(HttpStatus.CREATED, Organization, 'The new organization.', ORGANIZATION)
-  @ApiErrors(invalidField('plan', 'plan must be free or pro.'), ADMIN_DISABLED, ...BODY_ERRORS)
+  @ApiErrors(invalidField('plan', 'plan must be free or pro.'), ...BODY_ERRORS)
   async create(
     @Body() body: CreateOrganizationDto,
     @Query() _query: NoParameters,
@@ -35,7 +35,7 @@ export class AdminOrganizationsController {
     organizations: [ORGANIZATION],
     next: null,
   })
-  @ApiErrors(new UnknownCursorError('org_x'), ADMIN_DISABLED)
+  @ApiErrors(new UnknownCursorError('org_x'))
   async list(@Query() { limit: count, after }: PageQueryDto): Promise<OrganizationsPageDto> {
     const { items, next } = await this.organizations.list({ count, after });
     return { organizations: items, next };
@@ -45,7 +45,7 @@ export class AdminOrganizationsController {
   @ApiOrganizationId()
   @ApiOperation({ operationId: 'getOrganization', summary: 'Retrieve an organization' })
   @ApiResult(HttpStatus.OK, Organization, 'The organization.', ORGANIZATION)
-  @ApiErrors(unknownParameter('month'), ORGANIZATION_NOT_FOUND)
+  @ApiErrors(unknownParameter('month'))
   async get(@Param('id') id: string, @Query() _query: NoParameters): Promise<Organization> {
     return this.organizations.get(id);
   }
@@ -60,7 +60,6 @@ export class AdminOrganizationsController {
   @ApiResult(HttpStatus.OK, Organization, 'The updated organization.', ORGANIZATION)
   @ApiErrors(
     invalidField('monthlyLimit', 'monthlyLimit must be null or an integer from 0 to 2147483647.'),
-    ORGANIZATION_NOT_FOUND,
     ...BODY_ERRORS,
   )
   async change(
@@ -85,7 +84,7 @@ export class AdminOrganizationsController {
       'usage of the organization remains available by its ID.',
   })
   @ApiResult(HttpStatus.OK, DeletedOrganization, 'The deleted organization.', DELETED_ORGANIZATION)
-  @ApiErrors(unknownParameter('force'), ORGANIZATION_NOT_FOUND)
+  @ApiErrors(unknownParameter('force'))
   async delete(
     @Param('id') id: string,
     @Query() _query: NoParameters,

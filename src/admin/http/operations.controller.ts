@@ -1,26 +1,34 @@
 import { Body, Controller, Get, HttpStatus, Param, Post, Query } from '@nestjs/common';
 import { ApiOperation } from '@nestjs/swagger';
 import type { Actor } from '../../domain/caller.js';
+import { JobNotFoundError } from '../../domain/errors.js';
 import { ApiErrors, BODY_ERRORS, invalidField, unknownParameter } from '../../http/error-docs.js';
 import { ApiResult } from '../../http/response-docs.js';
 import { NoParameters } from '../../http/validation.js';
+import { ApiJob, ApiJobId } from '../../jobs/dto/api-jobs.js';
+import { CANCELED_JOB_EXAMPLE, JobDto } from '../../jobs/dto/job.dto.js';
+import { JobsService } from '../../jobs/jobs.service.js';
+import { AuditTrail } from '../../organizations/audit-trail.js';
+import { UnknownCursorError } from '../../organizations/organization-errors.js';
 import { OrganizationsService } from '../../organizations/organizations.service.js';
 import { QuotaService } from '../../quota/quota.service.js';
 import { UsageReports } from '../../quota/usage-report.js';
 import { Pruned, UsageRetention } from '../../quota/usage-retention.js';
 import { ADMIN_DISABLED, AdminRoutes, ApiOrganizationId, Operator, ORGANIZATION_NOT_FOUND } from './admin-route.js';
-import { UsageQueryDto } from './dto/requests.dto.js';
-import { ADMIN_USAGE, AdminUsageDto, PRUNED } from './dto/responses.dto.js';
+import { AuditQueryDto, UsageQueryDto } from './dto/requests.dto.js';
+import { ADMIN_USAGE, AdminUsageDto, AUDIT_ENTRY, AuditPageDto, PRUNED } from './dto/responses.dto.js';
 
-/** Retrieves, verifies and prunes usage. */
+/** Reads and prunes usage, cancels jobs and lists what operators changed. */
 @Controller('admin')
 @AdminRoutes()
-export class AdminUsageController {
+export class AdminOperationsController {
   constructor(
     private readonly organizations: OrganizationsService,
     private readonly quota: QuotaService,
     private readonly reports: UsageReports,
     private readonly retention: UsageRetention,
+    private readonly jobs: JobsService,
+    private readonly audit: AuditTrail,
   ) {}
 
   @Get('organizations/:id/usage')
@@ -33,7 +41,7 @@ export class AdminUsageController {
       'sum of its settled calls. With `from`, `to` or `by` it adds a report of what was charged, whose rows add up to those counts. The usage of a deleted organization remains available, for invoicing.',
   })
   @ApiResult(HttpStatus.OK, AdminUsageDto, 'The usage of the current calendar month.', ADMIN_USAGE)
-  @ApiErrors(invalidField('from', 'from must be a day such as 2026-10-31.'), ORGANIZATION_NOT_FOUND)
+  @ApiErrors(invalidField('from', 'from must be a day such as 2026-10-31.'))
   async usage(@Param('id') id: string, @Query() { verify, ...range }: UsageQueryDto): Promise<AdminUsageDto> {
     const { id: organizationId } = await this.organizations.get(id, { deleted: true });
     const usage = await this.quota.usage(organizationId, { deleted: true });
@@ -53,8 +61,49 @@ export class AdminUsageController {
     description: 'Removes the usage and the settled calls of months older than `USAGE_RETENTION_MONTHS`.',
   })
   @ApiResult(HttpStatus.OK, Pruned, 'What was removed.', PRUNED)
-  @ApiErrors(unknownParameter('months'), ADMIN_DISABLED, ...BODY_ERRORS)
+  @ApiErrors(unknownParameter('months'), ...BODY_ERRORS)
   async prune(@Body() _body: NoParameters, @Query() _query: NoParameters, @Operator() actor: Actor): Promise<Pruned> {
     return this.retention.prune(actor);
+  }
+
+  @Post('jobs/:id/cancel')
+  @ApiJobId()
+  @ApiOperation({
+    operationId: 'cancelAnyJob',
+    summary: 'Cancel an archive job of any organization',
+    description:
+      'What was fetched stays charged, and its results stay available. A job that is already canceled is returned unchanged.',
+  })
+  @ApiJob(HttpStatus.OK, 'The canceled job.', CANCELED_JOB_EXAMPLE)
+  @ApiErrors(
+    unknownParameter('force'),
+    { title: 'The job does not exist', error: new JobNotFoundError() },
+    ADMIN_DISABLED,
+    'job_finished',
+    ...BODY_ERRORS,
+  )
+  async cancelJob(
+    @Param('id') id: string,
+    @Body() _body: NoParameters,
+    @Query() _query: NoParameters,
+    @Operator() actor: Actor,
+  ): Promise<JobDto> {
+    return (await this.jobs.cancelAny(id, actor)).job;
+  }
+
+  @Get('audit')
+  @ApiOperation({
+    operationId: 'listAudit',
+    summary: 'List the changes made by operators',
+    description:
+      'Returns who changed organizations, API keys, jobs and usage, over HTTP or by a command, and what it was before. An ' +
+      'entry is stored with the change itself, and for as long as usage (`USAGE_RETENTION_MONTHS`).',
+  })
+  @ApiResult(HttpStatus.OK, AuditPageDto, 'A page of changes, newest first.', { entries: [AUDIT_ENTRY], next: null })
+  @ApiErrors(new UnknownCursorError('x'), ORGANIZATION_NOT_FOUND)
+  async listAudit(@Query() { organization, limit: count, after }: AuditQueryDto): Promise<AuditPageDto> {
+    const id = organization === undefined ? null : (await this.organizations.get(organization, { deleted: true })).id;
+    const { items, next } = await this.audit.list(id, { count, after });
+    return { entries: items, next };
   }
 }
