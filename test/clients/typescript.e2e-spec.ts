@@ -57,11 +57,6 @@ describe('the TypeScript client', () => {
     expect(languages.size).toBeGreaterThan(0);
   });
 
-  it('returns the usage of the quota', async () => {
-    const { id, key } = await service.organization({ plan: 'free' });
-    expect(await clientOf(key).usage()).toMatchObject({ organization: id, plan: 'free', used: 0 });
-  });
-
   it('throws the error of each refusal, with the fields of its code', async () => {
     const poor = await service.organization({ monthlyLimit: 1 });
     const free = await service.organization({ plan: 'free' });
@@ -102,20 +97,6 @@ describe('the TypeScript client', () => {
     const whole = await client.transcripts('@bench-2x72');
     const ids = rest.flatMap((event) => (event.type === 'result' ? [event.result.videoId] : []));
     expect(ids.sort()).toEqual(whole.results.map(({ videoId }) => videoId).sort());
-    service.fakeYoutube.reset();
-  });
-
-  it('ends a call without charge when the reader stops iterating', async () => {
-    const { key } = await service.organization();
-    const hold = service.fakeYoutube.hold({ kind: 'timedtext' }, 2);
-    for await (const event of clientOf(key).events('@bench-2x73')) {
-      expect(event.type).toBe('channel');
-      await hold.arrived;
-      break;
-    }
-    await until(async () => (await clientOf(key).usage()).reserved === 0);
-    hold.release();
-    expect((await clientOf(key).usage()).used).toBe(0);
     service.fakeYoutube.reset();
   });
 
@@ -264,17 +245,33 @@ describe('the TypeScript client', () => {
     expect((await refusal(other.organization(id))).status).toBe(401);
   });
 
-  it('ends a call without charge when it is aborted', async () => {
-    const { key } = await service.organization();
-    const hold = service.fakeYoutube.hold({ kind: 'timedtext' });
-    const leaving = new AbortController();
-    const call = clientOf(key).transcripts('@bench-2x71', { signal: leaving.signal });
-    await hold.arrived;
-    leaving.abort();
-    await expect(call).rejects.toThrow(/abort/i);
-    await until(async () => (await clientOf(key).usage()).reserved === 0);
+  it.each<[what: string, leave: (client: ChannelTranscriptsClient, arrived: Promise<unknown>) => Promise<void>]>([
+    [
+      'it is aborted',
+      async (client, arrived) => {
+        const leaving = new AbortController();
+        const call = client.transcripts('@bench-2x71', { signal: leaving.signal });
+        await arrived;
+        leaving.abort();
+        await expect(call).rejects.toThrow(/abort/i);
+      },
+    ],
+    [
+      'the reader stops iterating',
+      async (client, arrived) => {
+        const events = client.events('@bench-2x73');
+        await events.next();
+        await arrived;
+        await events.return(undefined);
+      },
+    ],
+  ])('ends a call without charge when %s', async (_what, leave) => {
+    const client = clientOf((await service.organization()).key);
+    const hold = service.fakeYoutube.hold({ kind: 'timedtext' }, 2);
+    await leave(client, hold.arrived);
+    await until(async () => (await client.usage()).reserved === 0);
     hold.release();
-    expect((await clientOf(key).usage()).used).toBe(0);
+    expect((await client.usage()).used).toBe(0);
     service.fakeYoutube.reset();
   });
 
