@@ -4,6 +4,7 @@ import { superLinearGrowth } from '../test/linear-time.js';
 import { parseLanguages } from './transcripts/dto/transcripts-query.dto.js';
 import { parseChannelReference } from './domain/channel-reference.js';
 import { parseUrl } from './domain/page-url.js';
+import type { Segment } from './domain/transcript.js';
 import { parsePlaylistReference } from './domain/playlist-reference.js';
 import { parseVideoReference } from './domain/video-reference.js';
 import { readQuery } from './http/request-paths.js';
@@ -40,7 +41,6 @@ import {
   readViewCount,
 } from './platform/youtube/channel/displayed-values.js';
 import { readPlaylistPage } from './platform/youtube/channel/playlist-page.js';
-import { jsonOf } from './transcripts/cache/transcript-text.js';
 import { escapeMarkdown, linkDestination, videoText } from './transcripts/formats/markdown.js';
 import { srt, webVtt } from './transcripts/formats/subtitles.js';
 
@@ -152,26 +152,17 @@ const TEXT_READERS: Readonly<Record<string, { begin: readonly string[]; read: (t
   Routes: { begin: ['/channels/', '/'], read: (text) => routes.find(text) },
   escapeMarkdown: { begin: ['', '&', 'www'], read: escapeMarkdown },
   linkDestination: { begin: ['', 'https://youtu.be/'], read: linkDestination },
-  srt: { begin: ['', '<', '{'], read: (text) => [...srt([{ text, start: 0, duration: 1 }])] },
-  webVtt: { begin: ['', '<'], read: (text) => [...webVtt([{ text, start: 0, duration: 1 }])] },
-  videoText: { begin: ['', '.'], read: (text) => [...videoText({ videoId: VIDEO_ID, transcript: spokenTwice(text) })] },
+  srt: { begin: ['', '<', '{'], read: (text) => srt([{ text, start: 0, duration: 1 }]) },
+  webVtt: { begin: ['', '<'], read: (text) => webVtt([{ text, start: 0, duration: 1 }]) },
+  videoText: { begin: ['', '.'], read: (text) => videoText(VIDEO_ID, spokenTwice(text)) },
   normalized: { begin: [''], read: normalized },
   cutBefore: { begin: [''], read: (text) => cutBefore(text, text.length - 1) },
   fieldsOf: { begin: ['{"id":"'], read: (text) => fieldsOf(JSON.parse(text)) },
 };
 
-function spokenTwice(text: string): Buffer {
-  return jsonOf(
-    new Map([
-      [
-        'en',
-        [
-          { text, start: 0, duration: 1 },
-          { text, start: 50, duration: 1 },
-        ],
-      ],
-    ]),
-  );
+function spokenTwice(text: string): Map<string, Segment[]> {
+  const segments = [0, 50].map((start) => ({ text, start, duration: 1 }));
+  return new Map([['en', segments]]);
 }
 
 describe('the time of a parser of untrusted text is linear in the length of the text', () => {

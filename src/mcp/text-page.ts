@@ -1,7 +1,6 @@
 import { VideoFailedError } from '../domain/errors.js';
 import { failureLine, videoHead, videoText } from '../transcripts/formats/markdown.js';
-import { inflate } from '../transcripts/cache/transcript-text.js';
-import { inTurns } from '../transcripts/formats/transcript-formats.js';
+import { inflate, readTranscript } from '../transcripts/cache/transcript-text.js';
 import type { Entry } from '../transcripts/transcript-events.js';
 import { staleCursor } from './cursor.js';
 
@@ -91,11 +90,7 @@ export class TextPage {
     const { headingLevel, languages, range } = this.form;
     const [from, to] = range;
     const level = languages.length > 1 ? (headingLevel === 1 ? 2 : 3) : undefined;
-    let text = '';
-    for await (const piece of inTurns(videoText({ videoId, transcript: await inflate(transcript) }, level, range))) {
-      text += piece;
-      if (text.length > offset + room) break;
-    }
+    const text = videoText(videoId, readTranscript(await inflate(transcript)), level, range);
     const hasRange = from > 0 || to !== null;
     if (hasRange && !PARAGRAPH.test(text))
       return { text: '\nNothing is said in this part of the video.\n', isCut: false };

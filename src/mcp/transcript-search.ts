@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Segment } from '../domain/transcript.js';
 import { lineText, spaceBetween } from '../transcripts/formats/line-text.js';
-import { storedParts } from '../transcripts/cache/transcript-text.js';
+import { readTranscript } from '../transcripts/cache/transcript-text.js';
 
 /** Characters of one segment in an excerpt; only captions that are not divided into lines have more. */
 const LINE_CHARACTERS_MAX = 300;
@@ -31,7 +31,7 @@ export interface Found {
  */
 export async function searchTranscript(transcript: Buffer, phrase: string, matchesMax = Infinity): Promise<Found> {
   const languages = new Map<string, LanguageSearch>();
-  for (const { language, segments } of storedParts(transcript)) {
+  for (const [language, segments] of readTranscript(transcript)) {
     const search = languages.get(language) ?? new LanguageSearch(phrase, matchesMax);
     languages.set(language, search);
     search.add(segments);

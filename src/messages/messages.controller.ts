@@ -14,7 +14,7 @@ import { ChannelUploads } from '../transcripts/sources/channel-uploads.js';
 import { givenVideos } from '../transcripts/sources/video-list.js';
 import { PlaylistSource } from '../transcripts/sources/playlist-source.js';
 import type { Delivery } from '../transcripts/transcript-delivery.js';
-import type { TranscriptsRequest } from '../transcripts/transcript-planner.js';
+import type { TranscriptsRequest } from '../transcripts/call-plan.js';
 import { TranscriptsService } from '../transcripts/transcripts.service.js';
 import { parseVideoList, VideoMessageDto } from '../videos/dto/videos-request.dto.js';
 import { type MessageCall, MessageCalls, OnMessage } from './message-calls.js';

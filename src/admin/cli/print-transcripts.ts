@@ -4,10 +4,10 @@ import { LANGUAGES_INVALID, parseLanguages } from '../../transcripts/dto/transcr
 import { parsePlaylistReference } from '../../domain/playlist-reference.js';
 import { parseVideoReference } from '../../domain/video-reference.js';
 import type { Payer } from '../../transcripts/quota-reservations.js';
-import { markdownDocument } from '../../transcripts/formats/markdown-document.js';
+import { markdownDocument } from '../../transcripts/formats/markdown.js';
 import { formatTranscript, type TranscriptFormat } from '../../transcripts/formats/transcript-formats.js';
 import { serializeEntry, serializeJson, type Chunk } from '../../transcripts/response/response-writer.js';
-import { inflate } from '../../transcripts/cache/transcript-text.js';
+import { inflate, readTranscript } from '../../transcripts/cache/transcript-text.js';
 import { onlyEntry, type EntryFormat } from '../../transcripts/response/transcripts-response.js';
 import { givenVideos, type VideoSource } from '../../transcripts/sources/video-list.js';
 import type { ChannelUploads } from '../../transcripts/sources/channel-uploads.js';
@@ -110,7 +110,8 @@ async function* entryPieces(
     if (format === 'json') yield* bytesOf(serializeEntry(entry, events));
     else {
       const { videoId, metadata, transcript } = entry;
-      yield* formatTranscript(format, { videoId, metadata, transcript: await inflate(transcript) }, languages);
+      const video = { videoId, metadata, transcript: readTranscript(await inflate(transcript)) };
+      yield formatTranscript(format, video, languages);
       for await (const event of events) if (event.type === 'summary') return;
     }
   } finally {
@@ -140,8 +141,8 @@ async function* textPieces(
     const { videoId, metadata } = entry;
     yield `${metadata.title ?? videoId}\n${metadata.url}\n\n`;
     if (entry.ok) {
-      const transcript = await inflate(entry.transcript);
-      yield* formatTranscript(format, { videoId, metadata, transcript }, languages);
+      const transcript = readTranscript(await inflate(entry.transcript));
+      yield formatTranscript(format, { videoId, metadata, transcript }, languages);
     } else yield `(${entry.error.message})\n`;
     yield '\n';
   }

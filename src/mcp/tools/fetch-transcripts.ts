@@ -2,7 +2,7 @@ import { logPlan } from '../../transcripts/response/transcripts-response.js';
 import { payerOf } from '../../transcripts/quota-reservations.js';
 import type { Delivery } from '../../transcripts/transcript-delivery.js';
 import type { Summary, TranscriptsEvent } from '../../transcripts/transcript-events.js';
-import type { CallPlan, TranscriptsRequest } from '../../transcripts/transcript-planner.js';
+import type { CallPlan, TranscriptsRequest } from '../../transcripts/call-plan.js';
 import { CallCanceled, type ToolCall, type ToolServices } from './tool.js';
 
 /** The transcripts that a tool reads. */

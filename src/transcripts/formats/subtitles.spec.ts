@@ -100,8 +100,8 @@ function expectOrder(cues: readonly ParsedCue[]): void {
   }
 }
 
-const vtt = (list: readonly Segment[]): string => [...webVtt(list)].join('');
-const subRip = (list: readonly Segment[]): string => [...srt(list)].join('');
+const vtt = (list: readonly Segment[]): string => webVtt(list);
+const subRip = (list: readonly Segment[]): string => srt(list);
 
 describe('a WebVTT file', () => {
   it('is read without errors and as it was written by a strict parser, whatever the texts and times', async () => {

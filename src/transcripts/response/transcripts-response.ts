@@ -4,18 +4,15 @@ import { VideoFailedError } from '../../domain/errors.js';
 import { setQuotaHeaders } from '../../http/limit-headers.js';
 import { requestContext, type RequestContext } from '../../http/request-context.js';
 import { responseEnd } from '../../http/response-end.js';
-import { inflate } from '../cache/transcript-text.js';
-import { markdownDocument, textChunks } from '../formats/markdown-document.js';
+import { deflate, inflate, readTranscript } from '../cache/transcript-text.js';
+import { markdownDocument } from '../formats/markdown.js';
 import { FORMAT_MEDIA_TYPES, formatTranscript, type TranscriptFormat } from '../formats/transcript-formats.js';
+import type { CallPlan, TranscriptsRequest } from '../call-plan.js';
 import { payerOf } from '../quota-reservations.js';
 import type { Delivery } from '../transcript-delivery.js';
 import type { EntryError, SucceededEntry, TranscriptsEvent } from '../transcript-events.js';
-import { TranscriptMetrics } from '../transcript-metrics.js';
-import type { CallPlan, TranscriptsRequest } from '../transcript-planner.js';
 import { TranscriptsService } from '../transcripts.service.js';
-import { RepeatedBodies, type RepeatedBody } from './repeated-bodies.js';
-import { HeldTexts, ResponseMemory } from './response-memory.js';
-import { serializeEntry, serializeJson, serializeNdjson, writeBody, writeResponse } from './response-writer.js';
+import { serializeEntry, serializeJson, serializeNdjson, writeResponse, type Chunk } from './response-writer.js';
 
 export const NDJSON = 'application/x-ndjson';
 export const MARKDOWN = 'text/markdown';
@@ -29,15 +26,13 @@ export const ENTRY_MEDIA_TYPES = { json: 'application/json', ...FORMAT_MEDIA_TYP
 export type EntryFormat = keyof typeof ENTRY_MEDIA_TYPES;
 export const ENTRY_FORMATS = Object.keys(ENTRY_MEDIA_TYPES) as EntryFormat[];
 
+/** Below this a deflated block saves less than it costs. */
+const COMPRESSED_CHARACTERS_MIN = 256;
+
 /** Responds to an HTTP request with the transcripts of the videos that a source lists. */
 @Injectable()
 export class TranscriptsResponse {
-  constructor(
-    private readonly transcripts: TranscriptsService,
-    private readonly bodies: RepeatedBodies,
-    private readonly memory: ResponseMemory,
-    private readonly metrics: TranscriptMetrics,
-  ) {}
+  constructor(private readonly transcripts: TranscriptsService) {}
 
   /**
    * Sends the entries of all videos, as JSON or Markdown in the order of the list, or as NDJSON in the order in which they
@@ -46,48 +41,17 @@ export class TranscriptsResponse {
    * @throws the errors that refuse the call, before anything is written
    */
   async send(wanted: TranscriptsRequest, request: Request, response: Response): Promise<void> {
-    const encoding = encodingFor(request);
     const type = listType(request);
-    const form = type === MARKDOWN ? undefined : `${type} ${encoding} ${wanted.languages?.join() ?? ''}`;
-    const plan = await this.prepare({ ...wanted, form }, request, response);
-    setEntryHeaders(response, plan);
-    response.setHeader('Content-Type', `${type}; charset=utf-8`);
-    if (plan.body) return this.repeat(plan.body, plan, request, response);
-    const recording = form === undefined ? undefined : this.bodies.record(plan.list, form, plan.order);
+    const encoding = encodingFor(request);
+    const plan = await this.prepare(wanted, request, response);
+    setEntryHeaders(response, plan, type);
     const events = this.deliver(plan, request).events(type === NDJSON ? 'as-finished' : 'listed');
     const chunks = {
       'application/json': () => serializeJson(events),
       [NDJSON]: () => serializeNdjson(events),
       [MARKDOWN]: () => textChunks(markdownDocument(events, plan.languages), encoding),
     };
-    await writeResponse(response, chunks[type](), encoding, recording);
-  }
-
-  /** Sends a body again, and counts its entries. */
-  private async repeat(
-    { bytes, outcomes }: RepeatedBody,
-    { call }: CallPlan,
-    request: Request,
-    response: Response,
-  ): Promise<void> {
-    call.finish();
-    const succeeded = outcomes.filter((outcome) => outcome === 'cached').length;
-    const failed = outcomes.length - succeeded;
-    requestContext(request).log['counts'] = {
-      total: outcomes.length,
-      succeeded,
-      failed,
-      cached: succeeded,
-      fetched: 0,
-    };
-    for (const outcome of outcomes) this.metrics.countEntries(outcome, 1);
-    const held = new HeldTexts(this.memory);
-    held.add(bytes);
-    try {
-      await writeBody(response, bytes, encodingFor(request));
-    } finally {
-      held.close();
-    }
+    await writeResponse(response, chunks[type](), encoding);
   }
 
   /**
@@ -107,8 +71,7 @@ export class TranscriptsResponse {
     const events = this.deliver(plan, request).events('listed');
     const entry = await onlyEntry(events);
     try {
-      setEntryHeaders(response, plan);
-      response.setHeader('Content-Type', `${ENTRY_MEDIA_TYPES[format]}; charset=utf-8`);
+      setEntryHeaders(response, plan, ENTRY_MEDIA_TYPES[format]);
       const chunks =
         format === 'json'
           ? serializeEntry(entry, events)
@@ -121,7 +84,7 @@ export class TranscriptsResponse {
   }
 
   /** Plans the call of a request. @throws the errors that refuse the call */
-  async prepare(wanted: TranscriptsRequest, request: Request, response: Response): Promise<CallPlan> {
+  private async prepare(wanted: TranscriptsRequest, request: Request, response: Response): Promise<CallPlan> {
     const context = requestContext(request);
     const times = { startedAtMs: context.startedAtMs, responseEnd: responseEnd(response) };
     const plan = await this.transcripts.prepare(wanted, payerOf(context), times);
@@ -130,7 +93,7 @@ export class TranscriptsResponse {
   }
 
   /** Starts the delivery of a plan and adds its counts to the log line of the request. */
-  deliver(plan: CallPlan, request: Request): Delivery {
+  private deliver(plan: CallPlan, request: Request): Delivery {
     const delivery = this.transcripts.deliver(plan);
     requestContext(request).log['counts'] = delivery.summary;
     return delivery;
@@ -156,8 +119,17 @@ async function* formatEntry(
   languages: readonly string[],
 ): AsyncGenerator<string> {
   const { videoId, metadata, transcript } = entry;
-  yield* formatTranscript(format, { videoId, metadata, transcript: await inflate(transcript) }, languages);
+  const video = { videoId, metadata, transcript: readTranscript(await inflate(transcript)) };
+  yield formatTranscript(format, video, languages);
   for await (const event of rest) if (event.type === 'summary') yield '';
+}
+
+/** The pieces of a text as they are written. Short ones are not compressed. */
+async function* textChunks(pieces: AsyncIterable<string>, encoding: 'gzip' | 'identity'): AsyncGenerator<Chunk> {
+  for await (const piece of pieces) {
+    if (encoding === 'identity' || piece.length < COMPRESSED_CHARACTERS_MIN) yield [piece];
+    else yield [await deflate(Buffer.from(piece))];
+  }
 }
 
 /** The encoding of a response that may be large. */
@@ -165,8 +137,9 @@ export function encodingFor(request: Request): 'gzip' | 'identity' {
   return request.acceptsEncodings('gzip', 'identity') === 'gzip' ? 'gzip' : 'identity';
 }
 
-function setEntryHeaders(response: Response, { quota }: CallPlan): void {
+function setEntryHeaders(response: Response, { quota }: CallPlan, type: string): void {
   setQuotaHeaders(response, quota);
+  response.setHeader('Content-Type', `${type}; charset=utf-8`);
   response.vary('Accept-Encoding');
   response.vary('Accept');
 }

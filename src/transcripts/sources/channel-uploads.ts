@@ -34,8 +34,6 @@ const uploadsSchema: z.ZodType<UploadsList> = z.object({ uploads: z.array(upload
 export interface ChannelWithUploads {
   channel: Channel;
   uploads: Upload[];
-  /** As in `VideoList`. */
-  cachedAs: object;
 }
 
 /** Which of a channel's uploads a call is about. */
@@ -67,8 +65,8 @@ export class ChannelUploads {
   /** The newest uploads of a channel as the source of a call; the parameters are those of `list`. */
   source(text: string, selection: UploadsSelection): VideoSource {
     return async (context) => {
-      const { channel, ...list } = await this.list(text, selection, context);
-      return { header: { type: 'channel', channel }, resource: channel.id, ...list };
+      const { channel, uploads } = await this.list(text, selection, context);
+      return { header: { type: 'channel', channel }, resource: channel.id, uploads };
     };
   }
 
@@ -103,11 +101,7 @@ export class ChannelUploads {
       this.uploads(channelId, limit, context),
     ]);
     if (channel.status === 'fulfilled' && uploads.status === 'fulfilled')
-      return {
-        channel: channel.value,
-        uploads: newerThan(since, uploads.value.uploads.slice(0, limit)),
-        cachedAs: uploads.value,
-      };
+      return { channel: channel.value, uploads: newerThan(since, uploads.value.uploads.slice(0, limit)) };
     const reasons = [channel, uploads].flatMap((result) =>
       result.status === 'rejected' ? [result.reason as unknown] : [],
     );

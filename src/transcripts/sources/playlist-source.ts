@@ -40,16 +40,14 @@ export class PlaylistSource {
   source(reference: string, limit: number): VideoSource {
     const id = playlistId(reference);
     return async (context) => {
-      const list = await this.lists.get(
+      const { playlist, uploads } = await this.lists.get(
         `${CACHE_FORMAT}:playlist:${id}`,
         context,
         (shared) => this.platform.listPlaylist(id, limit, shared),
-        ({ uploads, complete }) => complete || uploads.length >= limit,
+        (list) => list.complete || list.uploads.length >= limit,
         String(limit),
       );
-      const { playlist } = list;
-      const uploads = list.uploads.slice(0, limit);
-      return { header: { type: 'playlist', playlist }, resource: playlist.id, uploads, cachedAs: list };
+      return { header: { type: 'playlist', playlist }, resource: playlist.id, uploads: uploads.slice(0, limit) };
     };
   }
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { limitThatFits, requiredCount } from './transcript-planner.js';
+import { limitThatFits, requiredCount } from './call-plan.js';
 
 const video = fc.boolean().map((known) => ({ outcome: known ? {} : undefined }));
 
