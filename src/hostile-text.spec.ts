@@ -46,7 +46,7 @@ import { srt, webVtt } from './transcripts/formats/subtitles.js';
 
 const VIDEO_ID = 'aaaaaaaaaaa';
 const routes = new Routes();
-routes.add('/channels/{id}/transcripts', ['GET'], true);
+routes.add('/channels/{id}/transcripts', ['GET']);
 routes.add('/admin/keys/{id}/rotate', ['POST']);
 const CHANNEL_ID = `UC${'a'.repeat(22)}`;
 

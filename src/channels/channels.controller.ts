@@ -1,5 +1,5 @@
 import { Controller, Get, Param, Query, Req, Res } from '@nestjs/common';
-import { ApiExcludeEndpoint, ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
+import { ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { RequiresFeature } from '../auth/guarded.decorator.js';
 import { ApiErrors } from '../http/error-docs.js';
@@ -67,19 +67,6 @@ export class ChannelsController {
     return this.transcripts.send({ source: this.uploads.source(id, query), languages }, request, response);
   }
 
-  /** The same for a channel URL with unencoded slashes, which some gateways decode. */
-  @Get('*id/transcripts')
-  @RequiresFeature('channel_transcripts')
-  @ApiExcludeEndpoint()
-  listByRawUrl(
-    @Param('id') segments: string[],
-    @Query() query: TranscriptsQueryDto,
-    @Req() request: Request,
-    @Res() response: Response,
-  ): Promise<void> {
-    return this.list(segments.join('/'), query, request, response);
-  }
-
   @Get(':id/uploads')
   @RequiresFeature('channel_uploads')
   @OwnRateLimit(UPLOADS_RATE_LIMIT)
@@ -111,18 +98,5 @@ export class ChannelsController {
     const listed = await this.uploads.listWithinDeadline(id, query, times);
     log['channelId'] = listed.channel.id;
     return toUploadsDto(listed);
-  }
-
-  @Get('*id/uploads')
-  @RequiresFeature('channel_uploads')
-  @OwnRateLimit(UPLOADS_RATE_LIMIT)
-  @ApiExcludeEndpoint()
-  listUploadsByRawUrl(
-    @Param('id') segments: string[],
-    @Query() query: UploadsQueryDto,
-    @Req() request: Request,
-    @Res({ passthrough: true }) response: Response,
-  ): Promise<ChannelUploadsDto> {
-    return this.listUploads(segments.join('/'), query, request, response);
   }
 }

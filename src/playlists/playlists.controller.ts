@@ -1,5 +1,5 @@
 import { Controller, Get, Param, Query, Req, Res } from '@nestjs/common';
-import { ApiExcludeEndpoint, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
+import { ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { RequiresFeature } from '../auth/guarded.decorator.js';
 import { ApiTranscripts, LIST_ERRORS } from '../transcripts/dto/api-transcripts.js';
@@ -57,18 +57,5 @@ export class PlaylistsController {
     @Res() response: Response,
   ): Promise<void> {
     return this.transcripts.send({ source: this.playlists.source(id, limit), languages }, request, response);
-  }
-
-  /** The same for a playlist URL with unencoded slashes, which some gateways decode. */
-  @Get('*id/transcripts')
-  @RequiresFeature('bulk_transcripts')
-  @ApiExcludeEndpoint()
-  listByRawUrl(
-    @Param('id') segments: string[],
-    @Query() query: PlaylistQueryDto,
-    @Req() request: Request,
-    @Res() response: Response,
-  ): Promise<void> {
-    return this.list(segments.join('/'), query, request, response);
   }
 }

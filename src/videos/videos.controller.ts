@@ -11,15 +11,7 @@ import {
   Res,
   UseInterceptors,
 } from '@nestjs/common';
-import {
-  ApiExcludeEndpoint,
-  ApiExtraModels,
-  ApiOkResponse,
-  ApiOperation,
-  ApiParam,
-  ApiTags,
-  getSchemaPath,
-} from '@nestjs/swagger';
+import { ApiExtraModels, ApiOkResponse, ApiOperation, ApiParam, ApiTags, getSchemaPath } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { RequiresFeature } from '../auth/guarded.decorator.js';
 import { ApiTranscripts, ENTRY_HEADERS, READ_ERRORS } from '../transcripts/dto/api-transcripts.js';
@@ -112,19 +104,6 @@ export class VideosController {
     if (videoId === undefined) throw new VideoNotFoundError();
     const source = givenVideos([videoId], videoId);
     return this.transcripts.sendEntry({ source, languages }, request, response, format);
-  }
-
-  /** The same for a video's URL with unencoded slashes, which some gateways decode. */
-  @Get('videos/*id/transcript')
-  @RequiresFeature('video_transcripts')
-  @ApiExcludeEndpoint()
-  oneByRawUrl(
-    @Param('id') segments: string[],
-    @Query() query: VideoQueryDto,
-    @Req() request: Request,
-    @Res() response: Response,
-  ): Promise<void> {
-    return this.one(segments.join('/'), query, request, response);
   }
 
   @Post('transcripts')
