@@ -7,7 +7,7 @@ import { DomainError, VideoNotFoundError } from '../domain/errors.js';
 import { parseVideoReference } from '../domain/video-reference.js';
 import { OwnRateLimit } from '../rate-limit/rate-limit.guard.js';
 import { payerOf } from '../transcripts/quota-reservations.js';
-import { serializeEntry, serializeNdjson, type Chunk } from '../transcripts/response/response-writer.js';
+import { entryJson, serializeNdjson, type Chunk } from '../transcripts/response/response-writer.js';
 import { inflate } from '../transcripts/cache/transcript-text.js';
 import { logPlan, onlyEntry } from '../transcripts/response/transcripts-response.js';
 import { ChannelUploads } from '../transcripts/sources/channel-uploads.js';
@@ -72,8 +72,8 @@ export class MessagesController {
     const videoId = parseVideoReference(id);
     if (videoId === undefined) throw new VideoNotFoundError();
     const delivery = await this.deliver(call, { source: givenVideos([videoId], videoId), languages: query.languages });
-    const events = delivery.events('listed');
-    return from(eventsFor(call, serializeEntry(await onlyEntry(events), events)));
+    const entry = await onlyEntry(delivery.events('listed'));
+    return from(eventsFor(call, [entryJson('', entry, '')]));
   }
 
   private async stream(call: MessageCall, request: TranscriptsRequest): Promise<Observable<unknown>> {

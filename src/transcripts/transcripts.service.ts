@@ -98,8 +98,8 @@ export class TranscriptsService {
     );
     for (const [index, video] of wanted.entries()) video.outcome = outcomes[index];
     const missing = requiredCount(wanted);
-    this.metrics.cache.transcript.count(true, wanted.length - missing);
-    this.metrics.cache.transcript.count(false, missing);
+    this.metrics.countLookups('transcript', true, wanted.length - missing);
+    this.metrics.countLookups('transcript', false, missing);
   }
 }
 

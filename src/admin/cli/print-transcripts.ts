@@ -5,9 +5,9 @@ import { parsePlaylistReference } from '../../domain/playlist-reference.js';
 import { parseVideoReference } from '../../domain/video-reference.js';
 import type { Payer } from '../../transcripts/quota-reservations.js';
 import { markdownDocument } from '../../transcripts/formats/markdown.js';
-import { formatTranscript, type TranscriptFormat } from '../../transcripts/formats/transcript-formats.js';
-import { serializeEntry, serializeJson, type Chunk } from '../../transcripts/response/response-writer.js';
-import { inflate, readTranscript } from '../../transcripts/cache/transcript-text.js';
+import { formatEntry, type TranscriptFormat } from '../../transcripts/formats/transcript-formats.js';
+import { entryJson, serializeJson, type Chunk } from '../../transcripts/response/response-writer.js';
+import { inflate } from '../../transcripts/cache/transcript-text.js';
 import { onlyEntry, type EntryFormat } from '../../transcripts/response/transcripts-response.js';
 import { givenVideos, type VideoSource } from '../../transcripts/sources/video-list.js';
 import type { ChannelUploads } from '../../transcripts/sources/channel-uploads.js';
@@ -105,18 +105,9 @@ async function* entryPieces(
   events: AsyncGenerator<TranscriptsEvent, void>,
   languages: readonly string[],
 ): AsyncGenerator<string | Buffer> {
-  try {
-    const entry = await onlyEntry(events);
-    if (format === 'json') yield* bytesOf(serializeEntry(entry, events));
-    else {
-      const { videoId, metadata, transcript } = entry;
-      const video = { videoId, metadata, transcript: readTranscript(await inflate(transcript)) };
-      yield formatTranscript(format, video, languages);
-      for await (const event of events) if (event.type === 'summary') return;
-    }
-  } finally {
-    await events.return();
-  }
+  const entry = await onlyEntry(events);
+  if (format === 'json') yield* bytesOf([entryJson('', entry, '')]);
+  else yield formatEntry(format, entry, languages);
 }
 
 async function* listPieces(
@@ -140,15 +131,13 @@ async function* textPieces(
     const { entry } = event;
     const { videoId, metadata } = entry;
     yield `${metadata.title ?? videoId}\n${metadata.url}\n\n`;
-    if (entry.ok) {
-      const transcript = readTranscript(await inflate(entry.transcript));
-      yield formatTranscript(format, { videoId, metadata, transcript }, languages);
-    } else yield `(${entry.error.message})\n`;
+    if (entry.ok) yield formatEntry(format, entry, languages);
+    else yield `(${entry.error.message})\n`;
     yield '\n';
   }
 }
 
-async function* bytesOf(chunks: AsyncIterable<Chunk>): AsyncGenerator<string | Buffer> {
+async function* bytesOf(chunks: AsyncIterable<Chunk> | Iterable<Chunk>): AsyncGenerator<string | Buffer> {
   for await (const chunk of chunks)
     for (const part of chunk) yield typeof part === 'string' ? part : await inflate(part);
   yield '\n';

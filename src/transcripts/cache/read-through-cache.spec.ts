@@ -39,7 +39,7 @@ afterAll(async () => {
 });
 beforeEach(async () => {
   await cache.clear();
-  entries = new ReadThroughCache(cache, 120, schema, new TranscriptMetrics(new Registry()).cache.uploads);
+  entries = new ReadThroughCache('uploads', 120, schema, cache, new TranscriptMetrics(new Registry()));
   loads = 0;
 });
 

@@ -32,13 +32,18 @@ const UNREADABLE_LOG_INTERVAL_MS = 60_000;
 const JSON_BYTES_MAX = 8 * 1024 * 1024;
 const TOO_LONG = 'The captions of this video are larger than this service accepts.';
 
-const detailsSchema: z.ZodType<VideoDetails> = z.object({
+/** The metadata that a list and the video itself can state. */
+export const METADATA_FIELDS = {
   title: z.string().nullable(),
   thumbnailUrl: z.string().nullable(),
   publishedAt: z.string().nullable(),
   durationSeconds: z.number().nullable(),
   viewCount: z.number().nullable(),
   kind: z.enum(VIDEO_KINDS).nullable(),
+};
+
+const detailsSchema: z.ZodType<VideoDetails> = z.object({
+  ...METADATA_FIELDS,
   captionTracks: z.array(z.object({ languageCode: z.string(), name: z.string(), generated: z.boolean() })).nullable(),
 });
 
@@ -117,7 +122,7 @@ export class TranscriptCache {
   }
 
   private reportUnreadable(): void {
-    this.metrics.cache.transcript.unreadable();
+    this.metrics.countUnreadable('transcript');
     const nowMs = performance.now();
     if (nowMs - this.unreadableLoggedAtMs < UNREADABLE_LOG_INTERVAL_MS) return;
     this.unreadableLoggedAtMs = nowMs;

@@ -1,5 +1,6 @@
 import type { Segment, Transcript } from '../../domain/transcript.js';
-import type { VideoMetadata } from '../transcript-events.js';
+import { inflate, readTranscript } from '../cache/transcript-text.js';
+import type { SucceededEntry, VideoMetadata } from '../transcript-events.js';
 import { lineText } from './line-text.js';
 import { videoHead, videoText } from './markdown.js';
 import { srt, webVtt } from './subtitles.js';
@@ -35,6 +36,19 @@ export function formatTranscript(
     case 'markdown':
       return videoHead(video, 1) + videoText(video.videoId, transcript, languages.length > 1 ? 2 : undefined);
   }
+}
+
+/** Writes the transcript of an entry in a format. */
+export async function formatEntry(
+  format: TranscriptFormat,
+  { videoId, metadata, transcript }: SucceededEntry,
+  languages: readonly string[],
+): Promise<string> {
+  return formatTranscript(
+    format,
+    { videoId, metadata, transcript: readTranscript(await inflate(transcript)) },
+    languages,
+  );
 }
 
 /** One line for each segment. */

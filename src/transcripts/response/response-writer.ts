@@ -11,6 +11,8 @@ const WRITE_BYTES = 512 * 1024;
 /** One step of a response: JSON and the texts within it. */
 export type Chunk = readonly (string | TranscriptText)[];
 
+export type Encoding = 'gzip' | 'identity';
+
 /**
  * Writes chunks as they are produced, no faster than the reader takes them. Resolves when everything is written or the
  * reader has disconnected. An error of the producer destroys the connection, so that a truncated body never looks
@@ -19,8 +21,8 @@ export type Chunk = readonly (string | TranscriptText)[];
  */
 export async function writeResponse(
   response: Response,
-  chunks: AsyncIterable<Chunk>,
-  encoding: 'gzip' | 'identity',
+  chunks: AsyncIterable<Chunk> | Iterable<Chunk>,
+  encoding: Encoding,
 ): Promise<void> {
   const gzip = encoding === 'gzip' ? new GzipMember() : undefined;
   if (gzip) response.setHeader('Content-Encoding', 'gzip');
@@ -140,25 +142,6 @@ export async function* serializeNdjson(events: AsyncIterable<TranscriptsEvent>):
     if (event.type === 'result') yield entryJson('{"type":"result","result":', event.entry, '}\n');
     // The caller named the videos, so that there is nothing to name.
     else if (event.type !== 'videos') yield [`${JSON.stringify(event)}\n`];
-  }
-}
-
-/**
- * The JSON of one entry by itself. Its end is written when the events have ended, which is after the settlement. A reader
- * that stops earlier closes the events, which release the text.
- *
- * @param rest the events after the entry
- */
-export async function* serializeEntry(
-  entry: Entry,
-  rest: AsyncGenerator<TranscriptsEvent, void>,
-): AsyncGenerator<Chunk> {
-  try {
-    yield entryJson('', entry, '');
-    for await (const event of rest) if (event.type === 'summary') yield [];
-  } finally {
-    // A generator that was never resumed after the entry is not closed by the loop.
-    await rest.return();
   }
 }
 

@@ -4,15 +4,22 @@ import { VideoFailedError } from '../../domain/errors.js';
 import { setQuotaHeaders } from '../../http/limit-headers.js';
 import { requestContext, type RequestContext } from '../../http/request-context.js';
 import { responseEnd } from '../../http/response-end.js';
-import { deflate, inflate, readTranscript } from '../cache/transcript-text.js';
+import { deflate } from '../cache/transcript-text.js';
 import { markdownDocument } from '../formats/markdown.js';
-import { FORMAT_MEDIA_TYPES, formatTranscript, type TranscriptFormat } from '../formats/transcript-formats.js';
+import { FORMAT_MEDIA_TYPES, formatEntry } from '../formats/transcript-formats.js';
 import type { CallPlan, TranscriptsRequest } from '../call-plan.js';
 import { payerOf } from '../quota-reservations.js';
 import type { Delivery } from '../transcript-delivery.js';
-import type { EntryError, SucceededEntry, TranscriptsEvent } from '../transcript-events.js';
+import type { Entry, SucceededEntry, TranscriptsEvent } from '../transcript-events.js';
 import { TranscriptsService } from '../transcripts.service.js';
-import { serializeEntry, serializeJson, serializeNdjson, writeResponse, type Chunk } from './response-writer.js';
+import {
+  entryJson,
+  serializeJson,
+  serializeNdjson,
+  writeResponse,
+  type Chunk,
+  type Encoding,
+} from './response-writer.js';
 
 export const NDJSON = 'application/x-ndjson';
 export const MARKDOWN = 'text/markdown';
@@ -67,20 +74,14 @@ export class TranscriptsResponse {
     format: EntryFormat = acceptedFormat(request),
   ): Promise<void> {
     const plan = await this.prepare(wanted, request, response);
+    const entry = await onlyEntry(this.deliver(plan, request).events('listed'));
+    setEntryHeaders(response, plan, ENTRY_MEDIA_TYPES[format]);
     const encoding = encodingFor(request);
-    const events = this.deliver(plan, request).events('listed');
-    const entry = await onlyEntry(events);
-    try {
-      setEntryHeaders(response, plan, ENTRY_MEDIA_TYPES[format]);
-      const chunks =
-        format === 'json'
-          ? serializeEntry(entry, events)
-          : textChunks(formatEntry(format, entry, events, plan.languages), encoding);
-      await writeResponse(response, chunks, encoding);
-    } finally {
-      // The reader can disconnect before the rest of the events is read: only closed events release the text.
-      await events.return();
-    }
+    const chunk =
+      format === 'json'
+        ? entryJson('', entry, '')
+        : await textChunk(await formatEntry(format, entry, plan.languages), encoding);
+    await writeResponse(response, [chunk], encoding);
   }
 
   /** Plans the call of a request. @throws the errors that refuse the call */
@@ -111,29 +112,17 @@ function acceptedFormat(request: Request): EntryFormat {
   return ENTRY_FORMATS.find((format) => ENTRY_MEDIA_TYPES[format] === preferred) ?? 'json';
 }
 
-/** The text of an entry. Its end is written when the events have ended, which is after the settlement. */
-async function* formatEntry(
-  format: TranscriptFormat,
-  entry: SucceededEntry,
-  rest: AsyncIterable<TranscriptsEvent>,
-  languages: readonly string[],
-): AsyncGenerator<string> {
-  const { videoId, metadata, transcript } = entry;
-  const video = { videoId, metadata, transcript: readTranscript(await inflate(transcript)) };
-  yield formatTranscript(format, video, languages);
-  for await (const event of rest) if (event.type === 'summary') yield '';
+async function* textChunks(pieces: AsyncIterable<string>, encoding: Encoding): AsyncGenerator<Chunk> {
+  for await (const piece of pieces) yield textChunk(piece, encoding);
 }
 
-/** The pieces of a text as they are written. Short ones are not compressed. */
-async function* textChunks(pieces: AsyncIterable<string>, encoding: 'gzip' | 'identity'): AsyncGenerator<Chunk> {
-  for await (const piece of pieces) {
-    if (encoding === 'identity' || piece.length < COMPRESSED_CHARACTERS_MIN) yield [piece];
-    else yield [await deflate(Buffer.from(piece))];
-  }
+/** A text as it is written. A short one is not compressed. */
+async function textChunk(text: string, encoding: Encoding): Promise<Chunk> {
+  return [encoding === 'identity' || text.length < COMPRESSED_CHARACTERS_MIN ? text : await deflate(Buffer.from(text))];
 }
 
 /** The encoding of a response that may be large. */
-export function encodingFor(request: Request): 'gzip' | 'identity' {
+export function encodingFor(request: Request): Encoding {
   return request.acceptsEncodings('gzip', 'identity') === 'gzip' ? 'gzip' : 'identity';
 }
 
@@ -145,20 +134,16 @@ function setEntryHeaders(response: Response, { quota }: CallPlan, type: string):
 }
 
 /**
- * Reads the events of a call about one video up to its entry.
+ * The entry of a call about one video, after the call was settled.
  *
- * @throws VideoFailedError when the video has no transcript, after the call was settled
+ * @throws VideoFailedError when the video has no transcript
  */
-export async function onlyEntry(events: AsyncGenerator<TranscriptsEvent, void>): Promise<SucceededEntry> {
-  let failure: EntryError | undefined;
-  for (let next = await events.next(); next.done !== true; next = await events.next()) {
-    if (next.value.type !== 'result') continue;
-    const { entry } = next.value;
-    if (entry.ok) return entry;
-    failure = entry.error;
-  }
-  if (!failure) throw new Error('The call has no video.');
-  throw new VideoFailedError(failure);
+export async function onlyEntry(events: AsyncIterable<TranscriptsEvent>): Promise<SucceededEntry> {
+  let entry: Entry | undefined;
+  for await (const event of events) if (event.type === 'result') ({ entry } = event);
+  if (!entry) throw new Error('The call has no video.');
+  if (!entry.ok) throw new VideoFailedError(entry.error);
+  return entry;
 }
 
 /** Adds what a call is about to its log line. */

@@ -26,9 +26,9 @@ export class PlaylistSource {
     @Inject(CACHE_MANAGER) cache: Cache,
     private readonly platform: VideoPlatform,
     environment: Environment,
-    { cache: lookups }: TranscriptMetrics,
+    metrics: TranscriptMetrics,
   ) {
-    this.lists = new ReadThroughCache(cache, environment.UPLOADS_TTL_SECONDS, playlistSchema, lookups.playlist);
+    this.lists = new ReadThroughCache('playlist', environment.UPLOADS_TTL_SECONDS, playlistSchema, cache, metrics);
   }
 
   /**
