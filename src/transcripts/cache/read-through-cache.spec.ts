@@ -92,12 +92,6 @@ describe('ReadThroughCache', () => {
     );
   });
 
-  it('loads the value when the stored one belongs to another key', async () => {
-    await entries.get('other', call, load({ name: 'Other', sizes: [] }));
-    await cache.set('key', await cache.get<Buffer>('other'), 60_000);
-    expect(await entries.get('key', call, load())).toEqual(harbour);
-  });
-
   it('returns a value that cannot be stored', async () => {
     const set = jest.spyOn(MemoryStore.prototype, 'set').mockRejectedValue(new Error('full'));
     try {
