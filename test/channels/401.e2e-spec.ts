@@ -14,11 +14,8 @@ const PATH = '/channels/@tidewater/transcripts';
 describe('a call without a valid key', () => {
   it.each([
     ['no header', {}, 'unauthorized'],
-    ['an empty header', { Authorization: '' }, 'unauthorized'],
     ['another scheme', { Authorization: 'Basic dTpw' }, 'unauthorized'],
-    ['a scheme alone', { Authorization: 'Bearer' }, 'unauthorized'],
     ['a scheme and a space', { Authorization: 'Bearer ' }, 'unauthorized'],
-    ['a bare key', { Authorization: 'ctk_abc' }, 'unauthorized'],
     ['something else', { Authorization: 'Bearer abc' }, 'invalid_api_key'],
     ['a key cut short', { Authorization: `Bearer ctk_${'a'.repeat(48)}` }, 'invalid_api_key'],
     ['a key of letters beyond ASCII', { Authorization: `Bearer ctk_${'\u00e9'.repeat(49)}` }, 'invalid_api_key'],

@@ -42,10 +42,6 @@ describe('a channel that cannot be resolved', () => {
     expect([answer.status, answer.body?.error.code]).toEqual([404, 'channel_not_found']);
   });
 
-  it('costs nothing', async () => {
-    expect((await service.get('/usage', key)).body).toMatchObject({ used: 0, reserved: 0 });
-  });
-
   it('with an invalid parameter is 400: parameters are checked first', async () => {
     expect((await service.get('/channels/x!/transcripts?limit=0', key)).status).toBe(400);
   });

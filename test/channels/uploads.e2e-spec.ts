@@ -78,12 +78,6 @@ describe('since', () => {
     }
   });
 
-  it('that is not among the newest `limit` uploads leaves all of those', async () => {
-    const { key } = await service.organization();
-    const response = await service.get('/channels/@tidewater/transcripts?since=tw-pickles_&limit=2', key);
-    expect(idsOf(response)).toEqual(TIDEWATER.slice(0, 2));
-  });
-
   it('costs only what is listed', async () => {
     const { key } = await service.organization({ monthlyLimit: 1 });
     const path = '/channels/@bench-3x23/transcripts';

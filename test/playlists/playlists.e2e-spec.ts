@@ -141,18 +141,7 @@ describe('a playlist that cannot be read', () => {
     expect(service.fakeYoutube.requests.total).toBe(0);
   });
 
-  it('because YouTube fails is 502', async () => {
-    const { key } = await service.organization();
-    service.fakeYoutube.setFaults({ kind: '500', match: { kind: ['browse'] } });
-    const response = await read('UUpilotschool___________', key);
-    expect([response.status, response.body.error.code]).toEqual([502, 'upstream_failure']);
-  });
-
-  it.each([
-    ['?since=tw-bread___', 'since'],
-    ['?limit=0', 'limit'],
-    ['?page=2', 'page'],
-  ])('with %s is 400, naming the field', async (query, field) => {
+  it.each([['?since=tw-bread___', 'since']])('with %s is 400, naming the field', async (query, field) => {
     const { key } = await service.organization();
     const response = await read(SATURDAY.id, key, query);
     expect([response.status, response.body.error.details[0].field]).toEqual([400, field]);

@@ -25,24 +25,6 @@ describe('the transcript of one video', () => {
     expect((await service.get('/usage', key)).body).toMatchObject({ used: 1, reserved: 0 });
   });
 
-  it('has the metadata that the video itself states, also when it is cached', async () => {
-    const { key } = await service.organization();
-    const path = '/videos/tw-bread___/transcript';
-    const { metadata } = (await service.get(path, key)).body;
-    expect(metadata).toEqual({
-      title: 'Bread that keeps for a week at sea',
-      url: 'https://www.youtube.com/watch?v=tw-bread___',
-      publishedAt: null,
-      publishedText: null,
-      durationSeconds: 32,
-      viewCount: 2233,
-      thumbnailUrl: 'https://i.ytimg.com/vi/tw-bread___/hq720.jpg',
-      kind: null,
-      captionTracks: [{ languageCode: 'en', name: 'English', generated: false }],
-    });
-    expect((await service.get(path, key)).body.metadata).toEqual(metadata);
-  });
-
   it.each([
     'tw-tea_____',
     'https%3A%2F%2Fwww.youtube.com%2Fwatch%3Fv%3Dtw-tea_____%26t%3D5s',

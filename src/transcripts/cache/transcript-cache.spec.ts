@@ -199,12 +199,6 @@ describe('an unreadable entry counts as missing:', () => {
       expect(await lookUp(stored)).toBeUndefined();
     }
   });
-
-  it('one of several, without affecting the others', async () => {
-    await transcripts.store('good', LANGUAGES, success);
-    await cache.set(transcripts.key('bad', LANGUAGES), Buffer.from('{'), 60_000);
-    expect(await transcripts.getMany(['bad', 'good'], LANGUAGES)).toEqual([undefined, success]);
-  });
 });
 
 describe('the text of a transcript', () => {

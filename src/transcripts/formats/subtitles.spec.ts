@@ -121,11 +121,6 @@ describe('a WebVTT file', () => {
         '\n100:01:01.500 --> 100:01:02.500\nlate\n',
     );
   });
-
-  it('is empty, and valid, without segments', async () => {
-    expect(webVtt([])).toBe('WEBVTT\n');
-    expect((await parseText('WEBVTT\n', { type: 'vtt', strict: true })).cues).toEqual([]);
-  });
 });
 
 describe('a SubRip file', () => {
