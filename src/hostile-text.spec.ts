@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { superLinearGrowth } from '../test/linear-time.js';
 import { parseLanguages } from './transcripts/dto/transcripts-query.dto.js';
 import { parseChannelReference } from './domain/channel-reference.js';
+import type { Transcript } from './domain/transcript.js';
 import { parsePlaylistReference } from './domain/playlist-reference.js';
 import { parseVideoReference } from './domain/video-reference.js';
 import { Routes } from './http/routes.js';
@@ -15,12 +16,11 @@ import { readFeedDates } from './platform/youtube/channel/list-additions.js';
 import { decodeEntities, plainText } from './platform/youtube/captions/plain-text.js';
 import { readPlayer } from './platform/youtube/video/player-response.js';
 import { selectTracks } from './platform/youtube/video/track-selection.js';
-import { jsonOf } from './transcripts/cache/transcript-text.js';
 import { escapeMarkdown, videoText } from './transcripts/formats/markdown.js';
 
 const VIDEO_ID = 'aaaaaaaaaaa';
 const routes = new Routes();
-routes.add('/channels/{id}/transcripts', ['GET'], true);
+routes.add('/channels/{id}/transcripts', ['GET']);
 routes.add('/admin/keys/{id}/rotate', ['POST']);
 const CHANNEL_ID = `UC${'a'.repeat(22)}`;
 
@@ -94,22 +94,12 @@ const TEXT_READERS: Readonly<Record<string, { begin: readonly string[]; read: (t
   createRedactor: { begin: [''], read: createRedactor('a'.repeat(32), '"'.repeat(32)) },
   Routes: { begin: ['/channels/', '/'], read: (text) => routes.find(text) },
   escapeMarkdown: { begin: ['', '&', 'www'], read: escapeMarkdown },
-  videoText: { begin: ['', '.'], read: (text) => [...videoText({ videoId: VIDEO_ID, transcript: spokenTwice(text) })] },
+  videoText: { begin: ['', '.'], read: (text) => videoText(VIDEO_ID, spokenTwice(text)) },
   normalized: { begin: [''], read: normalized },
 };
 
-function spokenTwice(text: string): Buffer {
-  return jsonOf(
-    new Map([
-      [
-        'en',
-        [
-          { text, start: 0, duration: 1 },
-          { text, start: 50, duration: 1 },
-        ],
-      ],
-    ]),
-  );
+function spokenTwice(text: string): Transcript {
+  return new Map([['en', [0, 50].map((start) => ({ text, start, duration: 1 }))]]);
 }
 
 describe('the time of a parser of untrusted text is linear in the length of the text', () => {

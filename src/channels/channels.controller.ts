@@ -1,10 +1,10 @@
 import { Controller, Get, Param, Query, Req, Res } from '@nestjs/common';
-import { ApiExcludeEndpoint, ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
+import { ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { RequiresFeature } from '../auth/guarded.decorator.js';
 import { ApiErrors } from '../http/error-docs.js';
-import { RATE_LIMIT_HEADERS } from '../http/limit-headers.js';
 import { requestContext } from '../http/request-context.js';
+import { API_HEADERS } from '../http/response-docs.js';
 import { responseEnd } from '../http/response-end.js';
 import { OwnRateLimit } from '../rate-limit/rate-limit.guard.js';
 import { TranscriptsResponse } from '../transcripts/response/transcripts-response.js';
@@ -12,11 +12,7 @@ import { ChannelUploads } from '../transcripts/sources/channel-uploads.js';
 import { ApiTranscripts, LIST_ERRORS, READ_ERRORS } from '../transcripts/dto/api-transcripts.js';
 import { TranscriptsQueryDto, UploadsQueryDto } from '../transcripts/dto/transcripts-query.dto.js';
 import { ChannelUploadsDto, toUploadsDto, UPLOADS_RATE_LIMIT } from './dto/uploads-response.dto.js';
-import {
-  TRANSCRIPTS_EXAMPLE,
-  TRANSCRIPTS_NDJSON_EXAMPLE,
-  TranscriptsDto,
-} from '../transcripts/dto/transcripts-response.dto.js';
+import { TRANSCRIPTS_EXAMPLE, TranscriptsDto } from '../transcripts/dto/transcripts-response.dto.js';
 
 const CHANNEL_PARAMETER = {
   name: 'id',
@@ -52,11 +48,9 @@ export class ChannelsController {
   @ApiTranscripts({
     type: TranscriptsDto,
     example: TRANSCRIPTS_EXAMPLE,
-    firstLines: 'first `channel` with the field `channel`, then',
-    ndjsonExample: TRANSCRIPTS_NDJSON_EXAMPLE,
     order: 'newest first',
+    errors: [...LIST_ERRORS, 'channel_not_found', 'feature_not_in_plan'],
   })
-  @ApiErrors(...LIST_ERRORS, 'channel_not_found', 'feature_not_in_plan')
   list(
     @Param('id') id: string,
     @Query() query: TranscriptsQueryDto,
@@ -65,19 +59,6 @@ export class ChannelsController {
   ): Promise<void> {
     const { languages } = query;
     return this.transcripts.send({ source: this.uploads.source(id, query), languages }, request, response);
-  }
-
-  /** The same for a channel URL with unencoded slashes, which some gateways decode. */
-  @Get('*id/transcripts')
-  @RequiresFeature('channel_transcripts')
-  @ApiExcludeEndpoint()
-  listByRawUrl(
-    @Param('id') segments: string[],
-    @Query() query: TranscriptsQueryDto,
-    @Req() request: Request,
-    @Res() response: Response,
-  ): Promise<void> {
-    return this.list(segments.join('/'), query, request, response);
   }
 
   @Get(':id/uploads')
@@ -94,10 +75,7 @@ export class ChannelsController {
   @ApiOkResponse({
     type: ChannelUploadsDto,
     description: 'The newest uploads, newest first.',
-    headers: {
-      'X-Request-Id': { description: 'The ID of the request.', schema: { type: 'string' } },
-      ...RATE_LIMIT_HEADERS,
-    },
+    headers: API_HEADERS,
   })
   @ApiErrors(...READ_ERRORS, 'channel_not_found', 'upstream_failure', 'upstream_blocked', 'upstream_timeout')
   async listUploads(
@@ -111,18 +89,5 @@ export class ChannelsController {
     const listed = await this.uploads.listWithinDeadline(id, query, times);
     log['channelId'] = listed.channel.id;
     return toUploadsDto(listed);
-  }
-
-  @Get('*id/uploads')
-  @RequiresFeature('channel_uploads')
-  @OwnRateLimit(UPLOADS_RATE_LIMIT)
-  @ApiExcludeEndpoint()
-  listUploadsByRawUrl(
-    @Param('id') segments: string[],
-    @Query() query: UploadsQueryDto,
-    @Req() request: Request,
-    @Res({ passthrough: true }) response: Response,
-  ): Promise<ChannelUploadsDto> {
-    return this.listUploads(segments.join('/'), query, request, response);
   }
 }

@@ -67,21 +67,48 @@ export interface VideoFailure {
   retryAfterSeconds?: number;
 }
 
-/** One upload as listed by the platform. A value that the platform did not give is null, never guessed. */
-export interface Upload {
-  videoId: string;
+/** What a list and the video itself can state. A value that the platform did not give is null, never guessed. */
+interface StatedMetadata {
   title: string | null;
-  url: string;
   /** Exact, ISO 8601 in UTC, or null. */
   publishedAt: string | null;
-  /** The text that the platform shows, e.g. "4 months ago". */
-  publishedText: string | null;
   durationSeconds: number | null;
   viewCount: number | null;
   thumbnailUrl: string | null;
   kind: VideoKind | null;
+}
+
+/** One upload as listed by the platform. */
+export interface Upload extends StatedMetadata {
+  videoId: string;
+  url: string;
+  /** The text that the platform shows, e.g. "4 months ago". */
+  publishedText: string | null;
   /** Set when the list already shows that the video has no transcript, which saves the request. */
   failure: VideoFailureCode | null;
+}
+
+/** Metadata read from the video itself, in addition to the list. */
+export interface VideoDetails extends StatedMetadata {
+  /** Null when the tracks could not be read; empty when the video has none. */
+  captionTracks: readonly CaptionTrack[] | null;
+}
+
+const NOTHING_STATED: StatedMetadata = {
+  title: null,
+  publishedAt: null,
+  durationSeconds: null,
+  viewCount: null,
+  thumbnailUrl: null,
+  kind: null,
+};
+
+export const NO_DETAILS: VideoDetails = { ...NOTHING_STATED, captionTracks: null };
+
+/** A video that was not read from a list: its metadata comes with the video itself, as `VideoDetails`. */
+export function unlistedVideo(videoId: string): Upload {
+  const url = `https://www.youtube.com/watch?v=${videoId}`;
+  return { ...NOTHING_STATED, videoId, url, publishedText: null, failure: null };
 }
 
 const MAY_GET_CAPTIONS_MS = 24 * 3_600_000;
@@ -94,36 +121,6 @@ const MAY_GET_CAPTIONS_MS = 24 * 3_600_000;
 export function mayGetCaptions(publishedAt: string | null, nowMs: number): boolean {
   return publishedAt !== null && nowMs - Date.parse(publishedAt) < MAY_GET_CAPTIONS_MS;
 }
-
-/** A video that was not read from a list: its metadata comes with the video itself, as `VideoDetails`. */
-export function unlistedVideo(videoId: string): Upload {
-  return {
-    ...{ videoId, title: null, url: `https://www.youtube.com/watch?v=${videoId}`, publishedAt: null },
-    ...{ publishedText: null, durationSeconds: null, viewCount: null, thumbnailUrl: null, kind: null, failure: null },
-  };
-}
-
-/** Metadata read from the video itself, in addition to the list; null where the platform gave no value. */
-export interface VideoDetails {
-  title: string | null;
-  thumbnailUrl: string | null;
-  publishedAt: string | null;
-  durationSeconds: number | null;
-  viewCount: number | null;
-  kind: VideoKind | null;
-  /** Null when the tracks could not be read; empty when the video has none. */
-  captionTracks: readonly CaptionTrack[] | null;
-}
-
-export const NO_DETAILS: VideoDetails = {
-  title: null,
-  thumbnailUrl: null,
-  publishedAt: null,
-  durationSeconds: null,
-  viewCount: null,
-  kind: null,
-  captionTracks: null,
-};
 
 /** The result of reading one video: its transcript, or why it has none. */
 export type VideoOutcome =

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Request, Response } from 'express';
-import { encodePageUrl, rejectUnknownPaths, legiblePath } from './request-paths.js';
+import { encodeRawUrl, rejectUnknownPaths, legiblePath } from './request-paths.js';
 import { type RequestContext, setRequestContext } from './request-context.js';
 import { Routes } from './routes.js';
 import { MethodNotAllowedError, RouteNotFoundError } from './routing-errors.js';
@@ -8,7 +8,7 @@ import fc from 'fast-check';
 import { superLinearGrowth } from '../../test/linear-time.js';
 
 const routes = new Routes();
-routes.add('/channels/{id}/transcripts', ['GET'], true);
+routes.add('/channels/{id}/transcripts', ['GET']);
 routes.add('/things', ['POST', 'GET']);
 routes.add('/things/{id}', ['DELETE']);
 routes.add('/things/{id}/parts', ['POST']);
@@ -29,7 +29,7 @@ describe('the methods of a path', () => {
   it.each([
     ['GET', '/channels/@a/transcripts', 'passed'],
     ['HEAD', '/channels/@a/transcripts', 'GET'],
-    ['POST', '/channels/https://www.youtube.com/@a/transcripts', 'GET'],
+    ['POST', '/channels/https:%2F%2Fwww.youtube.com%2F@a/transcripts', 'GET'],
     ['OPTIONS', '/channels/@a/transcripts', 'GET'],
     ['GET', '/channels/@a/transcripts/', 'unknown'],
     ['TRACE', '/CHANNELS/@a/transcripts', 'unknown'],
@@ -73,14 +73,26 @@ describe('the URL of a page that is sent raw as an ID', () => {
       '/videos/https:/www.youtube-nocookie.com/embed/aaaaaaaaaaa?rel=0/transcript',
       `/videos/${encoded('https:/www.youtube-nocookie.com/embed/aaaaaaaaaaa?rel=0')}/transcript`,
     ],
-  ])('%s is encoded, so that its query belongs to it', (target, expected) => {
-    expect(encodePageUrl(target)).toBe(expected);
+    [
+      '/videos/https://youtu.be/aaaaaaaaaaa/transcript?languages=/transcript',
+      '/videos/https:%2F%2Fyoutu.be%2Faaaaaaaaaaa/transcript?languages=/transcript',
+    ],
+    [
+      '/channels/https://www.youtube.com/c/na%C3%AFve//transcripts?limit=1',
+      '/channels/https:%2F%2Fwww.youtube.com%2Fc%2Fna%C3%AFve%2F/transcripts?limit=1',
+    ],
+    ['/channels/youtube.com/@a/videos/uploads', '/channels/youtube.com%2F@a%2Fvideos/uploads'],
+  ])('%s is encoded, so that its slashes and its query belong to it', (target, expected) => {
+    expect(encodeRawUrl(target)).toBe(expected);
   });
 
   it.each([
     '/videos/aaaaaaaaaaa/transcript?languages=en',
-    '/videos/https://youtu.be/aaaaaaaaaaa/transcript',
-    '/videos/https://youtu.be/aaaaaaaaaaa/transcript?languages=/transcript',
+    '/channels/@a/transcripts?limit=/uploads',
+    '/channels/@a//transcripts',
+    '/channels/a/./b/transcripts',
+    '/channels/a/%2E./transcripts',
+    '/channels/a/b/',
     '/videos/https://example.com/watch?v=a/transcript',
     '/videos/https://example.com/youtu.be/a?v=a/transcript',
     '/videos/https://example.com/?u=youtube.com/watch?v=a/transcript',
@@ -88,7 +100,7 @@ describe('the URL of a page that is sent raw as an ID', () => {
     '/channels/https://www.youtube.com/watch?v=a/transcripts',
     '/usage?x=/videos/youtube.com/watch?v=a/transcript',
   ])('%s stays as it is', (target) => {
-    expect(encodePageUrl(target)).toBe(target);
+    expect(encodeRawUrl(target)).toBe(target);
   });
 
   it.each(['/', '?', 'a', '/transcript', '/transcript?', 'youtu.be/', '?/'])(
@@ -97,7 +109,7 @@ describe('the URL of a page that is sent raw as an ID', () => {
       const target = (size: number) => `/videos/https://youtu.be/${part.repeat(size / part.length)}`;
       const growth = superLinearGrowth((size) => {
         const text = target(size);
-        return () => void encodePageUrl(text);
+        return () => void encodeRawUrl(text);
       }, 64 * 1024);
       expect(growth).toBeUndefined();
     },

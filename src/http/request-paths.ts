@@ -3,6 +3,7 @@ import { parse, type ParsedUrlQuery } from 'node:querystring';
 import type { NextFunction, Request, Response } from 'express';
 import { PAGE_HOST, parseUrl } from '../domain/page-url.js';
 import { requestContext } from './request-context.js';
+import { DOT_SEGMENT } from './routes.js';
 import { MethodNotAllowedError, RouteNotFoundError } from './routing-errors.js';
 
 /** Replaces a request target that cannot be parsed; `rejectUndecodablePath` rejects it. */
@@ -17,14 +18,18 @@ const RAW_PAGE_URL = new RegExp(
   'is',
 );
 
+/** Any other ID whose slashes are not encoded. */
+const RAW_ID =
+  /^\/(?<route>channels|videos|playlists)\/(?<id>[^/?]+\/[^?]*[^/?]\/?)\/(?<rest>(?:transcripts?|uploads)(?:\?.*)?)$/s;
+
 /**
  * Reduces the target of every request, which a proxy may send as an absolute URL, to its path and query without resolving
- * or decoding anything, and encodes the URL of a page that is sent raw as an ID. Express would respond to a target that it
+ * or decoding anything, and encodes a URL that is sent raw as an ID, as by gateways that decode `%2F`. Express would respond to a target that it
  * cannot parse in HTML, before all middleware.
  */
 export function normalizeRequestUrls(server: Server): void {
   server.prependListener('request', (request: IncomingMessage) => {
-    request.url = encodePageUrl(pathAndQuery(request.url ?? ''));
+    request.url = encodeRawUrl(pathAndQuery(request.url ?? ''));
   });
 }
 
@@ -38,10 +43,13 @@ function pathAndQuery(target: string): string {
   return rest.startsWith('/') ? rest : `/${rest}`;
 }
 
-/** Encodes the URL of a page that is sent raw as an ID, together with its query; other targets stay as they are. */
-export function encodePageUrl(target: string): string {
-  const { route, url, rest } = RAW_PAGE_URL.exec(target)?.groups ?? {};
-  return url === undefined ? target : `/${route}/${encodeURIComponent(url)}/${rest}`;
+/** Encodes a URL that is sent raw as an ID, that of a page together with its query; other targets stay as they are. */
+export function encodeRawUrl(target: string): string {
+  const page = RAW_PAGE_URL.exec(target)?.groups;
+  if (page?.['url'] !== undefined) return `/${page['route']}/${encodeURIComponent(page['url'])}/${page['rest']}`;
+  const { route, id, rest } = RAW_ID.exec(target)?.groups ?? {};
+  if (id === undefined || DOT_SEGMENT.test(`/${id}/`)) return target;
+  return `/${route}/${id.replaceAll('/', '%2F')}/${rest}`;
 }
 
 /** Middleware: leads browsers from the root to the documentation. For other clients the root is an unknown path. */

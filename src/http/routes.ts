@@ -29,12 +29,9 @@ const DOCUMENT_PATH = /^\/docs(?:-json|\/[A-Za-z0-9][A-Za-z0-9._-]*)?$/;
 const SWAGGER_PATH = /^\/docs(?:[-/]|$)/;
 
 /** A `.` or `..` segment, also percent-encoded: proxies resolve them, this service does not. */
-const DOT_SEGMENT = /\/(?:\.|%2e){1,2}(?:\/|$)/i;
+export const DOT_SEGMENT = /\/(?:\.|%2e){1,2}(?:\/|$)/i;
 
-/** One segment of a path. */
 const SEGMENT = '[^/]+';
-/** One segment, or a URL with raw slashes, which may end with a slash of its own. */
-const RAW_URL = '[^/]+(?:/.*[^/]/?)?';
 
 /**
  * The routes of the controllers, and `/docs`, in their exact spelling. Express also matches other cases and a trailing slash, which would
@@ -45,26 +42,24 @@ export class Routes {
   private readonly routes: (Route & { pattern: RegExp })[] = [];
 
   /**
-   * Reads the routes that Nest has registered, after `app.init()`: `:id` is one segment, `*id` also a URL with slashes. The
-   * router of Express is read because Nest has no list of its own that is complete and does not need the OpenAPI document.
+   * Reads the routes that Nest has registered, after `app.init()`. The router of Express is read because Nest has no list of
+   * its own that is complete and does not need the OpenAPI document.
    */
   read(app: NestExpressApplication): void {
     const { router } = app.getHttpAdapter().getInstance() as { router: Router };
-    const registered = new Map<string, { methods: string[]; rawUrl: boolean }>();
+    const registered = new Map<string, string[]>();
     for (const { route } of router.stack) {
       if (!route || SWAGGER_PATH.test(route.path)) continue;
-      const path = route.path.replace(/[:*](\w+)/g, '{$1}');
-      const { methods, rawUrl } = registered.get(path) ?? { methods: [], rawUrl: false };
-      methods.push(...route.stack.map(({ method }) => method.toUpperCase()));
-      registered.set(path, { methods, rawUrl: rawUrl || route.path.includes('*') });
+      const path = route.path.replace(/:(\w+)/g, '{$1}');
+      const methods = route.stack.map(({ method }) => method.toUpperCase());
+      registered.set(path, [...(registered.get(path) ?? []), ...methods]);
     }
     if (registered.size === 0) throw new Error('No routes are registered with Express.');
-    for (const [path, { methods, rawUrl }] of registered) this.add(path, methods, rawUrl);
+    for (const [path, methods] of registered) this.add(path, methods);
   }
 
-  /** @param rawUrl whether the parameter may be a URL that is not percent-encoded */
-  add(path: string, registered: readonly string[], rawUrl = false): void {
-    const escaped = path.replace(/[.*+?^$()|[\]\\]/g, '\\$&').replace(/\{[^{}]+\}/g, rawUrl ? RAW_URL : SEGMENT);
+  add(path: string, registered: readonly string[]): void {
+    const escaped = path.replace(/[.*+?^$()|[\]\\]/g, '\\$&').replace(/\{[^{}]+\}/g, SEGMENT);
     const methods = METHODS.filter((method) => registered.includes(method));
     if (methods.includes('GET') && !WITHOUT_HEAD.has(path)) methods.push('HEAD');
     this.routes.push({ path, methods, pattern: new RegExp(`^${escaped}$`) });

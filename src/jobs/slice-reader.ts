@@ -10,7 +10,7 @@ import { GzipMember } from '../transcripts/response/gzip-member.js';
 import { entryJson } from '../transcripts/response/response-writer.js';
 import { ChannelUploads } from '../transcripts/sources/channel-uploads.js';
 import type { Entry } from '../transcripts/transcript-events.js';
-import type { CallPlan } from '../transcripts/transcript-planner.js';
+import type { CallPlan } from '../transcripts/call-plan.js';
 import { TranscriptsService } from '../transcripts/transcripts.service.js';
 import { SliceRepository } from './slice.repository.js';
 import {

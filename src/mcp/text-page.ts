@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { InvalidRequestError } from '../domain/errors.js';
 import { VIDEO_ID } from '../domain/video-reference.js';
-import { inflate } from '../transcripts/cache/transcript-text.js';
+import { inflate, readTranscript } from '../transcripts/cache/transcript-text.js';
 import { failureLine, listHead, videoHead, videoText } from '../transcripts/formats/markdown.js';
 import { givenVideos, type VideoSource } from '../transcripts/sources/video-list.js';
 import type { Entry, Summary } from '../transcripts/transcript-events.js';
@@ -126,8 +126,10 @@ export interface PageForm extends Pick<Position, 'languages' | 'range'> {
 
 /** The head of a video is not written with less room for its text than this. */
 const TEXT_CHARACTERS_MIN = 200;
-/** Longer segments are divided, never within an escaped character. */
-const PIECES = /(?:\\.|.){1,200}/gsu;
+/** A text is divided between words, and a longer word never within an escaped character. */
+const PIECES = /(?:\\.|[^\\]){0,199}\s|(?:\\.|[^\\]){1,200}/gsu;
+/** A paragraph begins with the link to its second. */
+const PARAGRAPH = /^\[/m;
 
 /** One page of Markdown: as many pieces of the videos' texts as fit. */
 export class TextPage {
@@ -162,23 +164,12 @@ export class TextPage {
   }
 }
 
-async function piecesOf(entry: Entry, form: PageForm): Promise<Iterable<string>> {
+async function piecesOf(entry: Entry, form: PageForm): Promise<string[]> {
   if (!entry.ok) return [failureLine(entry)];
-  return textPieces(entry, await inflate(entry.transcript), form);
-}
-
-function* textPieces(
-  entry: Extract<Entry, { ok: true }>,
-  transcript: Buffer,
-  { headingLevel, languages, range }: PageForm,
-): Generator<string> {
-  yield videoHead(entry, headingLevel);
+  const { headingLevel, languages, range } = form;
   const level = languages.length > 1 ? (headingLevel === 1 ? 2 : 3) : undefined;
-  let hasText = false;
-  for (const piece of videoText({ videoId: entry.videoId, transcript }, level, range)) {
-    // A paragraph begins with the link to its second.
-    hasText ||= piece.startsWith('\n[');
-    yield* piece.match(PIECES) ?? [];
-  }
-  if (!hasText && (range[0] > 0 || range[1] !== null)) yield '\nNothing is said in this part of the video.\n';
+  const text = videoText(entry.videoId, readTranscript(await inflate(entry.transcript)), level, range);
+  const isEmptyPart = (range[0] > 0 || range[1] !== null) && !PARAGRAPH.test(text);
+  const pieces = isEmptyPart ? ['\nNothing is said in this part of the video.\n'] : (text.match(PIECES) ?? []);
+  return [videoHead(entry, headingLevel), ...pieces];
 }

@@ -1,5 +1,5 @@
 import type { Segment } from '../domain/transcript.js';
-import { storedParts } from '../transcripts/cache/transcript-text.js';
+import { readTranscript } from '../transcripts/cache/transcript-text.js';
 import { lineText, spaceBetween } from '../transcripts/formats/line-text.js';
 
 /** Characters of one segment in an excerpt; only captions that are not divided into lines have more. */
@@ -21,7 +21,7 @@ export interface Match {
  * @param phrase as `normalized` returns it
  */
 export function searchTranscript(transcript: Buffer, phrase: string): Match[] {
-  return storedParts(transcript).flatMap(({ segments }) => [...matchesIn(segments, phrase)]);
+  return [...readTranscript(transcript).values()].flatMap((segments) => [...matchesIn(segments, phrase)]);
 }
 
 /** The form in which texts are compared. */

@@ -7,14 +7,14 @@ import { DomainError, VideoNotFoundError } from '../domain/errors.js';
 import { parseVideoReference } from '../domain/video-reference.js';
 import { OwnRateLimit } from '../rate-limit/rate-limit.guard.js';
 import { payerOf } from '../transcripts/quota-reservations.js';
-import { serializeEntry, serializeNdjson, type Chunk } from '../transcripts/response/response-writer.js';
+import { entryJson, serializeNdjson, type Chunk } from '../transcripts/response/response-writer.js';
 import { inflate } from '../transcripts/cache/transcript-text.js';
 import { logPlan, onlyEntry } from '../transcripts/response/transcripts-response.js';
 import { ChannelUploads } from '../transcripts/sources/channel-uploads.js';
 import { givenVideos } from '../transcripts/sources/video-list.js';
 import { PlaylistSource } from '../transcripts/sources/playlist-source.js';
 import type { Delivery } from '../transcripts/transcript-delivery.js';
-import type { TranscriptsRequest } from '../transcripts/transcript-planner.js';
+import type { TranscriptsRequest } from '../transcripts/call-plan.js';
 import { TranscriptsService } from '../transcripts/transcripts.service.js';
 import { parseVideoList, VideoMessageDto } from '../videos/dto/videos-request.dto.js';
 import { type MessageCall, MessageCalls, OnMessage } from './message-calls.js';
@@ -72,8 +72,8 @@ export class MessagesController {
     const videoId = parseVideoReference(id);
     if (videoId === undefined) throw new VideoNotFoundError();
     const delivery = await this.deliver(call, { source: givenVideos([videoId], videoId), languages: query.languages });
-    const events = delivery.events('listed');
-    return from(eventsFor(call, serializeEntry(await onlyEntry(events), events)));
+    const entry = await onlyEntry(delivery.events('listed'));
+    return from(eventsFor(call, [entryJson('', entry, '')]));
   }
 
   private async stream(call: MessageCall, request: TranscriptsRequest): Promise<Observable<unknown>> {

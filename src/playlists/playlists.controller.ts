@@ -1,16 +1,11 @@
 import { Controller, Get, Param, Query, Req, Res } from '@nestjs/common';
-import { ApiExcludeEndpoint, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
+import { ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { RequiresFeature } from '../auth/guarded.decorator.js';
 import { ApiTranscripts, LIST_ERRORS } from '../transcripts/dto/api-transcripts.js';
 import { PlaylistQueryDto } from '../transcripts/dto/transcripts-query.dto.js';
-import {
-  PLAYLIST_EXAMPLE,
-  PLAYLIST_NDJSON_EXAMPLE,
-  PlaylistTranscriptsDto,
-} from '../transcripts/dto/transcripts-response.dto.js';
+import { PLAYLIST_EXAMPLE, PlaylistTranscriptsDto } from '../transcripts/dto/transcripts-response.dto.js';
 import { FeatureNotInPlanError } from '../domain/errors.js';
-import { ApiErrors } from '../http/error-docs.js';
 import { TranscriptsResponse } from '../transcripts/response/transcripts-response.js';
 import { PlaylistSource } from '../transcripts/sources/playlist-source.js';
 
@@ -42,13 +37,16 @@ export class PlaylistsController {
   @ApiTranscripts({
     type: PlaylistTranscriptsDto,
     example: PLAYLIST_EXAMPLE,
-    firstLines: 'first `playlist` with the field `playlist`, then',
-    ndjsonExample: PLAYLIST_NDJSON_EXAMPLE,
     order: "in the playlist's order",
-  })
-  @ApiErrors(...LIST_ERRORS, 'playlist_not_found', 'playlist_private', {
-    title: 'The plan does not include playlists',
-    error: new FeatureNotInPlanError('bulk_transcripts', 'free', 'pro'),
+    errors: [
+      ...LIST_ERRORS,
+      'playlist_not_found',
+      'playlist_private',
+      {
+        title: 'The plan does not include playlists',
+        error: new FeatureNotInPlanError('bulk_transcripts', 'free', 'pro'),
+      },
+    ],
   })
   list(
     @Param('id') id: string,
@@ -57,18 +55,5 @@ export class PlaylistsController {
     @Res() response: Response,
   ): Promise<void> {
     return this.transcripts.send({ source: this.playlists.source(id, limit), languages }, request, response);
-  }
-
-  /** The same for a playlist URL with unencoded slashes, which some gateways decode. */
-  @Get('*id/transcripts')
-  @RequiresFeature('bulk_transcripts')
-  @ApiExcludeEndpoint()
-  listByRawUrl(
-    @Param('id') segments: string[],
-    @Query() query: PlaylistQueryDto,
-    @Req() request: Request,
-    @Res() response: Response,
-  ): Promise<void> {
-    return this.list(segments.join('/'), query, request, response);
   }
 }

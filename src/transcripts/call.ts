@@ -3,8 +3,8 @@ import type { ReadingContext } from '../platform/video-platform.js';
 
 /** Thrown by what a call waits for when its deadline passes or its caller disconnects. */
 export class CallEnded extends Error {
-  constructor(readonly reason: 'deadline' | 'disconnected') {
-    super(reason === 'deadline' ? 'The deadline of the call has passed.' : 'The caller has disconnected.');
+  constructor(message: string) {
+    super(message);
     this.name = 'CallEnded';
   }
 }
@@ -42,7 +42,7 @@ export class Call implements ReadingContext {
     setMaxListeners(0, this.signal);
     this.deadlineAtMs = startedAtMs + deadlineSeconds * 1000;
     this.timer = setTimeout(
-      () => this.controller.abort(new CallEnded('deadline')),
+      () => this.controller.abort(new CallEnded('The deadline of the call has passed.')),
       this.deadlineAtMs - performance.now(),
     );
     if (responseEnd?.aborted) this.disconnect();
@@ -54,25 +54,21 @@ export class Call implements ReadingContext {
    *
    * @throws CallEnded when the call ends first; the work continues, and the caller of this method handles its result
    */
-  async within<T>(work: Promise<T>): Promise<T> {
-    let stop: (() => void) | undefined;
+  within<T>(work: Promise<T>): Promise<T> {
+    const waiting = new AbortController();
     const ended = new Promise<never>((_resolve, reject) => {
-      stop = () => reject(this.signal.reason as Error);
+      const stop = (): void => reject(this.signal.reason as Error);
       if (this.signal.aborted) stop();
-      else this.signal.addEventListener('abort', stop, { once: true });
+      else this.signal.addEventListener('abort', stop, { once: true, signal: waiting.signal });
     });
-    try {
-      return await Promise.race([work, ended]);
-    } finally {
-      if (stop) this.signal.removeEventListener('abort', stop);
-    }
+    return Promise.race([work, ended]).finally(() => waiting.abort());
   }
 
   /** Cancels the call, unless it has finished. */
   disconnect(): void {
     if (this.finished) return;
     clearTimeout(this.timer);
-    this.controller.abort(new CallEnded('disconnected'));
+    this.controller.abort(new CallEnded('The caller has disconnected.'));
   }
 
   /** Stops the deadline timer once nothing waits for the call; `disconnect` does nothing from then on. */

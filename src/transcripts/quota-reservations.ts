@@ -1,4 +1,4 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { Environment } from '../config/environment.js';
 import type { QuotaState } from '../domain/errors.js';
 import type { RequestContext } from '../http/request-context.js';
@@ -37,9 +37,6 @@ export interface ReservationResult {
   quota: QuotaState;
 }
 
-/** What calls are charged to. */
-type Quota = Pick<QuotaService, 'state' | 'reserve' | 'settleWithRetry'>;
-
 /** Seconds that a lease outlasts the deadline of its call, for the settlement. */
 const LEASE_MARGIN_SECONDS = 15;
 
@@ -49,7 +46,7 @@ export class QuotaReservations {
   private readonly running = new Set<Promise<unknown>>();
 
   constructor(
-    @Inject(QuotaService) private readonly quota: Quota,
+    private readonly quota: QuotaService,
     private readonly environment: Environment,
   ) {}
 
@@ -65,18 +62,16 @@ export class QuotaReservations {
       return { reservation: undefined, quota: await call.within(this.quota.state(payer.organizationId)) };
     const leaseSeconds = this.environment.REQUEST_DEADLINE_SECONDS + LEASE_MARGIN_SECONDS;
     const leaseEndsAtMs = performance.now() + leaseSeconds * 1000;
-    const reserving = this.quota
-      .reserve({ ...payer, resource, required, leaseSeconds })
-      .then(({ quota, ...result }) => ({
-        reservation: result.granted ? { id: result.id, leaseEndsAtMs } : undefined,
-        quota,
-      }));
-    try {
-      return await call.within(reserving);
-    } catch (error) {
-      if (error instanceof CallEnded) void this.track(this.release(reserving));
+    const reserving = this.quota.reserve({ ...payer, resource, required, leaseSeconds }).then((result) => ({
+      reservation: result.granted ? { id: result.id, leaseEndsAtMs } : undefined,
+      quota: result.quota,
+    }));
+    return call.within(reserving).catch((error: unknown) => {
+      // What is granted after the end of the call must not count until its lease ends.
+      const release = ({ reservation }: ReservationResult): Promise<void> => this.settle(reservation, 0);
+      if (error instanceof CallEnded) void this.track(reserving.then(release, () => undefined));
       throw error;
-    }
+    });
   }
 
   /** Settles by itself, with retries while the lease lives. */
@@ -94,11 +89,5 @@ export class QuotaReservations {
   /** Resolves when all tracked work has ended. */
   async idle(): Promise<void> {
     while (this.running.size > 0) await Promise.allSettled(this.running);
-  }
-
-  /** Settles what is granted after the end of its call, so that it does not count until its lease ends. */
-  private async release(reserving: Promise<ReservationResult>): Promise<void> {
-    const late = await reserving.catch(() => undefined);
-    await this.settle(late?.reservation, 0);
   }
 }

@@ -8,7 +8,7 @@ import { Call } from './call.js';
 import type { VideoFetcher } from './fetching.js';
 import { HeldTexts, ResponseMemory } from './response/response-memory.js';
 import { Delivery, inOrderOfCompletion } from './transcript-delivery.js';
-import type { CallPlan } from './transcript-planner.js';
+import type { CallPlan } from './call-plan.js';
 
 Logger.overrideLogger(false);
 

@@ -1,11 +1,11 @@
-import { Injectable, Logger } from '@nestjs/common';
+import { Logger } from '@nestjs/common';
 import pLimit from 'p-limit';
 import { NO_DETAILS, type Upload, type VideoFailure } from '../domain/transcript.js';
 import { withTimeout } from '../domain/with-timeout.js';
+import type { CallPlan, PlannedVideo } from './call-plan.js';
 import { CallEnded } from './call.js';
-import { VideoFetcher } from './fetching.js';
-import { QuotaReservations, type Settle } from './quota-reservations.js';
-import { HeldTexts, ResponseMemory } from './response/response-memory.js';
+import type { VideoFetcher } from './fetching.js';
+import type { HeldTexts } from './response/response-memory.js';
 import {
   count,
   emptySummary,
@@ -14,8 +14,9 @@ import {
   type Entry,
   type TranscriptsEvent,
 } from './transcript-events.js';
-import { TranscriptMetrics } from './transcript-metrics.js';
-import type { CallPlan, PlannedVideo } from './transcript-planner.js';
+import type { TranscriptMetrics } from './transcript-metrics.js';
+
+const logger = new Logger('TranscriptDelivery');
 
 /** How long the summary waits for the settlement, so that a slow database does not delay a complete response. */
 const SETTLEMENT_WAIT_MS = 2_000;
@@ -35,28 +36,6 @@ const BUFFER_FULL: VideoFailure = {
 
 /** `listed` sends entries in the order of the list; `as-finished` sends each as soon as it is available. */
 type EntryOrder = 'listed' | 'as-finished';
-
-/** Starts the deliveries of plans. */
-@Injectable()
-export class TranscriptDelivery {
-  constructor(
-    private readonly fetcher: VideoFetcher,
-    private readonly reservations: QuotaReservations,
-    private readonly memory: ResponseMemory,
-    private readonly metrics: TranscriptMetrics,
-  ) {}
-
-  /**
-   * Starts to fetch what the plan lacks.
-   *
-   * @param settle called when the fetching has ended, with the number of transcripts that the call pays for
-   */
-  start(plan: CallPlan, settle: Settle = this.reservations.settle): Delivery {
-    const delivery = new Delivery(plan, this.fetcher, new HeldTexts(this.memory), this.metrics);
-    delivery.settled = this.reservations.track(delivery.fetched.then((charged) => settle(plan.reservation, charged)));
-    return delivery;
-  }
-}
 
 /**
  * The second half of a call, which cannot fail as a whole: a failure is an entry. All missing videos are fetched from the
@@ -103,7 +82,7 @@ export class Delivery {
     const { header, call } = this.plan;
     try {
       yield header;
-      for await (const entry of order === 'listed' ? this.listed() : this.asFinished()) {
+      for await (const entry of this.entries(order)) {
         count(this.summary, entry);
         // A job counts the entries that it stores.
         if (!call.background) this.metrics.entry(entry);
@@ -120,40 +99,26 @@ export class Delivery {
     }
   }
 
-  private async *listed(): AsyncGenerator<Entry> {
-    const { videos, order } = this.plan;
-    const sent = new Map<PlannedVideo, Entry>();
-    for (const video of order) {
-      const known = sent.get(video);
-      if (known) {
-        yield repeated(known);
-        continue;
-      }
+  /** The further entries of a video cost nothing. */
+  private async *entries(order: EntryOrder): AsyncGenerator<Entry> {
+    const { videos, order: listed } = this.plan;
+    const sent = new Set<PlannedVideo>();
+    for await (const video of order === 'listed' ? listed : this.asFinished()) {
       const entry = await this.entry(video);
-      if (order.length > videos.length) sent.set(video, entry);
-      yield entry;
-      // A video that is listed twice is held until the end.
-      if (order.length === videos.length) this.release(video, entry);
+      yield entry.ok && sent.has(video) ? { ...entry, cached: true } : entry;
+      sent.add(video);
+      // When a video is listed twice, all texts are held until the end.
+      if (listed.length === videos.length) this.release(video, entry);
     }
   }
 
-  /** First the cached entries, then each fetched one as it finishes; the further entries of a video follow the first. */
-  private async *asFinished(): AsyncGenerator<Entry> {
+  /** First the cached videos, then each fetched one as it finishes, as often as it is listed. */
+  private async *asFinished(): AsyncGenerator<PlannedVideo> {
     const { videos, order } = this.plan;
-    const cached = videos.filter(({ outcome }) => outcome);
-    const finishing = videos.filter(({ outcome }) => !outcome);
-    for await (const video of concat(
-      cached,
-      inOrderOfCompletion(finishing, (video) => this.entry(video)),
-    )) {
-      const entry = await this.entry(video);
-      yield entry;
-      if (order.length > videos.length) {
-        const occurrences = order.filter((one) => one === video).length;
-        for (let repetition = 1; repetition < occurrences; repetition++) yield repeated(entry);
-      }
-      this.release(video, entry);
-    }
+    yield* order.filter(({ outcome }) => outcome);
+    const missing = videos.filter(({ outcome }) => !outcome);
+    for await (const finished of inOrderOfCompletion(missing, (video) => this.entry(video)))
+      yield* order.filter((video) => video === finished);
   }
 
   private entry(video: PlannedVideo): Promise<Entry> {
@@ -172,9 +137,7 @@ export class Delivery {
     const { call, languages } = this.plan;
     const { signal, deadlineAtMs, fairnessKey, background } = call;
     let requested = false;
-    const onRequest = (): void => {
-      requested = true;
-    };
+    const onRequest = (): void => void (requested = true);
     if (!this.held.mayFetch) return this.giveUp(upload, BUFFER_FULL);
     try {
       const context = { signal, deadlineAtMs, fairnessKey, background, onRequest };
@@ -208,20 +171,8 @@ export class Delivery {
   }
 }
 
-const logger = new Logger('TranscriptDelivery');
-
 function ignore(): void {
   // Nothing is left to do.
-}
-
-/** A further entry of a video: it costs nothing. */
-function repeated(entry: Entry): Entry {
-  return entry.ok ? { ...entry, cached: true } : entry;
-}
-
-async function* concat<T>(first: Iterable<T>, second: AsyncIterable<T>): AsyncGenerator<T> {
-  yield* first;
-  yield* second;
 }
 
 /** The items in the order in which their work ends. */

@@ -7,18 +7,13 @@ import {
   type VideoFailureCode,
 } from '../domain/transcript.js';
 import type { TranscriptText } from './cache/transcript-text.js';
+import type { EntryErrorDto, SummaryDto, VideoMetadataDto } from './dto/transcripts-response.dto.js';
 import type { ListHeader } from './sources/video-list.js';
 
 /** The metadata of a video in a response; null where the platform gave no value. */
-export type VideoMetadata = Omit<Upload, 'videoId' | 'failure'> & Pick<VideoDetails, 'captionTracks'>;
+export type VideoMetadata = VideoMetadataDto;
 
-export interface EntryError {
-  code: VideoFailureCode;
-  message: string;
-  retryable: boolean;
-  /** Only when the service knows when a retry can succeed. */
-  retryAfterSeconds?: number;
-}
+export type EntryError = EntryErrorDto;
 
 /** Whether the service knows that the platform blocks it, and until when. Without `retryAfterSeconds` only this video was refused. */
 export function statesBlock({ code, retryAfterSeconds }: Pick<EntryError, 'code' | 'retryAfterSeconds'>): boolean {
@@ -37,13 +32,7 @@ export interface SucceededEntry {
 export type Entry = SucceededEntry | { videoId: string; ok: false; metadata: VideoMetadata; error: EntryError };
 
 /** `total = succeeded + failed`, `succeeded = cached + fetched`, and the call is charged `fetched`. */
-export interface Summary {
-  total: number;
-  succeeded: number;
-  failed: number;
-  cached: number;
-  fetched: number;
-}
+export type Summary = SummaryDto;
 
 /** The events of a response, in this order: the header of the list, a result for each video, the summary. */
 export type TranscriptsEvent = ListHeader | { type: 'result'; entry: Entry } | { type: 'summary'; summary: Summary };

@@ -3,35 +3,15 @@ import { Counter, Registry } from 'prom-client';
 import { VIDEO_FAILURE_CODES } from '../domain/transcript.js';
 import { outcomeOf, type Entry, type EntryOutcome } from './transcript-events.js';
 
-type CachedKind = 'transcript' | 'channel_id' | 'channel' | 'uploads' | 'playlist';
-
-/** Counts the cache lookups of one kind of entry. */
-export class CacheLookups {
-  constructor(
-    private readonly kind: CachedKind,
-    private readonly lookups: Counter<'kind' | 'result'>,
-    private readonly unreadableEntries: Counter<'kind'>,
-  ) {
-    lookups.inc({ kind, result: 'hit' }, 0);
-    lookups.inc({ kind, result: 'miss' }, 0);
-    unreadableEntries.inc({ kind }, 0);
-  }
-
-  count(found: boolean, lookups = 1): void {
-    this.lookups.inc({ kind: this.kind, result: found ? 'hit' : 'miss' }, lookups);
-  }
-
-  /** Counts an entry that exists and cannot be read; its lookup counts as a miss too. */
-  unreadable(): void {
-    this.unreadableEntries.inc({ kind: this.kind });
-  }
-}
+const CACHED_KINDS = ['transcript', 'channel_id', 'channel', 'uploads', 'playlist'] as const;
+export type CachedKind = (typeof CACHED_KINDS)[number];
 
 /** Metrics of the entries in responses and of the cache lookups for them. */
 @Injectable()
 export class TranscriptMetrics {
-  readonly cache: Readonly<Record<CachedKind, CacheLookups>>;
   private readonly entries: Counter<'outcome'>;
+  private readonly lookups: Counter<'kind' | 'result'>;
+  private readonly unreadableEntries: Counter<'kind'>;
 
   constructor(registry: Registry) {
     const registers = [registry];
@@ -41,28 +21,34 @@ export class TranscriptMetrics {
       labelNames: ['outcome'],
       registers,
     });
-    // A series that starts with its first increment hides that increment from rate().
-    for (const outcome of ['cached', 'fetched', ...VIDEO_FAILURE_CODES]) this.entries.inc({ outcome }, 0);
-    const lookups = new Counter({
+    this.lookups = new Counter({
       name: 'ct_cache_lookups_total',
       help: 'Cache lookups for calls, by the kind of entry.',
       labelNames: ['kind', 'result'],
       registers,
     });
-    const unreadable = new Counter({
+    this.unreadableEntries = new Counter({
       name: 'ct_cache_unreadable_entries_total',
       help: 'Cache entries that could not be read and counted as missing.',
       labelNames: ['kind'],
       registers,
     });
-    const of = (kind: CachedKind): CacheLookups => new CacheLookups(kind, lookups, unreadable);
-    this.cache = {
-      transcript: of('transcript'),
-      channel_id: of('channel_id'),
-      channel: of('channel'),
-      uploads: of('uploads'),
-      playlist: of('playlist'),
-    };
+    // A series that starts with its first increment hides that increment from rate().
+    for (const outcome of ['cached', 'fetched', ...VIDEO_FAILURE_CODES]) this.entries.inc({ outcome }, 0);
+    for (const kind of CACHED_KINDS) {
+      for (const result of ['hit', 'miss']) this.lookups.inc({ kind, result }, 0);
+      this.unreadableEntries.inc({ kind }, 0);
+    }
+  }
+
+  /** Counts lookups with one result. */
+  countLookups(kind: CachedKind, found: boolean, lookups = 1): void {
+    this.lookups.inc({ kind, result: found ? 'hit' : 'miss' }, lookups);
+  }
+
+  /** Counts an entry that exists and cannot be read; its lookup counts as a miss too. */
+  countUnreadable(kind: CachedKind): void {
+    this.unreadableEntries.inc({ kind });
   }
 
   /** Counts an entry that is about to be written. */

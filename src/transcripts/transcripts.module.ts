@@ -4,29 +4,13 @@ import { QuotaModule } from '../quota/quota.module.js';
 import { TranscriptCache } from './cache/transcript-cache.js';
 import { VideoFetcher } from './fetching.js';
 import { QuotaReservations } from './quota-reservations.js';
-import { RepeatedBodies } from './response/repeated-bodies.js';
 import { ResponseMemory } from './response/response-memory.js';
 import { TranscriptsResponse } from './response/transcripts-response.js';
 import { ChannelUploads } from './sources/channel-uploads.js';
 import { PlaylistSource } from './sources/playlist-source.js';
-import { TranscriptDelivery } from './transcript-delivery.js';
 import { TranscriptMetrics } from './transcript-metrics.js';
-import { TranscriptPlanner } from './transcript-planner.js';
 import { TranscriptsService } from './transcripts.service.js';
 
-const PROVIDERS = [
-  ChannelUploads,
-  PlaylistSource,
-  RepeatedBodies,
-  ResponseMemory,
-  TranscriptCache,
-  TranscriptDelivery,
-  TranscriptMetrics,
-  TranscriptPlanner,
-  TranscriptsResponse,
-  TranscriptsService,
-  VideoFetcher,
-];
 const EXPORTS = [
   ChannelUploads,
   PlaylistSource,
@@ -40,7 +24,7 @@ const EXPORTS = [
 /** Requires a `VideoPlatform`, which the application provides. */
 @Module({
   imports: [MetricsRegistryModule, QuotaModule],
-  providers: [...PROVIDERS, QuotaReservations],
+  providers: [...EXPORTS, QuotaReservations, VideoFetcher],
   exports: EXPORTS,
 })
 export class TranscriptsModule {}

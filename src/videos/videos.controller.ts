@@ -11,15 +11,7 @@ import {
   Res,
   UseInterceptors,
 } from '@nestjs/common';
-import {
-  ApiExcludeEndpoint,
-  ApiExtraModels,
-  ApiOkResponse,
-  ApiOperation,
-  ApiParam,
-  ApiTags,
-  getSchemaPath,
-} from '@nestjs/swagger';
+import { ApiExtraModels, ApiOkResponse, ApiOperation, ApiParam, ApiTags, getSchemaPath } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { RequiresFeature } from '../auth/guarded.decorator.js';
 import { ApiTranscripts, ENTRY_HEADERS, READ_ERRORS } from '../transcripts/dto/api-transcripts.js';
@@ -27,26 +19,21 @@ import {
   ENTRY_EXAMPLE,
   EntryDto,
   VIDEOS_EXAMPLE,
-  VIDEOS_NDJSON_EXAMPLE,
   VideoTranscriptsDto,
 } from '../transcripts/dto/transcripts-response.dto.js';
 import { FeatureNotInPlanError, VideoFailedError, VideoNotFoundError } from '../domain/errors.js';
 import { VIDEO_FAILURE_CODES, type VideoFailureCode } from '../domain/transcript.js';
 import { parseVideoReference } from '../domain/video-reference.js';
-import { ApiErrors, type ErrorExample } from '../http/error-docs.js';
-import { bodyTooLarge, JsonBody, unsupportedBody } from '../http/json-body.js';
+import { ApiErrors, BODY_ERRORS, type ErrorExample } from '../http/error-docs.js';
+import { JsonBody } from '../http/json-body.js';
 import { NoParameters } from '../http/validation.js';
 import { ENTRY_MEDIA_TYPES, TranscriptsResponse } from '../transcripts/response/transcripts-response.js';
 import { givenVideos } from '../transcripts/sources/video-list.js';
 import { entryError } from '../transcripts/transcript-events.js';
 import { parseVideoList, VideoQueryDto, VideosBodyDto } from './dto/videos-request.dto.js';
 
-function textContent(
-  description: string,
-  example: string,
-): { schema: { type: 'string'; description: string }; example: string } {
-  return { schema: { type: 'string', description }, example };
-}
+const textContent = (description: string, example: string) =>
+  ({ schema: { type: 'string', description }, example }) as const;
 
 function failureExample(code: VideoFailureCode): ErrorExample {
   const error = new VideoFailedError(entryError({ code }));
@@ -114,19 +101,6 @@ export class VideosController {
     return this.transcripts.sendEntry({ source, languages }, request, response, format);
   }
 
-  /** The same for a video's URL with unencoded slashes, which some gateways decode. */
-  @Get('videos/*id/transcript')
-  @RequiresFeature('video_transcripts')
-  @ApiExcludeEndpoint()
-  oneByRawUrl(
-    @Param('id') segments: string[],
-    @Query() query: VideoQueryDto,
-    @Req() request: Request,
-    @Res() response: Response,
-  ): Promise<void> {
-    return this.one(segments.join('/'), query, request, response);
-  }
-
   @Post('transcripts')
   @HttpCode(HttpStatus.OK)
   @RequiresFeature('bulk_transcripts')
@@ -141,21 +115,18 @@ export class VideosController {
   @ApiTranscripts({
     type: VideoTranscriptsDto,
     example: VIDEOS_EXAMPLE,
-    firstLines: 'first',
-    ndjsonExample: VIDEOS_NDJSON_EXAMPLE,
     order: 'in the order of the request',
+    errors: [
+      ...READ_ERRORS,
+      'plan_limit_exceeded',
+      'upstream_timeout',
+      {
+        title: 'The plan does not include lists of videos',
+        error: new FeatureNotInPlanError('bulk_transcripts', 'free', 'pro'),
+      },
+      ...BODY_ERRORS,
+    ],
   })
-  @ApiErrors(
-    ...READ_ERRORS,
-    'plan_limit_exceeded',
-    'upstream_timeout',
-    {
-      title: 'The plan does not include lists of videos',
-      error: new FeatureNotInPlanError('bulk_transcripts', 'free', 'pro'),
-    },
-    { title: 'The body is too large', error: bodyTooLarge() },
-    { title: 'The body is not JSON', error: unsupportedBody() },
-  )
   list(
     @Body() { videos, languages }: VideosBodyDto,
     @Query() _query: NoParameters,

@@ -90,17 +90,6 @@ describe('a call that succeeds', () => {
     expect((await service.get('/usage', key)).body).toMatchObject({ used: 0, reserved: 0 });
   });
 
-  it('returns the same transcripts from the cache as from the platform', async () => {
-    const { key } = await service.organization();
-    const path = '/channels/@nightwatchtavern/transcripts';
-    const [fetched, cached] = [await service.get(path, key), await service.get(path, key)];
-    const withoutCost = (answer: ServiceResponse): unknown =>
-      entries(answer).map((entry) => ({ ...entry, cached: null }));
-    expect(fetched.body.summary).toMatchObject({ fetched: 2, cached: 0 });
-    expect(cached.body.summary).toMatchObject({ fetched: 0, cached: 2 });
-    expect(withoutCost(cached)).toEqual(withoutCost(fetched));
-  });
-
   it.each([
     ['limit=1', 1],
     ['limit=0007', 7],
@@ -112,12 +101,6 @@ describe('a call that succeeds', () => {
     const answer = await service.get(`/channels/@fogsignalradio/transcripts?${query}`, key);
     expect(answer.body.summary.total).toBe(expected);
     expectIdentities(answer);
-  });
-
-  it('returns every upload when there are fewer than requested', async () => {
-    const { key } = await service.organization();
-    const answer = await service.get('/channels/@tidewater/transcripts?limit=100', key);
-    expect(answer.body.summary.total).toBe(5);
   });
 
   it.each(['@emptyslip', '@drydock'])('returns no entries for %s, which has no uploads', async (handle) => {
@@ -140,14 +123,10 @@ describe('a call that succeeds', () => {
   it.each([
     '@tidewater',
     'tidewater',
-    '%40tidewater',
     '@TideWater',
     'https%3A%2F%2Fwww.youtube.com%2F%40tidewater',
     'https%3A%2F%2Fwww.youtube.com%2F%40tidewater%2Fvideos%3Fview%3D0%23top',
-    'http%3A%2F%2Fm.youtube.com%2F@tidewater%2Fshorts',
-    'youtube.com%2F@tidewater',
     'https://www.youtube.com/@tidewater',
-    'https:/www.youtube.com/@tidewater',
     'https:/www.youtube.com/@tidewater/streams',
     'www.youtube.com/@tidewater/',
     'https://www.youtube.com%2F@tidewater',
@@ -161,7 +140,6 @@ describe('a call that succeeds', () => {
     ['%40%E6%B8%AF%E3%81%AE%E7%81%AF%E5%8F%B0', '@港の灯台'],
     ['https%3A%2F%2Fwww.youtube.com%2F%2540%25E6%25B8%25AF%25E3%2581%25AE%25E7%2581%25AF%25E5%258F%25B0', '@港の灯台'],
     ['https%3A%2F%2Fwww.youtube.com%2Fc%2FPhare%C3%89toil%C3%A9', '@港の灯台'],
-    ['https%3A%2F%2Fwww.youtube.com%2Fc%2FPhareE%CC%81toile%CC%81', '@港の灯台'],
     ['UCharbourlight__________', '@harbourlight'],
     ['https://www.youtube.com/channel/UCharbourlight__________/about', '@harbourlight'],
   ])('finds the channel by %s', async (reference, handle) => {

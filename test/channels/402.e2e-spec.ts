@@ -46,13 +46,6 @@ describe('a call that could exceed the quota', () => {
     expect((await service.get('/usage', key)).body).toMatchObject({ used: 3, remaining: 0 });
   });
 
-  it('reports when no limit would fit', async () => {
-    const { key } = await service.organization({ monthlyLimit: 0 });
-    const answer = await service.get('/channels/@fogsignalradio/transcripts?limit=2', key);
-    expect([answer.status, answer.body.error.required, answer.body.error.limit]).toEqual([402, 2, 0]);
-    expect(answer.body.error.message).toMatch(/ remain\. The quota resets at \d{4}-/);
-  });
-
   it('does not count cached transcripts and videos known to have none', async () => {
     const rich = await service.organization();
     await service.get('/channels/@nightwatchtavern/transcripts', rich.key);

@@ -28,25 +28,6 @@ describe('an organization on the free plan', () => {
     expect(service.fakeYoutube.requests.total).toBe(0);
   });
 
-  it('is refused before its parameters or its channel are checked', async () => {
-    const { key } = await service.organization({ plan: 'free' });
-    expect((await service.get('/channels/x!/transcripts?limit=0', key)).status).toBe(403);
-  });
-
-  it('may see its usage', async () => {
-    const { key, id } = await service.organization({ plan: 'free' });
-    const answer = await service.get('/usage', key);
-    expect(answer.status).toBe(200);
-    expect(answer.body).toMatchObject({
-      organization: id,
-      plan: 'free',
-      limit: 50,
-      used: 0,
-      reserved: 0,
-      remaining: 50,
-    });
-  });
-
   it('is subject to a changed plan from the next call on', async () => {
     const { key, id } = await service.organization({ plan: 'free' });
     const organizations = service.app.get(OrganizationsService);

@@ -82,14 +82,6 @@ describe('a key over its rate limit', () => {
     expect((await service.get('/usage', key)).status).toBe(200);
   });
 
-  it('does not affect the other keys of its organization', async () => {
-    const { id, key } = await service.organization();
-    await times(RATE, () => service.get('/usage', key));
-    expect((await service.get('/usage', key)).status).toBe(429);
-    const other = await service.app.get(ApiKeysService).issue({ organizationId: id });
-    expect((await service.get('/usage', other.key)).status).toBe(200);
-  });
-
   it('is refused after the plan check, and before its parameters and the channel are checked', async () => {
     const free = await service.organization({ plan: 'free' });
     const refusals = await times(RATE + 1, () => service.get(PATH, free.key));

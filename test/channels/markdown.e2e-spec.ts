@@ -81,13 +81,6 @@ describe('a Markdown response', () => {
     expect(headings(text, 'h2')).toHaveLength(3);
   });
 
-  it('has a heading for each language when several were requested', async () => {
-    const { key } = await service.organization();
-    const { text } = await service.get(`${PATH}?languages=de,en`, key, MARKDOWN);
-    expect(text).toMatch(/\n### en\n\n\[0:00\]/);
-    expect(text).toMatch(/\n### de\n\n\[0:00\]/);
-  });
-
   it.each([
     ['text/markdown;q=0.1, application/json', 'application/json'],
     ['text/markdown, application/x-ndjson;q=0.9', 'text/markdown'],
@@ -98,12 +91,5 @@ describe('a Markdown response', () => {
     const { key } = await service.organization();
     const answer = await service.get('/channels/@emptyslip/transcripts', key, { Accept: accept });
     expect([answer.status, answer.headers['content-type']]).toEqual([200, `${type}; charset=utf-8`]);
-  });
-
-  it('is replaced by the JSON error envelope when the call fails', async () => {
-    const { key } = await service.organization();
-    const answer = await service.get('/channels/@no-such-channel/transcripts', key, MARKDOWN);
-    expect([answer.status, answer.headers['content-type']]).toEqual([404, 'application/json; charset=utf-8']);
-    expect(answer.body.error.code).toBe('channel_not_found');
   });
 });

@@ -62,15 +62,6 @@ describe('an NDJSON response', () => {
     expect(ids.at(-1)).toBe('fs-230');
   });
 
-  it.each(['*/*', 'application/json', 'text/html', 'application/x-ndjson;q=0.1, application/json'])(
-    'is not sent for Accept: %s',
-    async (accept) => {
-      const { key } = await service.organization();
-      const answer = await service.get('/channels/@emptyslip/transcripts', key, { Accept: accept });
-      expect([answer.status, answer.headers['content-type']]).toEqual([200, 'application/json; charset=utf-8']);
-    },
-  );
-
   it('is replaced by the JSON error envelope when the call fails', async () => {
     const { key } = await service.organization();
     const answer = await service.get('/channels/@no-such-channel/transcripts', key, LINES);

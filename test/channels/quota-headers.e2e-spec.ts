@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { OrganizationsService } from '../../src/organizations/organizations.service.js';
 import { startService, type ServiceResponse, type TestService } from '../service.js';
 
 let service: TestService;
@@ -55,21 +54,6 @@ describe('the quota headers', () => {
     expect(Number(answer.headers['x-quota-reset'])).toBeGreaterThan(0);
     const rows = await service.query(`SELECT id FROM quota_reservations WHERE organization_id = '${id}'`);
     expect(rows).toHaveLength(1);
-  });
-
-  it('report the remaining quota of a refused call', async () => {
-    const { key } = await service.organization({ monthlyLimit: 3 });
-    const answer = await service.get('/channels/@bench-4x2/transcripts', key);
-    expect([answer.status, ...quotaOf(answer)]).toEqual([402, 3, 3]);
-    expect(Number(answer.headers['x-quota-reset'])).toBeGreaterThan(0);
-  });
-
-  it('never fall below 0, even after the limit was lowered', async () => {
-    const { id, key } = await service.organization({ monthlyLimit: 9 });
-    await service.get('/channels/@bench-4x3/transcripts', key);
-    await service.app.get(OrganizationsService).change(id, { monthlyLimit: 1 });
-    expect(quotaOf(await service.get('/channels/@bench-4x3/transcripts', key))).toEqual([1, 0]);
-    expect(quotaOf(await service.get('/channels/@bench-4x4/transcripts', key))).toEqual([1, 0]);
   });
 
   it('use the clock of the database, not of the process, for the seconds until the next month', async () => {

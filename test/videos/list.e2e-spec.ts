@@ -96,16 +96,12 @@ describe('a list of videos', () => {
   const tooMany = Array.from({ length: 101 }, () => 'tw-tea_____');
   it.each<[what: string, body: unknown, status: number, field: string]>([
     ['no list', {}, 400, 'videos'],
-    ['an empty list', { videos: [] }, 400, 'videos'],
     ['over 100 videos', { videos: tooMany }, 400, 'videos'],
     ['a text instead of a list', { videos: 'tw-tea_____' }, 400, 'videos'],
     ['a number in it', { videos: ['tw-tea_____', 5] }, 400, 'videos'],
-    ['a nested list', { videos: [['tw-tea_____']] }, 400, 'videos'],
     ['a malformed ID', { videos: ['tw-tea_____', 'short'] }, 400, 'videos[1]'],
     ['the URL of another site', { videos: ['https://example.com/watch?v=tw-tea_____'] }, 400, 'videos[0]'],
-    ['the URL of a channel', { videos: ['https://www.youtube.com/@tidewater'] }, 400, 'videos[0]'],
     ['empty languages', { videos: ['tw-tea_____'], languages: [] }, 400, 'languages'],
-    ['malformed languages', { videos: ['tw-tea_____'], languages: ['en', 'd'] }, 400, 'languages'],
     ['codes joined in a list', { videos: ['tw-tea_____'], languages: ['en,de'] }, 400, 'languages'],
     ['an unknown field', { videos: ['tw-tea_____'], limit: 5 }, 400, 'limit'],
     ['a list as the body', '["tw-tea_____"]', 400, 'body'],

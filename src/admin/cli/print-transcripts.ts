@@ -5,10 +5,11 @@ import { parsePlaylistReference } from '../../domain/playlist-reference.js';
 import { parseVideoReference } from '../../domain/video-reference.js';
 import { inflate } from '../../transcripts/cache/transcript-text.js';
 import { LANGUAGES_INVALID, parseLanguages } from '../../transcripts/dto/transcripts-query.dto.js';
-import { markdownDocument, textChunks } from '../../transcripts/formats/markdown-document.js';
+import { markdownDocument } from '../../transcripts/formats/markdown.js';
+import { formatEntry } from '../../transcripts/formats/transcript-formats.js';
 import type { Payer } from '../../transcripts/quota-reservations.js';
-import { serializeEntry, serializeJson, type Chunk } from '../../transcripts/response/response-writer.js';
-import { formatEntry, onlyEntry, type EntryFormat } from '../../transcripts/response/transcripts-response.js';
+import { entryJson, serializeJson, type Chunk } from '../../transcripts/response/response-writer.js';
+import { onlyEntry, type EntryFormat } from '../../transcripts/response/transcripts-response.js';
 import type { ChannelUploads } from '../../transcripts/sources/channel-uploads.js';
 import type { PlaylistSource } from '../../transcripts/sources/playlist-source.js';
 import { givenVideos, type VideoSource } from '../../transcripts/sources/video-list.js';
@@ -52,7 +53,7 @@ export async function printTranscripts(
   const plan = await transcripts.prepare({ source, languages }, payer, times);
   const events = transcripts.deliver(plan).events('listed');
   try {
-    await writeOut(videoId === undefined ? list(format, events, languages) : await entry(format, events, languages));
+    await writeOut(videoId === undefined ? list(format, events, languages) : entry(format, events, languages));
     if (format === 'json') process.stdout.write('\n');
   } finally {
     // The fetching does not wait for the reader: when the reader stops early, nothing else would end it.
@@ -83,14 +84,14 @@ function listOf(reference: string, wanted: number, { uploads, playlists }: Print
 
 type Events = AsyncGenerator<TranscriptsEvent, void>;
 
-function list(format: EntryFormat, events: Events, languages: readonly string[]): AsyncIterable<Chunk> {
-  return format === 'json' ? serializeJson(events) : textChunks(markdownDocument(events, languages), 'identity');
+async function* list(format: EntryFormat, events: Events, languages: readonly string[]): AsyncGenerator<Chunk> {
+  if (format === 'json') yield* serializeJson(events);
+  else for await (const text of markdownDocument(events, languages)) yield [text];
 }
 
-async function entry(format: EntryFormat, events: Events, languages: readonly string[]): Promise<AsyncIterable<Chunk>> {
+async function* entry(format: EntryFormat, events: Events, languages: readonly string[]): AsyncGenerator<Chunk> {
   const only = await onlyEntry(events);
-  if (format === 'json') return serializeEntry(only, events);
-  return textChunks(formatEntry(format, only, events, languages), 'identity');
+  yield format === 'json' ? entryJson('', only, '') : [await formatEntry(format, only, languages)];
 }
 
 /** Writes to standard output no faster than it is read. A reader that stops early, such as `head`, is no error. */

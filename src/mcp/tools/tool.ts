@@ -10,7 +10,7 @@ import type { CallTimes } from '../../transcripts/call.js';
 import { payerOf } from '../../transcripts/quota-reservations.js';
 import { logPlan } from '../../transcripts/response/transcripts-response.js';
 import { ChannelUploads } from '../../transcripts/sources/channel-uploads.js';
-import type { TranscriptsRequest } from '../../transcripts/transcript-planner.js';
+import type { TranscriptsRequest } from '../../transcripts/call-plan.js';
 import { TranscriptsService } from '../../transcripts/transcripts.service.js';
 
 /** The languages of a call. */

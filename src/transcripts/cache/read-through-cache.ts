@@ -2,7 +2,7 @@ import type { Cache } from '@nestjs/cache-manager';
 import type { z } from 'zod';
 import type { ReadingContext } from '../../platform/video-platform.js';
 import { SingleFlight } from '../single-flight.js';
-import type { CacheLookups } from '../transcript-metrics.js';
+import type { CachedKind, TranscriptMetrics } from '../transcript-metrics.js';
 import { KeyedCodec } from './keyed-codec.js';
 
 /** A cache of one kind of entry, stored as JSON. A miss loads the entry, once for concurrent calls. */
@@ -11,10 +11,11 @@ export class ReadThroughCache<T> {
   private readonly codec: KeyedCodec<T>;
 
   constructor(
-    private readonly cache: Cache,
+    private readonly kind: CachedKind,
     private readonly ttlSeconds: number,
     schema: z.ZodType<T>,
-    private readonly lookups: CacheLookups,
+    private readonly cache: Cache,
+    private readonly metrics: TranscriptMetrics,
   ) {
     this.codec = new KeyedCodec(schema);
   }
@@ -35,9 +36,9 @@ export class ReadThroughCache<T> {
   ): Promise<T> {
     const stored = await this.cache.get<unknown>(key);
     const known = this.codec.read(key, stored)?.value;
-    if (known === undefined && stored !== undefined && stored !== null) this.lookups.unreadable();
+    if (known === undefined && stored !== undefined && stored !== null) this.metrics.countUnreadable(this.kind);
     const found = known !== undefined && serves(known);
-    this.lookups.count(found);
+    this.metrics.countLookups(this.kind, found);
     if (found) return known;
     const { value } = await this.flights.join(`${key} ${purpose}`, context, load, (fresh) => this.store(key, fresh));
     return value;

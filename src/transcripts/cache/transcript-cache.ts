@@ -1,5 +1,5 @@
 import { CACHE_MANAGER, type Cache } from '@nestjs/cache-manager';
-import { Inject, Injectable, Logger } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import { z } from 'zod';
 import { Environment } from '../../config/environment.js';
 import {
@@ -9,7 +9,6 @@ import {
   VIDEO_KINDS,
   type VideoDetails,
   type VideoFailure,
-  type VideoFailureCode,
   type VideoOutcome,
 } from '../../domain/transcript.js';
 import { TranscriptMetrics } from '../transcript-metrics.js';
@@ -26,37 +25,33 @@ export type CachedOutcome =
  * may get captions. A job tries such a video again after ten minutes and must then not find this failure.
  */
 const UNCERTAIN_TTL_SECONDS_MAX = 300;
-const UNREADABLE_LOG_INTERVAL_MS = 60_000;
 
-/** Twice the limit of a caption body: only text of mostly escapes is longer. Real transcripts have at most 2 MB. */
-const JSON_BYTES_MAX = 8 * 1024 * 1024;
-const TOO_LONG = 'The captions of this video are larger than this service accepts.';
-
-const detailsSchema: z.ZodType<VideoDetails> = z.object({
+/** The metadata that a list and the video itself can state. */
+export const METADATA_FIELDS = {
   title: z.string().nullable(),
   thumbnailUrl: z.string().nullable(),
   publishedAt: z.string().nullable(),
   durationSeconds: z.number().nullable(),
   viewCount: z.number().nullable(),
   kind: z.enum(VIDEO_KINDS).nullable(),
+};
+
+const detailsSchema: z.ZodType<VideoDetails> = z.object({
+  ...METADATA_FIELDS,
   captionTracks: z.array(z.object({ languageCode: z.string(), name: z.string(), generated: z.boolean() })).nullable(),
 });
 
 /** What is stored with the deflated text of a transcript, or alone for a video that has none. */
-const storedSchema: z.ZodType<Stored> = z.union([
+const storedSchema = z.union([
   z.object({ details: detailsSchema, jsonBytes: z.int().nonnegative(), crc32: z.int() }),
   z.object({ details: detailsSchema, code: z.enum(VIDEO_FAILURE_CODES), message: z.string().nullable() }),
 ]);
-type Stored =
-  | { details: VideoDetails; jsonBytes: number; crc32: number }
-  | { details: VideoDetails; code: VideoFailureCode; message: string | null };
+type Stored = z.infer<typeof storedSchema>;
 
 /** Caches transcripts, and the reasons of videos that have none: one entry for a video and a list of languages. */
 @Injectable()
 export class TranscriptCache {
-  private readonly logger = new Logger(TranscriptCache.name);
   private readonly codec = new KeyedCodec(storedSchema);
-  private unreadableLoggedAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(
     @Inject(CACHE_MANAGER) private readonly cache: Cache,
@@ -112,19 +107,8 @@ export class TranscriptCache {
   private read(key: string, stored: unknown): CachedOutcome | undefined {
     if (stored === undefined || stored === null) return undefined;
     const entry = this.codec.read(key, stored);
-    if (!entry) this.reportUnreadable();
+    if (!entry) this.metrics.countUnreadable('transcript');
     return entry && outcomeOf(entry);
-  }
-
-  private reportUnreadable(): void {
-    this.metrics.cache.transcript.unreadable();
-    const nowMs = performance.now();
-    if (nowMs - this.unreadableLoggedAtMs < UNREADABLE_LOG_INTERVAL_MS) return;
-    this.unreadableLoggedAtMs = nowMs;
-    this.logger.warn({
-      event: 'cache_entry_unreadable',
-      message: 'A cache entry is damaged and counts as missing. Logged at most once a minute.',
-    });
   }
 }
 
@@ -140,10 +124,5 @@ function outcomeOf({ value, bytes }: CacheEntry<Stored>): CachedOutcome {
 
 /** Converts an outcome of the platform to the form in which it is cached and sent. */
 export async function asCachedOutcome(outcome: VideoOutcome): Promise<CachedOutcome> {
-  if (!outcome.ok) return outcome;
-  const { details } = outcome;
-  const json = jsonOf(outcome.transcript);
-  if (json.length > JSON_BYTES_MAX)
-    return { ok: false, details, failure: { code: 'upstream_failure', message: TOO_LONG } };
-  return { ok: true, details, transcript: await deflate(json) };
+  return outcome.ok ? { ...outcome, transcript: await deflate(jsonOf(outcome.transcript)) } : outcome;
 }

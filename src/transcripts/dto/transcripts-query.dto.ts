@@ -5,7 +5,7 @@ import { IsArray, Matches, Min } from 'class-validator';
 import { LANGUAGE_CODE, LANGUAGES_MAX, normalizeLanguages } from '../../domain/language-codes.js';
 import { VIDEOS_PER_CALL_MAX } from '../../domain/plan.js';
 import { VIDEO_ID } from '../../domain/video-reference.js';
-import { Optional } from '../../http/validation.js';
+import { digitsOf, Optional } from '../../http/validation.js';
 
 export const LIMIT_DEFAULT = 25;
 
@@ -24,7 +24,7 @@ const Limit = (): PropertyDecorator =>
       default: LIMIT_DEFAULT,
       example: 5,
     }),
-    Transform(({ value }: { value: unknown }) => parseLimit(value)),
+    Transform(({ value }: { value: unknown }) => Math.min(digitsOf(value), VIDEOS_PER_CALL_MAX)),
     Min(1, {
       message: `limit must be an integer of at least 1 in decimal digits, given once. Values above ${VIDEOS_PER_CALL_MAX} are treated as ${VIDEOS_PER_CALL_MAX}.`,
     }),
@@ -83,12 +83,6 @@ export class UploadsQueryDto {
 
   @Since()
   since?: string;
-}
-
-/** @returns NaN, which fails validation, unless the value is a string of decimal digits */
-function parseLimit(value: unknown): number {
-  const limit = typeof value === 'string' && /^[0-9]+$/.test(value) ? Number(value) : Number.NaN;
-  return Math.min(limit, VIDEOS_PER_CALL_MAX);
 }
 
 /**

@@ -11,10 +11,9 @@ import {
   type VideoFailureCode,
   type VideoKind,
 } from '../../domain/transcript.js';
-import type { Summary, VideoMetadata } from '../transcript-events.js';
 
-// The response is written as text (response/response-writer.ts), because cached transcripts are already JSON. `implements`
-// ties each class to the type that is written, and the e2e tests validate responses against the document.
+// The response is written as text (response/response-writer.ts), because cached transcripts are already JSON. The classes are
+// the types of what is written, and the e2e tests validate responses against the document.
 
 const CHANNEL = {
   id: 'UCharbourlight__________',
@@ -22,13 +21,9 @@ const CHANNEL = {
   handle: '@harbourlight',
 } satisfies ChannelDto;
 
-const TRACK = { languageCode: 'en', name: 'English', generated: false } satisfies CaptionTrackDto;
-
-const SEGMENT = { text: 'Good morning from the boatyard.', start: 0.24, duration: 3.12 } satisfies SegmentDto;
-
 const PLAYLIST = { id: 'PLharbourlight-boats', title: 'Boats from start to launch' } satisfies PlaylistDto;
 
-const ENTRY = {
+export const ENTRY_EXAMPLE = {
   videoId: 'hl-dinghy__',
   ok: true,
   metadata: {
@@ -40,9 +35,17 @@ const ENTRY = {
     viewCount: 1214330,
     thumbnailUrl: 'https://i.ytimg.com/vi/hl-dinghy__/hqdefault.jpg',
     kind: 'video',
-    captionTracks: [TRACK, { languageCode: 'en', name: 'English (auto-generated)', generated: true }],
+    captionTracks: [
+      { languageCode: 'en', name: 'English', generated: false },
+      { languageCode: 'en', name: 'English (auto-generated)', generated: true },
+    ],
   },
-  transcript: { en: [SEGMENT, { text: 'This little dinghy was built in 1962.', start: 3.4, duration: 2.9 }] },
+  transcript: {
+    en: [
+      { text: 'Good morning from the boatyard.', start: 0.24, duration: 3.12 },
+      { text: 'This little dinghy was built in 1962.', start: 3.4, duration: 2.9 },
+    ],
+  },
   cached: false,
 } satisfies EntryDto;
 
@@ -65,36 +68,14 @@ const FAILED_ENTRY = {
   error: { code: 'transcript_unavailable', ...VIDEO_FAILURES.transcript_unavailable },
 } satisfies EntryDto;
 
-const SUMMARY = { total: 2, succeeded: 1, failed: 1, cached: 0, fetched: 1 } satisfies SummaryDto;
+// The examples of the OpenAPI document: one transcript, and one video without captions.
 
-/** The example of the OpenAPI document: one transcript, and one video without captions. */
-export const TRANSCRIPTS_EXAMPLE: TranscriptsDto = {
-  channel: CHANNEL,
-  results: [ENTRY, FAILED_ENTRY],
-  summary: SUMMARY,
+export const VIDEOS_EXAMPLE: VideoTranscriptsDto = {
+  results: [ENTRY_EXAMPLE, FAILED_ENTRY],
+  summary: { total: 2, succeeded: 1, failed: 1, cached: 0, fetched: 1 },
 };
-
-export const PLAYLIST_EXAMPLE: PlaylistTranscriptsDto = {
-  playlist: PLAYLIST,
-  results: [ENTRY, FAILED_ENTRY],
-  summary: SUMMARY,
-};
-
-export const VIDEOS_EXAMPLE: VideoTranscriptsDto = { results: [ENTRY, FAILED_ENTRY], summary: SUMMARY };
-
-export const ENTRY_EXAMPLE: EntryDto = ENTRY;
-
-/** The same responses as NDJSON. */
-export const TRANSCRIPTS_NDJSON_EXAMPLE = asLines({ type: 'channel', channel: CHANNEL });
-export const PLAYLIST_NDJSON_EXAMPLE = asLines({ type: 'playlist', playlist: PLAYLIST });
-export const VIDEOS_NDJSON_EXAMPLE = asLines();
-
-function asLines(...header: object[]): string {
-  const results = [ENTRY, FAILED_ENTRY].map((result) => ({ type: 'result', result }));
-  return [...header, ...results, { type: 'summary', summary: SUMMARY }]
-    .map((event) => `${JSON.stringify(event)}\n`)
-    .join('');
-}
+export const TRANSCRIPTS_EXAMPLE: TranscriptsDto = { channel: CHANNEL, ...VIDEOS_EXAMPLE };
+export const PLAYLIST_EXAMPLE: PlaylistTranscriptsDto = { playlist: PLAYLIST, ...VIDEOS_EXAMPLE };
 
 @ApiSchema({ name: 'Channel' })
 export class ChannelDto implements Channel {
@@ -122,7 +103,7 @@ class CaptionTrackDto implements CaptionTrack {
 
 @ApiSchema({ name: 'VideoMetadata' })
 @ApiExtraModels(CaptionTrackDto)
-export class VideoMetadataDto implements VideoMetadata {
+export class VideoMetadataDto {
   @ApiProperty(textOrNull('The title. Null when YouTube lists the video without one.'))
   title: string | null;
 
@@ -186,7 +167,7 @@ class SegmentDto implements Segment {
 }
 
 @ApiSchema({ name: 'VideoError' })
-class EntryErrorDto {
+export class EntryErrorDto {
   @ApiProperty({
     enum: VIDEO_FAILURE_CODES,
     description: `Why the entry has no transcript. ${VIDEO_FAILURE_CODES.map(
@@ -236,7 +217,7 @@ export class EntryDto {
 }
 
 @ApiSchema({ name: 'Summary' })
-class SummaryDto implements Summary {
+export class SummaryDto {
   @ApiProperty(count('The number of entries in `results`.'))
   total: number;
 
@@ -251,6 +232,12 @@ class SummaryDto implements Summary {
 
   @ApiProperty(count('Transcripts fetched for this request: the number charged to the monthly quota.'))
   fetched: number;
+}
+
+/** The response of an operation for many videos, without the list that it names first. */
+export interface ListResponse {
+  results: EntryDto[];
+  summary: SummaryDto;
 }
 
 @ApiSchema({ name: 'ChannelTranscripts' })

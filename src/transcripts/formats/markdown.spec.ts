@@ -3,7 +3,6 @@ import fc from 'fast-check';
 import MarkdownIt, { type Token } from 'markdown-it';
 import { anyText } from '../../../test/any-text.js';
 import type { Segment } from '../../domain/transcript.js';
-import { jsonOf } from '../cache/transcript-text.js';
 import type { VideoMetadata } from '../transcript-events.js';
 import { lineText } from './line-text.js';
 import { failureLine, listHead, summaryLine, videoHead, videoText } from './markdown.js';
@@ -99,12 +98,7 @@ function metadata(title: string | null, fields: Partial<VideoMetadata> = {}): Vi
   };
 }
 
-const storedAs = (languages: Record<string, Segment[]>): Buffer => jsonOf(new Map(Object.entries(languages)));
-
-function markdown(list: Segment[], languageLevel?: 2 | 3): string {
-  const video = { videoId: 'hl-dinghy__', transcript: storedAs({ en: list }) };
-  return [...videoText(video, languageLevel)].join('');
-}
+const markdown = (list: Segment[]): string => videoText('hl-dinghy__', new Map([['en', list]]));
 
 /** The text that a reader sees; throws for any markup other than links that this project writes. */
 function shown({ children }: Token): string {
@@ -167,14 +161,12 @@ describe('the text of a video in Markdown', () => {
   });
 
   it('has a heading for each language when several were requested', () => {
-    const transcript = storedAs({
-      de: [{ text: 'Guten Tag', start: 0, duration: 1 }],
-      en: [{ text: 'Hello', start: 0, duration: 1 }],
-    });
+    const transcript = new Map([
+      ['de', [{ text: 'Guten Tag', start: 0, duration: 1 }]],
+      ['en', [{ text: 'Hello', start: 0, duration: 1 }]],
+    ]);
     const link = '[0:00](https://youtu.be/hl-dinghy__?t=0)';
-    expect([...videoText({ videoId: 'hl-dinghy__', transcript }, 3)].join('')).toBe(
-      `\n### de\n\n${link} Guten Tag\n\n### en\n\n${link} Hello\n`,
-    );
+    expect(videoText('hl-dinghy__', transcript, 3)).toBe(`\n### de\n\n${link} Guten Tag\n\n### en\n\n${link} Hello\n`);
   });
 });
 

@@ -1,8 +1,8 @@
-import type { Segment } from '../../domain/transcript.js';
+import type { Segment, Transcript } from '../../domain/transcript.js';
+import { inflate, readTranscript } from '../cache/transcript-text.js';
 import type { ListHeader } from '../sources/video-list.js';
-import type { Entry, Summary, VideoMetadata } from '../transcript-events.js';
+import type { Entry, Summary, TranscriptsEvent, VideoMetadata } from '../transcript-events.js';
 import { clockTime, lineText, spaceBetween, wholeSeconds } from './line-text.js';
-import { storedParts } from '../cache/transcript-text.js';
 
 /**
  * Characters that CommonMark, GitHub's and Obsidian's Markdown can read as markup within a line: emphasis, code, links, HTML,
@@ -34,12 +34,34 @@ const PARAGRAPH_SECONDS = 60;
 const SENTENCE_SECONDS = 45;
 const SENTENCE_END = /[.!?…。！？؟]["'”’)»」』]?$/u;
 
-/** A video whose transcript is written as Markdown. */
-export interface MarkdownVideo {
-  videoId: string;
-  metadata: VideoMetadata;
-  /** The stored JSON. */
-  transcript: Buffer;
+/** The level of a heading for each language of a video, below the video's own. */
+const LANGUAGE_LEVEL = 3;
+
+/**
+ * The response as one Markdown document: the head of the list, a section for each video with a transcript, one line for each
+ * without, and the counts.
+ *
+ * @param languages the languages that the caller asked for; of several, each gets a heading
+ */
+export async function* markdownDocument(
+  events: AsyncIterable<TranscriptsEvent>,
+  languages: readonly string[],
+): AsyncGenerator<string> {
+  const level = languages.length > 1 ? LANGUAGE_LEVEL : undefined;
+  let separator = '';
+  for await (const event of events) {
+    if (event.type === 'videos') continue;
+    yield separator;
+    separator = '\n';
+    if (event.type === 'summary') yield summaryLine(event.summary);
+    else if (event.type !== 'result') yield listHead(event);
+    else if (!event.entry.ok) yield failureLine(event.entry);
+    else {
+      const { videoId, transcript } = event.entry;
+      yield videoHead(event.entry, 2);
+      yield videoText(videoId, readTranscript(await inflate(transcript)), level);
+    }
+  }
 }
 
 /** The head of a document about the videos of a channel or a playlist. */
@@ -54,7 +76,7 @@ export function listHead(header: Exclude<ListHeader, { type: 'videos' }>): strin
 }
 
 /** The head of a section: title, link, date and length. */
-export function videoHead({ videoId, metadata }: Pick<MarkdownVideo, 'videoId' | 'metadata'>, level: 1 | 2): string {
+export function videoHead({ videoId, metadata }: Pick<Entry, 'videoId' | 'metadata'>, level: 1 | 2): string {
   const { url, publishedAt, publishedText, durationSeconds } = metadata;
   const date = publishedAt?.slice(0, 'yyyy-mm-dd'.length) ?? publishedText;
   const details = [
@@ -70,28 +92,40 @@ export function videoHead({ videoId, metadata }: Pick<MarkdownVideo, 'videoId' |
  *
  * @param languageLevel the level of a heading for each language; undefined for none
  * @param range what is said between two seconds; the end is null for the end of the video
- * @returns pieces; an empty one after each part of the stored text that was parsed, so that the reader can let other work run
  */
-export function* videoText(
-  { videoId, transcript }: Pick<MarkdownVideo, 'videoId' | 'transcript'>,
+export function videoText(
+  videoId: string,
+  transcript: Transcript,
   languageLevel?: 2 | 3,
   [from, to]: readonly [number, number | null] = [0, null],
-): Generator<string> {
-  let current: { language: string; paragraph: Paragraph } | undefined;
-  for (const { language, segments } of storedParts(transcript)) {
-    if (current?.language !== language) {
-      if (current) yield current.paragraph.end();
-      if (languageLevel !== undefined) yield `\n${'#'.repeat(languageLevel)} ${escapeMarkdown(language)}\n`;
-      current = { language, paragraph: new Paragraph(videoId) };
-    }
-    for (const segment of segments) {
-      // In order of their start, so that no later one is wanted.
-      if (to !== null && segment.start >= to) break;
-      if (segment.start >= from || segment.start + segment.duration > from) yield current.paragraph.add(segment);
-    }
-    yield '';
+): string {
+  let text = '';
+  for (const [language, segments] of transcript) {
+    if (languageLevel !== undefined) text += `\n${'#'.repeat(languageLevel)} ${escapeMarkdown(language)}\n`;
+    const wanted = segments.filter(
+      ({ start, duration }) => (to === null || start < to) && (start >= from || start + duration > from),
+    );
+    text += paragraphs(videoId, wanted);
   }
-  if (current) yield current.paragraph.end();
+  return text;
+}
+
+function paragraphs(videoId: string, segments: readonly Segment[]): string {
+  let text = '';
+  let paragraphStart = Number.NEGATIVE_INFINITY;
+  let last = '';
+  for (const { text: said, start } of segments) {
+    const line = lineText(said);
+    if (line === '') continue;
+    const seconds = start - paragraphStart;
+    if (seconds >= PARAGRAPH_SECONDS || (seconds >= SENTENCE_SECONDS && SENTENCE_END.test(last))) {
+      text += `${text === '' ? '' : '\n'}\n[${clockTime(start)}](${secondUrl(videoId, start)}) `;
+      paragraphStart = start;
+    } else text += spaceBetween(last, line);
+    text += escapeMarkdown(line);
+    last = line;
+  }
+  return text === '' ? '' : `${text}\n`;
 }
 
 /** One line for a video without a transcript. */
@@ -120,38 +154,4 @@ function autolink(url: string): string {
 
 function titleOf(videoId: string, { title }: VideoMetadata): string {
   return escapeMarkdown(title ?? '') || escapeMarkdown(videoId);
-}
-
-/** Joins segments into paragraphs, written piece by piece. */
-class Paragraph {
-  private startSeconds: number | undefined;
-  private last = '';
-
-  constructor(private readonly videoId: string) {}
-
-  add({ text, start }: Segment): string {
-    const line = lineText(text);
-    if (line === '') return '';
-    const ended = this.endsBefore(start) ? this.end() : '';
-    const before = this.startSeconds === undefined ? this.begin(start) : spaceBetween(this.last, line);
-    this.last = line;
-    return `${ended}${before}${escapeMarkdown(line)}`;
-  }
-
-  end(): string {
-    const begun = this.startSeconds !== undefined;
-    this.startSeconds = undefined;
-    return begun ? '\n' : '';
-  }
-
-  private begin(start: number): string {
-    this.startSeconds = start;
-    return `\n[${clockTime(start)}](${secondUrl(this.videoId, start)}) `;
-  }
-
-  private endsBefore(start: number): boolean {
-    if (this.startSeconds === undefined) return false;
-    const seconds = start - this.startSeconds;
-    return seconds >= PARAGRAPH_SECONDS || (seconds >= SENTENCE_SECONDS && SENTENCE_END.test(this.last));
-  }
 }

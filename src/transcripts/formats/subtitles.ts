@@ -14,20 +14,21 @@ interface Cue {
 }
 
 /** A SubRip file: numbered cues, times with a comma. */
-export function* srt(segments: Iterable<Segment>): Generator<string> {
-  let number = 1;
-  for (const { startMs, endMs, lines } of cues(segments)) {
+export function srt(segments: Iterable<Segment>): string {
+  const written = [...cues(segments)].map(({ startMs, endMs, lines }, index) => {
     const times = `${timestamp(startMs, ',')} --> ${timestamp(endMs, ',')}`;
-    yield `${number === 1 ? '' : '\n'}${number}\n${times}\n${lines.map(srtText).join('\n')}\n`;
-    number++;
-  }
+    return `${index + 1}\n${times}\n${lines.map(srtText).join('\n')}\n`;
+  });
+  return written.join('\n');
 }
 
 /** A WebVTT file (W3C). */
-export function* webVtt(segments: Iterable<Segment>): Generator<string> {
-  yield 'WEBVTT\n';
-  for (const { startMs, endMs, lines } of cues(segments))
-    yield `\n${timestamp(startMs, '.')} --> ${timestamp(endMs, '.')}\n${lines.map(vttText).join('\n')}\n`;
+export function webVtt(segments: Iterable<Segment>): string {
+  const written = [...cues(segments)].map(({ startMs, endMs, lines }) => {
+    const times = `${timestamp(startMs, '.')} --> ${timestamp(endMs, '.')}`;
+    return `${times}\n${lines.map(vttText).join('\n')}\n`;
+  });
+  return ['WEBVTT\n', ...written].join('\n');
 }
 
 /**

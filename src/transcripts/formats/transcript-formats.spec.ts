@@ -1,7 +1,5 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
-import { jsonOf } from '../cache/transcript-text.js';
-import { formatTranscript, inTurns, type TranscriptFormat } from './transcript-formats.js';
+import { formatTranscript, type TranscriptFormat } from './transcript-formats.js';
 
 const metadata = {
   title: 'The dinghy',
@@ -15,42 +13,26 @@ const metadata = {
   captionTracks: null,
 };
 
-const transcript = jsonOf(
-  new Map([
-    ['de', [{ text: 'Guten\r\nTag', start: 0, duration: 1 }]],
-    ['en', [{ text: 'Hello', start: 0, duration: 1 }]],
-  ]),
-);
+const transcript = new Map([
+  ['de', [{ text: 'Guten\r\nTag', start: 0, duration: 1 }]],
+  ['en', [{ text: 'Hello', start: 0, duration: 1 }]],
+]);
 
-async function written(format: TranscriptFormat, languages?: string[]): Promise<string> {
-  let text = '';
-  for await (const piece of formatTranscript(format, { videoId: 'hl-dinghy__', metadata, transcript }, languages)) {
-    text += piece;
-  }
-  return text;
-}
+const written = (format: TranscriptFormat, languages?: string[]): string =>
+  formatTranscript(format, { videoId: 'hl-dinghy__', metadata, transcript }, languages);
 
 describe('a formatted transcript', () => {
-  it('has the first language only as text and subtitles', async () => {
-    expect(await written('text')).toBe('Guten Tag\n');
-    expect(await written('srt')).toBe('1\n00:00:00,000 --> 00:00:01,000\nGuten Tag\n');
-    expect(await written('vtt')).toBe('WEBVTT\n\n00:00:00.000 --> 00:00:01.000\nGuten Tag\n');
+  it('has the first language only as text and subtitles', () => {
+    expect(written('text')).toBe('Guten Tag\n');
+    expect(written('srt')).toBe('1\n00:00:00,000 --> 00:00:01,000\nGuten Tag\n');
+    expect(written('vtt')).toBe('WEBVTT\n\n00:00:00.000 --> 00:00:01.000\nGuten Tag\n');
   });
 
-  it('has all requested languages as Markdown', async () => {
-    expect(await written('markdown', ['de', 'en'])).toBe(
+  it('has all requested languages as Markdown', () => {
+    expect(written('markdown', ['de', 'en'])).toBe(
       '# The dinghy\n\n<https://www.youtube.com/watch?v=hl-dinghy__>\n' +
         '\n## de\n\n[0:00](https://youtu.be/hl-dinghy__?t=0) Guten Tag\n' +
         '\n## en\n\n[0:00](https://youtu.be/hl-dinghy__?t=0) Hello\n',
     );
-  });
-
-  it('lets other work run between its pieces', async () => {
-    const order: string[] = [];
-    const other = nextTurn().then(() => order.push('other'));
-    for await (const piece of inTurns(Array.from({ length: 3 }, () => 'x'.repeat(70_000))))
-      order.push(piece.slice(0, 1));
-    await other;
-    expect(order).toEqual(['x', 'other', 'x', 'x']);
   });
 });

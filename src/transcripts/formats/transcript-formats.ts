@@ -1,7 +1,8 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Segment, Transcript } from '../../domain/transcript.js';
+import { inflate, readTranscript } from '../cache/transcript-text.js';
+import type { SucceededEntry, VideoMetadata } from '../transcript-events.js';
 import { lineText } from './line-text.js';
-import { videoHead, videoText, type MarkdownVideo } from './markdown.js';
-import { firstLanguage } from '../cache/transcript-text.js';
+import { videoHead, videoText } from './markdown.js';
 import { srt, webVtt } from './subtitles.js';
 
 /** The media type of each form of a transcript other than JSON. */
@@ -14,62 +15,44 @@ export const FORMAT_MEDIA_TYPES = {
 
 export type TranscriptFormat = keyof typeof FORMAT_MEDIA_TYPES;
 
-/** Characters after which other work gets its turn. */
-const PIECE_CHARACTERS = 64 * 1024;
-
 /**
- * Writes the transcript of one video in a format, in pieces, and lets other work run between them. Of several languages,
- * text and subtitles have the first; Markdown has all.
+ * Writes the transcript of one video in a format. Of several languages, text and subtitles have the first; Markdown has all.
  *
  * @param languages the languages that the caller asked for
  */
 export function formatTranscript(
   format: TranscriptFormat,
-  video: MarkdownVideo,
+  { transcript, ...video }: { videoId: string; metadata: VideoMetadata; transcript: Transcript },
   languages: readonly string[] = [],
-): AsyncGenerator<string> {
-  return inTurns(piecesOf(format, video, languages));
-}
-
-/**
- * Joins small pieces of text into larger ones, with a turn of the event loop after each, and after each empty piece: work
- * was done that wrote nothing.
- */
-export async function* inTurns(pieces: Iterable<string>): AsyncGenerator<string> {
-  let text = '';
-  for (const piece of pieces) {
-    text += piece;
-    if (text.length >= PIECE_CHARACTERS) {
-      yield text;
-      text = '';
-    } else if (piece !== '') continue;
-    await nextTurn();
-  }
-  if (text !== '') yield text;
-}
-
-function piecesOf(format: TranscriptFormat, video: MarkdownVideo, languages: readonly string[]): Iterable<string> {
+): string {
+  const [segments = []] = transcript.values();
   switch (format) {
     case 'text':
-      return lines(video.transcript);
+      return plainText(segments);
     case 'srt':
-      return srt(firstLanguage(video.transcript));
+      return srt(segments);
     case 'vtt':
-      return webVtt(firstLanguage(video.transcript));
+      return webVtt(segments);
     case 'markdown':
-      return document(video, languages);
+      return videoHead(video, 1) + videoText(video.videoId, transcript, languages.length > 1 ? 2 : undefined);
   }
 }
 
-/** Plain text: one line for each segment. */
-function* lines(transcript: Buffer): Generator<string> {
-  for (const { text } of firstLanguage(transcript)) {
-    const line = lineText(text);
-    if (line !== '') yield `${line}\n`;
-  }
+/** Writes the transcript of an entry in a format. */
+export async function formatEntry(
+  format: TranscriptFormat,
+  { videoId, metadata, transcript }: SucceededEntry,
+  languages: readonly string[],
+): Promise<string> {
+  return formatTranscript(
+    format,
+    { videoId, metadata, transcript: readTranscript(await inflate(transcript)) },
+    languages,
+  );
 }
 
-function* document(video: MarkdownVideo, languages: readonly string[]): Generator<string> {
-  yield videoHead(video, 1);
-  yield* videoText(video, languages.length > 1 ? 2 : undefined);
+/** One line for each segment. */
+function plainText(segments: readonly Segment[]): string {
+  const lines = segments.map(({ text }) => lineText(text)).filter((line) => line !== '');
+  return lines.map((line) => `${line}\n`).join('');
 }

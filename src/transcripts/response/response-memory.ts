@@ -40,10 +40,6 @@ export class ResponseMemory {
     return this.bytes >= this.bytesMax;
   }
 
-  get isHalfFull(): boolean {
-    return this.bytes >= this.bytesMax / 2;
-  }
-
   /** @throws ServiceUnavailableError when the memory is full */
   refuseWhenFull(): void {
     if (!this.isFull) return;

@@ -127,36 +127,6 @@ describe('the serialized response', () => {
       }),
     );
   });
-
-  it('passes the text of a transcript through unchanged', async () => {
-    // JSON.stringify writes no spaces.
-    const transcript = storedText('{ "en" : [ ] }');
-    const metadata = fc.sample(anyMetadata, 1)[0];
-    if (!metadata) throw new Error('There is no sample.');
-    const entry: Entry = { videoId: 'video', ok: true, metadata, transcript, cached: true };
-    const events = asEvents({ id: '', name: '', handle: null }, [entry]);
-    const chunks = await chunksOf(events);
-    expect(chunks.some((chunk) => chunk === transcript)).toBe(true);
-    expect(joined(chunks)).toContain('"transcript":{ "en" : [ ] },"cached":');
-  });
-
-  it('yields each entry without waiting for the next', async () => {
-    let release = (): void => undefined;
-    const released = new Promise<void>((resolve) => (release = resolve));
-    const [first] = fc.sample(anyEntry, 1);
-    async function* events(): AsyncGenerator<TranscriptsEvent> {
-      yield { type: 'channel', channel: { id: 'UC', name: 'n', handle: null } };
-      if (first) yield { type: 'result', entry: first };
-      await released;
-      yield { type: 'summary', summary: emptySummary() };
-    }
-    const chunks = serializeJson(events());
-    const [channel, entry] = [await chunks.next(), await chunks.next()];
-    expect(channel.value).toEqual(['{"channel":{"id":"UC","name":"n","handle":null},"results":[']);
-    expect(entry.done).toBe(false);
-    release();
-    expect((await chunks.next()).value).toEqual([`],"summary":${JSON.stringify(emptySummary())}}`]);
-  });
 });
 
 describe('a written response', () => {

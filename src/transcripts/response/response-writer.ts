@@ -1,14 +1,17 @@
 import type { Response } from 'express';
 import { onResponseEnd, responseEnd } from '../../http/response-end.js';
 import { inflate, type TranscriptText } from '../cache/transcript-text.js';
-import { GzipMember } from './gzip-member.js';
-import type { BodyRecording } from './repeated-bodies.js';
+import type { ListHeader } from '../sources/video-list.js';
 import type { Entry, TranscriptsEvent } from '../transcript-events.js';
+import { GzipMember } from './gzip-member.js';
 
 /** Approximate size of one write, and of what is written before the reader has taken it. */
 const WRITE_BYTES = 512 * 1024;
-/** The same for a whole body: a few large writes cost half as much per byte as many of one megabyte. */
-const SLICE_BYTES = 4 * 1024 * 1024;
+
+/** One step of a response: JSON and the texts within it. */
+export type Chunk = readonly (string | TranscriptText)[];
+
+export type Encoding = 'gzip' | 'identity';
 
 /**
  * Writes chunks as they are produced, no faster than the reader takes them. Resolves when everything is written or the
@@ -18,81 +21,51 @@ const SLICE_BYTES = 4 * 1024 * 1024;
  */
 export async function writeResponse(
   response: Response,
-  chunks: AsyncIterable<Chunk>,
-  encoding: 'gzip' | 'identity',
-  recording?: BodyRecording,
+  chunks: AsyncIterable<Chunk> | Iterable<Chunk>,
+  encoding: Encoding,
 ): Promise<void> {
-  if (encoding === 'gzip') response.setHeader('Content-Encoding', 'gzip');
-  const writer = new PacedWriter(response, encoding === 'gzip' ? new GzipMember() : undefined, recording);
-  let isComplete = false;
+  const gzip = encoding === 'gzip' ? new GzipMember() : undefined;
+  if (gzip) response.setHeader('Content-Encoding', 'gzip');
+  const writer = new PacedWriter(response);
   try {
+    if (gzip) writer.write(gzip.begin());
     for await (const chunk of chunks) {
       if (writer.isFull) await writer.room();
       if (responseEnd(response).aborted) return;
-      for (const part of chunk) await writer.write(part);
+      for (const part of chunk) {
+        if (typeof part === 'string') writer.write(gzip ? gzip.literal(part) : Buffer.from(part));
+        else writer.write(gzip ? gzip.text(part) : await inflate(part));
+      }
     }
+    if (gzip) writer.write(gzip.end());
     writer.end();
-    isComplete = true;
   } catch (error) {
     response.destroy();
     throw error;
-  } finally {
-    recording?.end(isComplete);
   }
 }
 
-/**
- * Writes a body that is complete in memory, no faster than the reader takes it.
- *
- * @param encoding the encoding of the body
- */
-export async function writeBody(response: Response, body: Buffer, encoding: 'gzip' | 'identity'): Promise<void> {
-  if (encoding === 'gzip') response.setHeader('Content-Encoding', 'gzip');
-  const writer = new PacedWriter(response);
-  for (let at = 0; at < body.length; at += SLICE_BYTES) {
-    if (writer.isFull) await writer.room();
-    if (responseEnd(response).aborted) return;
-    writer.send(body.subarray(at, at + SLICE_BYTES));
-  }
-  writer.end();
-}
-
-/** Joins what is written in one turn of the event loop into one write, and waits until the reader has taken it. */
+/** Joins what is written in one turn of the event loop into one system call, and waits until the reader has taken it. */
 class PacedWriter {
-  /** JSON that follows the bytes already sent; consecutive parts are joined. */
-  private json = '';
+  private batch: Buffer[] = [];
+  private batchBytes = 0;
   /** Written to the response and not yet taken by the connection. */
   private waitingBytes = 0;
   private scheduled: NodeJS.Immediate | undefined;
   private resume: (() => void) | undefined;
 
-  constructor(
-    private readonly response: Response,
-    private readonly gzip?: GzipMember,
-    private readonly recording?: BodyRecording,
-  ) {
+  constructor(private readonly response: Response) {
     onResponseEnd(response, () => this.resume?.());
-    if (gzip) this.send(gzip.begin());
   }
 
   get isFull(): boolean {
-    return this.waitingBytes + this.json.length >= WRITE_BYTES;
+    return this.waitingBytes + this.batchBytes >= WRITE_BYTES;
   }
 
-  async write(part: string | TranscriptText): Promise<void> {
-    if (typeof part === 'string') {
-      this.json += part;
-      this.schedule();
-      return;
-    }
-    if (!this.gzip) {
-      const text = await inflate(part);
-      this.sendJson();
-      this.send(text);
-      return;
-    }
-    this.sendJson();
-    this.send(this.gzip.text(part));
+  write(bytes: Buffer): void {
+    this.batch.push(bytes);
+    this.batchBytes += bytes.length;
+    this.scheduled ??= setImmediate(() => this.flush());
   }
 
   /** Waits until the reader has taken what was written, or the response has ended. */
@@ -104,8 +77,6 @@ class PacedWriter {
   }
 
   end(): void {
-    this.sendJson();
-    if (this.gzip) this.send(this.gzip.end());
     const { socket } = this.response;
     socket?.cork();
     this.flush();
@@ -117,117 +88,60 @@ class PacedWriter {
     return this.waitingBytes >= this.response.writableHighWaterMark;
   }
 
-  private sendJson(): void {
-    if (this.json === '') return;
-    this.send(this.gzip ? this.gzip.literal(this.json) : Buffer.from(this.json));
-    this.json = '';
-  }
-
   /**
-   * Waits for the callback of each write instead of 'drain': `writableNeedDrain` stays true for ever on Node 22, and 24
-   * before 24.19, when all bytes of a corked response are flushed at once (nodejs/node 60432), and it is not set for a
-   * response that is queued behind another.
-   */
-  send(bytes: Buffer): void {
-    this.schedule();
-    this.recording?.add(bytes);
-    this.waitingBytes += bytes.length;
-    this.response.write(bytes, (error) => {
-      // The connection is closed: the end of the response follows and wakes the writer.
-      if (error) return;
-      this.waitingBytes -= bytes.length;
-      if (!this.isBehind) this.resume?.();
-    });
-  }
-
-  private schedule(): void {
-    if (this.scheduled !== undefined) return;
-    this.response.cork();
-    this.scheduled = setImmediate(() => this.flush());
-  }
-
-  /**
-   * Corks the socket as well, so that everything is one system call: Node 22 and 24 uncork the socket before they pass on
-   * the chunks of the response, each of which would be a system call of its own.
+   * Waits for the callback of each write instead of 'drain', which is not emitted for a response that is queued behind
+   * another. Corks the socket and not the response: Node.js 22 and 24 uncork the socket before they pass on the chunks of a
+   * corked response, each of which would be a system call of its own.
    */
   private flush(): void {
-    if (this.scheduled === undefined) return;
-    this.sendJson();
     clearImmediate(this.scheduled);
     this.scheduled = undefined;
     const { socket } = this.response;
     socket?.cork();
-    this.response.uncork();
+    for (const bytes of this.batch) {
+      this.waitingBytes += bytes.length;
+      this.response.write(bytes, (error) => {
+        // The connection is closed: the end of the response follows and wakes the writer.
+        if (error) return;
+        this.waitingBytes -= bytes.length;
+        if (!this.isBehind) this.resume?.();
+      });
+    }
     socket?.uncork();
+    this.batch = [];
+    this.batchBytes = 0;
   }
 }
-
-/** One step of a response: JSON and the texts within it. */
-export type Chunk = readonly (string | TranscriptText)[];
 
 /** The response as one JSON document, in chunks; the texts of transcripts pass through unchanged. */
 export async function* serializeJson(events: AsyncIterable<TranscriptsEvent>): AsyncGenerator<Chunk> {
   let separator = '';
   for await (const event of events) {
-    switch (event.type) {
-      case 'channel':
-        yield [`{"channel":${JSON.stringify(event.channel)},"results":[`];
-        break;
-      case 'playlist':
-        yield [`{"playlist":${JSON.stringify(event.playlist)},"results":[`];
-        break;
-      case 'videos':
-        yield ['{"results":['];
-        break;
-      case 'result':
-        yield entryJson(separator, event.entry, '');
-        separator = ',';
-        break;
-      case 'summary':
-        yield [`],"summary":${JSON.stringify(event.summary)}}`];
-        break;
-    }
+    if (event.type === 'result') {
+      yield entryJson(separator, event.entry, '');
+      separator = ',';
+    } else if (event.type === 'summary') yield [`],"summary":${JSON.stringify(event.summary)}}`];
+    else yield [`{${headerField(event)}"results":[`];
+  }
+}
+
+function headerField(header: ListHeader): string {
+  switch (header.type) {
+    case 'channel':
+      return `"channel":${JSON.stringify(header.channel)},`;
+    case 'playlist':
+      return `"playlist":${JSON.stringify(header.playlist)},`;
+    case 'videos':
+      return '';
   }
 }
 
 /** The response as NDJSON, one line per event, for clients that show progress. */
 export async function* serializeNdjson(events: AsyncIterable<TranscriptsEvent>): AsyncGenerator<Chunk> {
   for await (const event of events) {
-    switch (event.type) {
-      case 'channel':
-        yield [`{"type":"channel","channel":${JSON.stringify(event.channel)}}\n`];
-        break;
-      case 'playlist':
-        yield [`{"type":"playlist","playlist":${JSON.stringify(event.playlist)}}\n`];
-        break;
-      case 'videos':
-        break;
-      case 'result':
-        yield entryJson('{"type":"result","result":', event.entry, '}\n');
-        break;
-      case 'summary':
-        yield [`{"type":"summary","summary":${JSON.stringify(event.summary)}}\n`];
-        break;
-    }
-  }
-}
-
-/**
- * The JSON of one entry by itself. Its end is written when the events have ended, which is after the settlement. A reader
- * that stops earlier closes the events, which release the text.
- *
- * @param rest the events after the entry
- */
-export async function* serializeEntry(
-  entry: Entry,
-  rest: AsyncGenerator<TranscriptsEvent, void>,
-): AsyncGenerator<Chunk> {
-  try {
-    yield entryJson('', entry, '');
-    for await (const event of rest) if (event.type === 'summary') yield [];
-  } finally {
-    // A generator that was never resumed after the entry is not closed by the loop.
-    await rest.return();
+    if (event.type === 'result') yield entryJson('{"type":"result","result":', event.entry, '}\n');
+    // The caller named the videos, so that there is nothing to name.
+    else if (event.type !== 'videos') yield [`${JSON.stringify(event)}\n`];
   }
 }
 

@@ -4,18 +4,22 @@ import { VideoFailedError } from '../../domain/errors.js';
 import { setQuotaHeaders } from '../../http/limit-headers.js';
 import { requestContext, type RequestContext } from '../../http/request-context.js';
 import { responseEnd } from '../../http/response-end.js';
-import { inflate } from '../cache/transcript-text.js';
-import { markdownDocument, textChunks } from '../formats/markdown-document.js';
-import { FORMAT_MEDIA_TYPES, formatTranscript, type TranscriptFormat } from '../formats/transcript-formats.js';
+import { deflate } from '../cache/transcript-text.js';
+import { markdownDocument } from '../formats/markdown.js';
+import { FORMAT_MEDIA_TYPES, formatEntry } from '../formats/transcript-formats.js';
+import type { CallPlan, TranscriptsRequest } from '../call-plan.js';
 import { payerOf } from '../quota-reservations.js';
 import type { Delivery } from '../transcript-delivery.js';
-import type { EntryError, SucceededEntry, TranscriptsEvent } from '../transcript-events.js';
-import { TranscriptMetrics } from '../transcript-metrics.js';
-import type { CallPlan, TranscriptsRequest } from '../transcript-planner.js';
+import type { Entry, SucceededEntry, TranscriptsEvent } from '../transcript-events.js';
 import { TranscriptsService } from '../transcripts.service.js';
-import { RepeatedBodies, type RepeatedBody } from './repeated-bodies.js';
-import { HeldTexts, ResponseMemory } from './response-memory.js';
-import { serializeEntry, serializeJson, serializeNdjson, writeBody, writeResponse } from './response-writer.js';
+import {
+  entryJson,
+  serializeJson,
+  serializeNdjson,
+  writeResponse,
+  type Chunk,
+  type Encoding,
+} from './response-writer.js';
 
 export const NDJSON = 'application/x-ndjson';
 export const MARKDOWN = 'text/markdown';
@@ -29,15 +33,13 @@ export const ENTRY_MEDIA_TYPES = { json: 'application/json', ...FORMAT_MEDIA_TYP
 export type EntryFormat = keyof typeof ENTRY_MEDIA_TYPES;
 export const ENTRY_FORMATS = Object.keys(ENTRY_MEDIA_TYPES) as EntryFormat[];
 
+/** Below this a deflated block saves less than it costs. */
+const COMPRESSED_CHARACTERS_MIN = 256;
+
 /** Responds to an HTTP request with the transcripts of the videos that a source lists. */
 @Injectable()
 export class TranscriptsResponse {
-  constructor(
-    private readonly transcripts: TranscriptsService,
-    private readonly bodies: RepeatedBodies,
-    private readonly memory: ResponseMemory,
-    private readonly metrics: TranscriptMetrics,
-  ) {}
+  constructor(private readonly transcripts: TranscriptsService) {}
 
   /**
    * Sends the entries of all videos, as JSON or Markdown in the order of the list, or as NDJSON in the order in which they
@@ -46,48 +48,17 @@ export class TranscriptsResponse {
    * @throws the errors that refuse the call, before anything is written
    */
   async send(wanted: TranscriptsRequest, request: Request, response: Response): Promise<void> {
-    const encoding = encodingFor(request);
     const type = listType(request);
-    const form = type === MARKDOWN ? undefined : `${type} ${encoding} ${wanted.languages?.join() ?? ''}`;
-    const plan = await this.prepare({ ...wanted, form }, request, response);
-    setEntryHeaders(response, plan);
-    response.setHeader('Content-Type', `${type}; charset=utf-8`);
-    if (plan.body) return this.repeat(plan.body, plan, request, response);
-    const recording = form === undefined ? undefined : this.bodies.record(plan.list, form, plan.order);
+    const encoding = encodingFor(request);
+    const plan = await this.prepare(wanted, request, response);
+    setEntryHeaders(response, plan, type);
     const events = this.deliver(plan, request).events(type === NDJSON ? 'as-finished' : 'listed');
     const chunks = {
       'application/json': () => serializeJson(events),
       [NDJSON]: () => serializeNdjson(events),
       [MARKDOWN]: () => textChunks(markdownDocument(events, plan.languages), encoding),
     };
-    await writeResponse(response, chunks[type](), encoding, recording);
-  }
-
-  /** Sends a body again, and counts its entries. */
-  private async repeat(
-    { bytes, outcomes }: RepeatedBody,
-    { call }: CallPlan,
-    request: Request,
-    response: Response,
-  ): Promise<void> {
-    call.finish();
-    const succeeded = outcomes.filter((outcome) => outcome === 'cached').length;
-    const failed = outcomes.length - succeeded;
-    requestContext(request).log['counts'] = {
-      total: outcomes.length,
-      succeeded,
-      failed,
-      cached: succeeded,
-      fetched: 0,
-    };
-    for (const outcome of outcomes) this.metrics.countEntries(outcome, 1);
-    const held = new HeldTexts(this.memory);
-    held.add(bytes);
-    try {
-      await writeBody(response, bytes, encodingFor(request));
-    } finally {
-      held.close();
-    }
+    await writeResponse(response, chunks[type](), encoding);
   }
 
   /**
@@ -103,25 +74,18 @@ export class TranscriptsResponse {
     format: EntryFormat = acceptedFormat(request),
   ): Promise<void> {
     const plan = await this.prepare(wanted, request, response);
+    const entry = await onlyEntry(this.deliver(plan, request).events('listed'));
+    setEntryHeaders(response, plan, ENTRY_MEDIA_TYPES[format]);
     const encoding = encodingFor(request);
-    const events = this.deliver(plan, request).events('listed');
-    const entry = await onlyEntry(events);
-    try {
-      setEntryHeaders(response, plan);
-      response.setHeader('Content-Type', `${ENTRY_MEDIA_TYPES[format]}; charset=utf-8`);
-      const chunks =
-        format === 'json'
-          ? serializeEntry(entry, events)
-          : textChunks(formatEntry(format, entry, events, plan.languages), encoding);
-      await writeResponse(response, chunks, encoding);
-    } finally {
-      // The reader can disconnect before the rest of the events is read: only closed events release the text.
-      await events.return();
-    }
+    const chunk =
+      format === 'json'
+        ? entryJson('', entry, '')
+        : await textChunk(await formatEntry(format, entry, plan.languages), encoding);
+    await writeResponse(response, [chunk], encoding);
   }
 
   /** Plans the call of a request. @throws the errors that refuse the call */
-  async prepare(wanted: TranscriptsRequest, request: Request, response: Response): Promise<CallPlan> {
+  private async prepare(wanted: TranscriptsRequest, request: Request, response: Response): Promise<CallPlan> {
     const context = requestContext(request);
     const times = { startedAtMs: context.startedAtMs, responseEnd: responseEnd(response) };
     const plan = await this.transcripts.prepare(wanted, payerOf(context), times);
@@ -130,7 +94,7 @@ export class TranscriptsResponse {
   }
 
   /** Starts the delivery of a plan and adds its counts to the log line of the request. */
-  deliver(plan: CallPlan, request: Request): Delivery {
+  private deliver(plan: CallPlan, request: Request): Delivery {
     const delivery = this.transcripts.deliver(plan);
     requestContext(request).log['counts'] = delivery.summary;
     return delivery;
@@ -148,44 +112,38 @@ function acceptedFormat(request: Request): EntryFormat {
   return ENTRY_FORMATS.find((format) => ENTRY_MEDIA_TYPES[format] === preferred) ?? 'json';
 }
 
-/** The text of an entry. Its end is written when the events have ended, which is after the settlement. */
-export async function* formatEntry(
-  format: TranscriptFormat,
-  entry: SucceededEntry,
-  rest: AsyncIterable<TranscriptsEvent>,
-  languages: readonly string[],
-): AsyncGenerator<string> {
-  const { videoId, metadata, transcript } = entry;
-  yield* formatTranscript(format, { videoId, metadata, transcript: await inflate(transcript) }, languages);
-  for await (const event of rest) if (event.type === 'summary') yield '';
+async function* textChunks(pieces: AsyncIterable<string>, encoding: Encoding): AsyncGenerator<Chunk> {
+  for await (const piece of pieces) yield textChunk(piece, encoding);
+}
+
+/** A text as it is written. A short one is not compressed. */
+async function textChunk(text: string, encoding: Encoding): Promise<Chunk> {
+  return [encoding === 'identity' || text.length < COMPRESSED_CHARACTERS_MIN ? text : await deflate(Buffer.from(text))];
 }
 
 /** The encoding of a response that may be large. */
-export function encodingFor(request: Request): 'gzip' | 'identity' {
+export function encodingFor(request: Request): Encoding {
   return request.acceptsEncodings('gzip', 'identity') === 'gzip' ? 'gzip' : 'identity';
 }
 
-function setEntryHeaders(response: Response, { quota }: CallPlan): void {
+function setEntryHeaders(response: Response, { quota }: CallPlan, type: string): void {
   setQuotaHeaders(response, quota);
+  response.setHeader('Content-Type', `${type}; charset=utf-8`);
   response.vary('Accept-Encoding');
   response.vary('Accept');
 }
 
 /**
- * Reads the events of a call about one video up to its entry.
+ * The entry of a call about one video, after the call was settled.
  *
- * @throws VideoFailedError when the video has no transcript, after the call was settled
+ * @throws VideoFailedError when the video has no transcript
  */
-export async function onlyEntry(events: AsyncGenerator<TranscriptsEvent, void>): Promise<SucceededEntry> {
-  let failure: EntryError | undefined;
-  for (let next = await events.next(); next.done !== true; next = await events.next()) {
-    if (next.value.type !== 'result') continue;
-    const { entry } = next.value;
-    if (entry.ok) return entry;
-    failure = entry.error;
-  }
-  if (!failure) throw new Error('The call has no video.');
-  throw new VideoFailedError(failure);
+export async function onlyEntry(events: AsyncIterable<TranscriptsEvent>): Promise<SucceededEntry> {
+  let entry: Entry | undefined;
+  for await (const event of events) if (event.type === 'result') ({ entry } = event);
+  if (!entry) throw new Error('The call has no video.');
+  if (!entry.ok) throw new VideoFailedError(entry.error);
+  return entry;
 }
 
 /** Adds what a call is about to its log line. */

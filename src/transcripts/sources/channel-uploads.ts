@@ -4,10 +4,11 @@ import { z } from 'zod';
 import { Environment } from '../../config/environment.js';
 import { parseChannelReference, type ChannelReference } from '../../domain/channel-reference.js';
 import { ChannelNotFoundError, UpstreamError } from '../../domain/errors.js';
-import { VIDEO_FAILURE_CODES, VIDEO_KINDS, type Channel, type Upload } from '../../domain/transcript.js';
+import { VIDEO_FAILURE_CODES, type Channel, type Upload } from '../../domain/transcript.js';
 import { VideoPlatform, type ReadingContext, type UploadsList } from '../../platform/video-platform.js';
 import { CACHE_FORMAT } from '../cache/keyed-codec.js';
 import { ReadThroughCache } from '../cache/read-through-cache.js';
+import { METADATA_FIELDS } from '../cache/transcript-cache.js';
 import { Call, CallEnded, type CallTimes } from '../call.js';
 import { TranscriptMetrics } from '../transcript-metrics.js';
 import type { VideoSource } from './video-list.js';
@@ -19,14 +20,9 @@ export const channelSchema: z.ZodType<Channel> = z.object({
 });
 export const uploadSchema: z.ZodType<Upload> = z.object({
   videoId: z.string(),
-  title: z.string().nullable(),
   url: z.string(),
-  publishedAt: z.string().nullable(),
+  ...METADATA_FIELDS,
   publishedText: z.string().nullable(),
-  durationSeconds: z.number().nullable(),
-  viewCount: z.number().nullable(),
-  thumbnailUrl: z.string().nullable(),
-  kind: z.enum(VIDEO_KINDS).nullable(),
   failure: z.enum(VIDEO_FAILURE_CODES).nullable(),
 });
 const uploadsSchema: z.ZodType<UploadsList> = z.object({ uploads: z.array(uploadSchema), complete: z.boolean() });
@@ -34,8 +30,6 @@ const uploadsSchema: z.ZodType<UploadsList> = z.object({ uploads: z.array(upload
 export interface ChannelWithUploads {
   channel: Channel;
   uploads: Upload[];
-  /** As in `VideoList`. */
-  cachedAs: object;
 }
 
 /** Which of a channel's uploads a call is about. */
@@ -57,18 +51,19 @@ export class ChannelUploads {
     @Inject(CACHE_MANAGER) cache: Cache,
     private readonly platform: VideoPlatform,
     private readonly environment: Environment,
-    { cache: lookups }: TranscriptMetrics,
+    metrics: TranscriptMetrics,
   ) {
-    this.ids = new ReadThroughCache(cache, environment.CHANNEL_TTL_SECONDS, z.string(), lookups.channel_id);
-    this.channels = new ReadThroughCache(cache, environment.CHANNEL_TTL_SECONDS, channelSchema, lookups.channel);
-    this.lists = new ReadThroughCache(cache, environment.UPLOADS_TTL_SECONDS, uploadsSchema, lookups.uploads);
+    const { CHANNEL_TTL_SECONDS, UPLOADS_TTL_SECONDS } = environment;
+    this.ids = new ReadThroughCache('channel_id', CHANNEL_TTL_SECONDS, z.string(), cache, metrics);
+    this.channels = new ReadThroughCache('channel', CHANNEL_TTL_SECONDS, channelSchema, cache, metrics);
+    this.lists = new ReadThroughCache('uploads', UPLOADS_TTL_SECONDS, uploadsSchema, cache, metrics);
   }
 
   /** The newest uploads of a channel as the source of a call; the parameters are those of `list`. */
   source(text: string, selection: UploadsSelection): VideoSource {
     return async (context) => {
-      const { channel, ...list } = await this.list(text, selection, context);
-      return { header: { type: 'channel', channel }, resource: channel.id, ...list };
+      const { channel, uploads } = await this.list(text, selection, context);
+      return { header: { type: 'channel', channel }, resource: channel.id, uploads };
     };
   }
 
@@ -103,11 +98,7 @@ export class ChannelUploads {
       this.uploads(channelId, limit, context),
     ]);
     if (channel.status === 'fulfilled' && uploads.status === 'fulfilled')
-      return {
-        channel: channel.value,
-        uploads: newerThan(since, uploads.value.uploads.slice(0, limit)),
-        cachedAs: uploads.value,
-      };
+      return { channel: channel.value, uploads: newerThan(since, uploads.value.uploads.slice(0, limit)) };
     const reasons = [channel, uploads].flatMap((result) =>
       result.status === 'rejected' ? [result.reason as unknown] : [],
     );

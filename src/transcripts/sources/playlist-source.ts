@@ -26,9 +26,9 @@ export class PlaylistSource {
     @Inject(CACHE_MANAGER) cache: Cache,
     private readonly platform: VideoPlatform,
     environment: Environment,
-    { cache: lookups }: TranscriptMetrics,
+    metrics: TranscriptMetrics,
   ) {
-    this.lists = new ReadThroughCache(cache, environment.UPLOADS_TTL_SECONDS, playlistSchema, lookups.playlist);
+    this.lists = new ReadThroughCache('playlist', environment.UPLOADS_TTL_SECONDS, playlistSchema, cache, metrics);
   }
 
   /**
@@ -40,16 +40,14 @@ export class PlaylistSource {
   source(reference: string, limit: number): VideoSource {
     const id = playlistId(reference);
     return async (context) => {
-      const list = await this.lists.get(
+      const { playlist, uploads } = await this.lists.get(
         `${CACHE_FORMAT}:playlist:${id}`,
         context,
         (shared) => this.platform.listPlaylist(id, limit, shared),
-        ({ uploads, complete }) => complete || uploads.length >= limit,
+        (list) => list.complete || list.uploads.length >= limit,
         String(limit),
       );
-      const { playlist } = list;
-      const uploads = list.uploads.slice(0, limit);
-      return { header: { type: 'playlist', playlist }, resource: playlist.id, uploads, cachedAs: list };
+      return { header: { type: 'playlist', playlist }, resource: playlist.id, uploads: uploads.slice(0, limit) };
     };
   }
 }

@@ -14,8 +14,6 @@ export interface VideoList {
   /** What the ledger and the log name the call by: the ID of the channel, the playlist or the video, or `videos`. */
   resource: string;
   uploads: readonly Upload[];
-  /** The cached list that `uploads` is the beginning of: the same object until the list is read from the platform again. */
-  cachedAs?: object;
 }
 
 /**

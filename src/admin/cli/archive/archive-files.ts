@@ -5,7 +5,7 @@ import { z } from 'zod';
 import type { Channel } from '../../../domain/transcript.js';
 import type { StoredEntry } from '../../../jobs/job.repository.js';
 import { fromJson } from '../../../transcripts/cache/keyed-codec.js';
-import { inflate } from '../../../transcripts/cache/transcript-text.js';
+import { inflate, readTranscript } from '../../../transcripts/cache/transcript-text.js';
 import { formatTranscript } from '../../../transcripts/formats/transcript-formats.js';
 import { channelSchema, uploadSchema } from '../../../transcripts/sources/channel-uploads.js';
 import { listedMetadata } from '../../../transcripts/transcript-events.js';
@@ -131,8 +131,9 @@ export class ArchiveFiles {
     const file = error ? null : archiveFileName(upload, this.olderVideos + uploads - position + 1, format);
     this.current.set(videoId, { videoId, title, url, publishedAt, file, error });
     if (file === null || existsSync(join(out, file))) return;
-    const stored = { videoId, metadata: listedMetadata(upload), transcript: Buffer.from(JSON.stringify(transcript)) };
-    await this.write(file, format === 'json' ? [json, '\n'] : formatTranscript(format, stored, languages));
+    const read = readTranscript(Buffer.from(JSON.stringify(transcript)));
+    const stored = { videoId, metadata: listedMetadata(upload), transcript: read };
+    await this.write(file, format === 'json' ? [json, '\n'] : [formatTranscript(format, stored, languages)]);
     this.written++;
   }
 

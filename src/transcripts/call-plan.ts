@@ -1,0 +1,50 @@
+import type { Upload } from '../domain/transcript.js';
+import type { CachedOutcome } from './cache/transcript-cache.js';
+import type { Call } from './call.js';
+import type { ReservationResult } from './quota-reservations.js';
+import type { ListHeader, VideoSource } from './sources/video-list.js';
+
+/** The parameters of a call. */
+export interface TranscriptsRequest {
+  source: VideoSource;
+  /** Languages in order of preference; the video's original language when there are none. */
+  languages?: readonly string[] | undefined;
+}
+
+/** One video and its state in the cache when the call was planned. */
+export interface PlannedVideo {
+  upload: Upload;
+  /** Undefined when the video has to be fetched, which the reservation covers. */
+  outcome: CachedOutcome | undefined;
+}
+
+/** A call that can no longer be refused. `reservation` is undefined when nothing has to be fetched. */
+export interface CallPlan extends ReservationResult {
+  call: Call;
+  header: ListHeader;
+  resource: string;
+  /** Each video once. */
+  videos: PlannedVideo[];
+  /** The order of the entries, in which a video can occur more than once. */
+  order: PlannedVideo[];
+  languages: readonly string[];
+}
+
+/** The number of videos that have to be fetched, each of which can cost one count. */
+export function requiredCount(videos: readonly { outcome: unknown }[]): number {
+  return videos.filter((video) => !video.outcome).length;
+}
+
+/**
+ * The largest number of entries, from the first on, that cost at most `remaining`; 0 when even the first costs more.
+ *
+ * @param order in which a video that occurs more than once is the same object
+ */
+export function limitThatFits(order: readonly { outcome: unknown }[], remaining: number): number {
+  const fetched = new Set<object>();
+  for (const [index, video] of order.entries()) {
+    if (!video.outcome) fetched.add(video);
+    if (fetched.size > Math.max(0, remaining)) return index;
+  }
+  return order.length;
+}
