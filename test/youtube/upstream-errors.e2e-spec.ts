@@ -162,9 +162,8 @@ describe('the signature timestamp of WEB', () => {
     try {
       expect(await used('hl-dinghy')).toEqual(['WEB', 2]);
       fakeYoutube.set({ signatureTimestamp: 20_400 });
-      expect(await used('hl-keeper')).toEqual(['VISIONOS', 0]);
+      for (const name of ['hl-keeper', 'hl-bowline']) expect(await used(name)).toEqual(['VISIONOS', 0]);
       clock.advance(301);
-      expect(await used('hl-bowline')).toEqual(['VISIONOS', 0]);
       expect(await used('hl-first')).toEqual(['WEB', 2]);
     } finally {
       clock.restore();
@@ -286,6 +285,17 @@ describe('concurrency limit and pauses', () => {
     await expect(adapter.platform.readChannel(HARBOUR_LIGHT.id, context())).resolves.toMatchObject({
       handle: '@harbourlight',
     });
+  });
+
+  it('refused lists stop all list requests, and videos can still be read', async () => {
+    fakeYoutube.setFaults({ kind: '429', match: { kind: ['browse', 'feed', 'resolve'] } });
+    const list = () => adapter.platform.listUploads(HARBOUR_LIGHT.id, 1, context());
+    await expect(list()).rejects.toMatchObject({ code: 'upstream_blocked' });
+    const before = fakeYoutube.requests.total;
+    await expect(list()).rejects.toMatchObject({ code: 'upstream_blocked', retryAfterSeconds: 30 });
+    expect(fakeYoutube.requests.total).toBe(before);
+    expect(adapter.logged).toContainEqual(expect.objectContaining({ event: 'youtube_block_opened', use: 'channel' }));
+    expect(end(await read())).toBe('ok');
   });
 
   it('five videos with empty texts pause the egress, since those are enforced tokens', async () => {

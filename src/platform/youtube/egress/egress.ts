@@ -5,15 +5,10 @@ import type { RequestControl } from './request-control.js';
 export const EGRESS_USES = ['channel', 'video'] as const;
 export type EgressUse = (typeof EGRESS_USES)[number];
 
-/**
- * The kinds of requests that the platform refuses independently. Players and captions are many, and are sent one by one as
- * their control allows. Lists are few (about four for a call, beside two for each video), so that their rate is not limited:
- * their control decides about attempts, of which two in a row that are refused pause the lists.
- */
-export const CONTROLLED_KINDS = ['player', 'captions', 'lists'] as const;
-export type ControlledKind = (typeof CONTROLLED_KINDS)[number];
+/** The kinds of requests that the platform refuses independently. A video needs its player and then its captions. */
+export type ControlledKind = 'player' | 'captions' | 'lists';
 
-/** The kinds of requests whose rate is limited, each with a budget of its own on the platform. */
+/** The kinds of requests whose rate is limited, each with a budget of its own on the platform. Lists are few. */
 export const PACED_KINDS = ['player', 'captions'] as const;
 
 /**

@@ -41,12 +41,6 @@ describe('classify', () => {
     expect(classifyResponse(403, headers, body, 'uploads')).toMatchObject({ kind: 'http-error', status: 403 });
   });
 
-  it('a 403 about the API key is no block', () => {
-    const body = '{"error":{"code":403,"message":"The API key is suspended","status":"PERMISSION_DENIED"}}';
-    const headers = { 'content-type': 'application/json' };
-    expect(classifyResponse(403, headers, body, 'player')).toMatchObject({ kind: 'http-error', status: 403 });
-  });
-
   it('any 429 is a block, with its Retry-After', () => {
     expect(classifyResponse(429, { 'content-type': 'application/json', 'retry-after': '7' }, '{}')).toEqual({
       ...{ kind: 'blocked', reason: 'too-many-requests', retryAfterSeconds: 7 },
