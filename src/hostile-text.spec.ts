@@ -24,6 +24,7 @@ import { classifyResponse, readHtmlKind, readRetryAfter } from './platform/youtu
 import { readFeedDates } from './platform/youtube/channel/list-additions.js';
 import { asNumber, textOf } from './platform/youtube/response-parsing.js';
 import { addressKind } from './platform/youtube/egress/platform-url.js';
+import { readPlayerId, readSignatureTimestamp } from './platform/youtube/po-token/web-proofs.js';
 import { decodeEntities, plainText } from './platform/youtube/captions/plain-text.js';
 import {
   readPublishDate,
@@ -110,6 +111,8 @@ const TEXT_READERS: Readonly<Record<string, { begin: readonly string[]; read: (t
   },
   readHtmlKind: { begin: ['', 'class', 'action="https://consent.'], read: readHtmlKind },
   readRetryAfter: { begin: ['', 'Mon, '], read: (text) => readRetryAfter(text, 0) },
+  readPlayerId: { begin: ['', '/s/player/', '\\/s\\/player\\/a'], read: readPlayerId },
+  readSignatureTimestamp: { begin: ['', 'sts:', 'signatureTimestamp '], read: readSignatureTimestamp },
   readHandle: { begin: ['', 'https://www.youtube.com/@'], read: readHandle },
   readViewCount: { begin: ['', '1,', 'no views'], read: readViewCount },
   readDurationSeconds: { begin: ['', '1:'], read: readDurationSeconds },

@@ -46,24 +46,6 @@ async function reopen(choices: Parameters<typeof openAdapter>[1]): Promise<void>
 }
 
 describe('refusals that look like other responses', () => {
-  it.each([
-    ['reload', 'upstream_blocked'],
-    ['reload-screen', 'upstream_blocked'],
-    ['player-captcha', 'upstream_blocked'],
-    ['sorry-200', 'upstream_blocked'],
-    ['sorry-403', 'upstream_blocked'],
-    ['sorry-503', 'upstream_blocked'],
-    ['forbidden', 'upstream_blocked'],
-    ['retired', 'upstream_failure'],
-    ['retired-reason', 'upstream_failure'],
-    ['retired-subreason', 'upstream_failure'],
-    ['retired-screen', 'upstream_failure'],
-  ] as const)('%s of every player response is reported as %s', async (kind, code) => {
-    fakeYoutube.setFaults({ kind, match: { kind: ['player', 'reel'] } });
-    expect(end(await read())).toBe(code);
-    expect(end(await readNamed('hl-deleted'))).toBe(code);
-  });
-
   it('a captcha in place of the player is a refusal at any status', async () => {
     for (const playability of ['OK', 'ERROR', 'UNPLAYABLE', 'LOGIN_REQUIRED']) {
       fakeYoutube.setFaults({ kind: 'player-captcha', playability });
@@ -298,25 +280,6 @@ describe('concurrency limit and pauses', () => {
     expect(end(await read())).toBe('ok');
   });
 
-  it('five videos with empty texts pause the egress, since those are enforced tokens', async () => {
-    fakeYoutube.setFaults({ kind: 'empty', match: { kind: 'timedtext' } });
-    for (const name of FIVE) expect(end(await readNamed(name))).toBe('upstream_blocked');
-    expect(adapter.logged).toContainEqual(expect.objectContaining({ event: 'youtube_block_opened', use: 'video' }));
-    fakeYoutube.setFaults();
-    const before = fakeYoutube.requests.total;
-    expect(end(await read())).toBe('upstream_blocked');
-    expect(fakeYoutube.requests.total).toBe(before);
-  });
-
-  it('repeated refusals of a single video do not pause the egress', async () => {
-    fakeYoutube.setFaults({ kind: 'bot-check', match: { videoId: ISLAND } });
-    for (let times = 0; times < 6; times += 1) {
-      expect(end(await read())).toBe('upstream_blocked');
-      expect(end(await readNamed('hl-dinghy'))).toBe('ok');
-    }
-    expect(adapter.logged.filter(({ event }) => event === 'youtube_block_opened')).toEqual([]);
-  });
-
   it('the first call against an unknown budget of 40 is refused at most 30 times', async () => {
     await reopen({});
     const player = { burst: 40, perMinute: 120, blockSeconds: 30 };
@@ -332,16 +295,6 @@ describe('concurrency limit and pauses', () => {
     const served = outcomes.filter(({ ok }) => ok).length;
     expect(served).toBeGreaterThanOrEqual(40);
     expect(fakeYoutube.requests.count({ kind: ['player', 'reel'] }) - served).toBeLessThanOrEqual(30);
-  });
-
-  it('of a hundred videos started concurrently only the first receive the block', async () => {
-    await reopen({ UPSTREAM_CONCURRENCY: 4 });
-    fakeYoutube.setFaults({ kind: 'captcha', match: { kind: ['player', 'reel'] } });
-    const call = context();
-    const videos = FOG_SIGNAL.uploads().slice(0, 100);
-    const outcomes = await Promise.all(videos.map(({ id }) => adapter.platform.readVideo(id, [], call)));
-    expect(new Set(outcomes.map(end))).toEqual(new Set(['upstream_blocked']));
-    expect(fakeYoutube.requests.count({ kind: 'player' })).toBeLessThanOrEqual(5 + 4);
   });
 
   it('a pause is probed by one video with two clients at most, and has ended for all when one is served', async () => {
@@ -425,22 +378,6 @@ describe('visitor data', () => {
     fakeYoutube.requests.clear();
     expect(end(await readNamed('hl-dinghy'))).toBe('ok');
     expect(players()).toHaveLength(1);
-  });
-
-  it('of a bot check is adopted when none was issued before', async () => {
-    fakeYoutube.set({ visitorDataRequired: true });
-    fakeYoutube.setFaults({ kind: '500', match: { kind: 'visitor' } });
-    expect(end(await read())).toBe('ok');
-    expect(players().map(({ client, visitorData }) => [client, visitorData === null])).toEqual([
-      ['VISIONOS', true],
-      ['VISIONOS', false],
-    ]);
-  });
-
-  it('that is refused again is not tried for each video', async () => {
-    fakeYoutube.setFaults({ kind: 'reload', match: { client: 'VISIONOS' } });
-    for (const name of FIVE.slice(0, 4)) expect(end(await readNamed(name))).toBe('ok');
-    expect(fakeYoutube.requests.count({ kind: 'player', client: 'VISIONOS' })).toBe(2);
   });
 
   it('is requested once per client and sent with each of its requests', async () => {

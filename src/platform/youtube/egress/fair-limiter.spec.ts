@@ -91,15 +91,6 @@ describe('FairLimiter', () => {
     expect(ran).toBe(false);
   });
 
-  it('a task that fails, even synchronously, releases its slot', async () => {
-    const limiter = new FairLimiter(1);
-    const failing = limiter.run({ fairnessKey: {}, signal: NEVER }, () => {
-      throw new Error('at once');
-    });
-    await expect(failing).rejects.toThrow('at once');
-    await expect(limiter.run({ fairnessKey: {}, signal: NEVER }, () => Promise.resolve(1))).resolves.toBe(1);
-  });
-
   it('leaves a quarter of the slots to calls, and at least one slot to background tasks', async () => {
     for (const [concurrencyMax, forBackground] of [
       [1, 1],
@@ -131,26 +122,6 @@ describe('FairLimiter', () => {
     done.push(run('late call', {}));
     await Promise.all(done);
     expect(order).toEqual(['call', 'job', 'other job', 'late call']);
-  });
-
-  it('starts a waiting background task as that of a call once a call waits for it too', async () => {
-    const limiter = new FairLimiter(2);
-    const jobKey = {};
-    const flight = { fairnessKey: jobKey, signal: NEVER, background: true };
-    const order: string[] = [];
-    const [running, other] = [pending(), pending()];
-    const run = (name: string, context: { fairnessKey: object; signal: AbortSignal; background?: boolean }) =>
-      limiter.run(context, () => Promise.resolve(void order.push(name)));
-    const done = [limiter.run({ fairnessKey: jobKey, signal: NEVER, background: true }, running.task)];
-    done.push(run('job', { fairnessKey: jobKey, signal: NEVER, background: true }), run('flight', flight));
-    done.push(limiter.run({ fairnessKey: {}, signal: NEVER }, other.task));
-    flight.background = false;
-    other.resolve();
-    await turns();
-    // The job has its one slot; the flight went before the tasks of the job that came first.
-    expect(order).toEqual(['flight']);
-    running.resolve();
-    await Promise.all(done);
   });
 
   it('starts a waiting background task at once when a call waits for it too and a slot is free', async () => {

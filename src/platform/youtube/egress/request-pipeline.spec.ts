@@ -153,19 +153,11 @@ describe('RequestPipeline', () => {
     const closed = new Promise<void>((resolve) => {
       handler = (_request, response) => {
         response.on('close', () => resolve());
-        leaving.abort(new Error('left'));
+        response.writeHead(200, JSON_TYPE).write('{"a":', () => leaving.abort(new Error('left')));
       };
     });
     await expect(send('/x', { signal: leaving.signal })).rejects.toThrow('left');
     await closed;
-  });
-
-  it('rejects with the reason of an abort during the body', async () => {
-    const leaving = new AbortController();
-    handler = (_request, response) => {
-      response.writeHead(200, JSON_TYPE).write('{"a":', () => leaving.abort(new Error('left')));
-    };
-    await expect(send('/x', { signal: leaving.signal })).rejects.toThrow('left');
   });
 
   it('sends nothing for an aborted signal', async () => {
