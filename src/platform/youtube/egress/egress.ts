@@ -13,9 +13,9 @@ export const PACED_KINDS = ['player', 'captions'] as const;
 
 /**
  * What an attempt says about its egress. `refused`: the platform blocks it. `unreached`: no response arrived through it.
- * `busy`: it cannot serve the attempt before the deadline. These lead to another egress. `withheld`: the caption texts
- * were empty, which means a block when it happens for one video after another and concerns the video otherwise: the attempt
- * is final. `nothing`: no sign of any.
+ * These lead to another egress. `busy`: it cannot serve the attempt before the deadline. `withheld`: the caption texts were
+ * empty, which means a block when it happens for one video after another and concerns the video otherwise. `nothing`: no
+ * sign of any.
  */
 export const ATTEMPT_VERDICTS = ['answered', 'refused', 'withheld', 'unreached', 'busy', 'nothing'] as const;
 export type AttemptVerdict = (typeof ATTEMPT_VERDICTS)[number];

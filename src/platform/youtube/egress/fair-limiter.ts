@@ -86,9 +86,9 @@ export class FairLimiter {
     }
     clearTimeout(this.timer);
     if (this.running === this.slots) return;
-    let firstMs = Infinity;
-    for (const tasks of this.waiting.values())
-      for (const { waitMs } of tasks) if (waitMs() > 0) firstMs = Math.min(firstMs, waitMs());
+    // Those that could start wait for one of the slots of background tasks.
+    const waitsMs = [...this.waiting.values()].flat().map(({ waitMs }) => waitMs());
+    const firstMs = waitsMs.reduce((first, ms) => (ms > 0 ? Math.min(first, ms) : first), Infinity);
     if (firstMs < Infinity) this.timer = setTimeout(() => this.startNext(), Math.ceil(firstMs));
   }
 

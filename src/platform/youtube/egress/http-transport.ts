@@ -27,7 +27,6 @@ export interface OutgoingRequest {
 
 /** A response with a decoded body, not classified yet. */
 export interface RawResponse {
-  kind: 'raw';
   status: number;
   headers: Readonly<Record<string, string | string[] | undefined>>;
   body: string;
@@ -74,7 +73,7 @@ export async function transfer(
   });
   const packed = await collect(response.body, bodyBytesMax);
   const bytes = await decompress(packed, response.headers['content-encoding'], bodyBytesMax);
-  return { kind: 'raw', status: response.statusCode, headers: response.headers, body: decodeUtf8(bytes) };
+  return { status: response.statusCode, headers: response.headers, body: decodeUtf8(bytes) };
 }
 
 async function collect(body: Dispatcher.ResponseData['body'], bytesMax: number): Promise<Buffer> {

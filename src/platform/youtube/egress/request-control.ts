@@ -176,7 +176,7 @@ export class RequestControl {
     const refused = asked && refusedVideos.has(subject) && (this.pauseMs > 0 || refusedVideos.size >= VIDEOS_REFUSED);
     const withheld = withheldVideos.has(subject) && withheldVideos.size >= VIDEOS_WITHHELD;
     if (refused || withheld) this.pause(null);
-    this.options.limiter.startNext();
+    if (asked || withheld) this.options.limiter.startNext();
   }
 
   /** Milliseconds until a request may be sent, or its refusal is known; Infinity until the state changes. */
@@ -262,7 +262,8 @@ export class RequestControl {
     this.refusedVideos.add(subject);
     if (!this.open) return;
     this.doubt = true;
-    this.asker = subject;
+    // An attempt that has ended meanwhile would ask nothing more.
+    this.asker = this.started.has(subject) ? subject : null;
   }
 
   private pause(retryAfterSeconds: number | null): void {

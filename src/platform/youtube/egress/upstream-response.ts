@@ -117,16 +117,10 @@ const RETRY_AFTER_MAX_SECONDS = 3_600;
  * a longer one is found out by a probe. Null for any other value.
  */
 export function readRetryAfter(value: string, nowMs: number): number | null {
-  const seconds = secondsOf(value, nowMs);
-  return seconds === null ? null : Math.min(RETRY_AFTER_MAX_SECONDS, Math.max(1, seconds));
-}
-
-function secondsOf(value: string, nowMs: number): number | null {
-  if (/^\d{1,9}$/.test(value)) return Number(value);
   // Date.parse accepts almost any text; an HTTP date starts with the name of a day.
-  if (!/^[A-Z][a-z]{2,8}, /.test(value)) return null;
-  const atMs = Date.parse(value);
-  return Number.isNaN(atMs) ? null : Math.ceil((atMs - nowMs) / 1000);
+  const atMs = /^[A-Z][a-z]{2,8}, /.test(value) ? Date.parse(value) : Number.NaN;
+  const seconds = /^\d{1,9}$/.test(value) ? Number(value) : Math.ceil((atMs - nowMs) / 1000);
+  return Number.isNaN(seconds) ? null : Math.min(RETRY_AFTER_MAX_SECONDS, Math.max(1, seconds));
 }
 
 /** The type of a body. Its start takes precedence over its content type, because a refusal page can have any. */
