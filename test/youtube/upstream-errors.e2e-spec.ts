@@ -1,6 +1,3 @@
-import { createServer } from 'node:http';
-import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { videoId } from '../fake-youtube/catalogue/model.js';
 import { FOG_SIGNAL } from '../fake-youtube/catalogue/other-channels.js';
@@ -170,26 +167,6 @@ describe('faults of caption responses', () => {
 });
 
 describe('timeouts and deadlines', () => {
-  it.each(['hang', 'slow-drip'] as const)('%s is reported as a timeout', async (kind) => {
-    await reopen({ UPSTREAM_TIMEOUT_SECONDS: 0.1 });
-    fakeYoutube.setFaults({ kind, match: { kind: ['player', 'reel', 'timedtext'] } });
-    expect(end(await read())).toBe('upstream_timeout');
-  });
-
-  it('a 429 whose Retry-After is past the deadline is not retried', async () => {
-    await reopen({ UPSTREAM_RETRIES: 1 });
-    fakeYoutube.setFaults({ kind: '429-retry-after', retryAfterSeconds: 30, match: { kind: 'player' } });
-    expect(end(await read(context({ deadlineAtMs: performance.now() + 5_000 })))).toBe('upstream_blocked');
-    expect(fakeYoutube.requests.count({ kind: 'player' })).toBe(1);
-  });
-
-  it('a 429 whose Retry-After is before the deadline is retried', async () => {
-    await reopen({ UPSTREAM_RETRIES: 1 });
-    fakeYoutube.setFaults({ kind: '429-retry-after', retryAfterSeconds: 1, times: 1, match: { kind: 'player' } });
-    expect(end(await read())).toBe('ok');
-    expect(fakeYoutube.requests.count({ kind: 'player' })).toBe(2);
-  });
-
   it('no other client is tried after the deadline', async () => {
     fakeYoutube.setFaults({ kind: '500', match: { kind: ['player', 'reel'] } });
     expect(end(await read(context({ deadlineAtMs: performance.now() - 1 })))).toBe('upstream_timeout');
@@ -319,17 +296,6 @@ describe('concurrency limit and pauses', () => {
     }
   });
 
-  it('a client that is refused repeatedly is no longer tried first', async () => {
-    fakeYoutube.setFaults({ kind: 'bot-check', match: { client: 'VISIONOS' } });
-    for (const name of FIVE) expect(end(await readNamed(name))).toBe('ok');
-    fakeYoutube.requests.clear();
-    expect(end(await read())).toBe('ok');
-    expect(fakeYoutube.requests.count({ client: 'VISIONOS' })).toBe(0);
-    expect(adapter.logged).toContainEqual(
-      expect.objectContaining({ event: 'youtube_client_rested', client: 'VISIONOS' }),
-    );
-  });
-
   it('videos whose text needs a token do not pause the egress for the others', async () => {
     for (let times = 0; times < 3; times += 1) {
       for (const name of ['hl-token', 'hl-void', 'hl-mixed']) {
@@ -337,25 +303,6 @@ describe('concurrency limit and pauses', () => {
       }
     }
     expect(end(await read())).toBe('ok');
-  });
-});
-
-describe('other hosts', () => {
-  it('a redirect to another host is not followed', async () => {
-    let contacted = 0;
-    const foreign = createServer((_request, response) => {
-      contacted += 1;
-      response.end('{}');
-    }).listen(0, '127.0.0.1');
-    await once(foreign, 'listening');
-    const location = `http://127.0.0.1:${(foreign.address() as AddressInfo).port}/`;
-    fakeYoutube.setFaults({ kind: 'redirect', location });
-    expect(end(await read())).toBe('upstream_failure');
-    await expect(adapter.platform.readChannel(HARBOUR_LIGHT.id, context())).rejects.toMatchObject({
-      code: 'upstream_failure',
-    });
-    expect(contacted).toBe(0);
-    foreign.close();
   });
 });
 
@@ -378,14 +325,5 @@ describe('visitor data', () => {
     fakeYoutube.requests.clear();
     expect(end(await readNamed('hl-dinghy'))).toBe('ok');
     expect(players()).toHaveLength(1);
-  });
-
-  it('is requested once per client and sent with each of its requests', async () => {
-    await Promise.all([read(), read(), read()]);
-    expect(fakeYoutube.requests.count({ kind: 'visitor' })).toBe(1);
-    const sent = new Set(
-      fakeYoutube.requests.list.filter(({ kind }) => kind === 'player').map(({ visitorData }) => visitorData),
-    );
-    expect(sent.size).toBe(1);
   });
 });

@@ -129,12 +129,6 @@ describe('a refusal of the address', () => {
     expect(pauses).toEqual([30_000]);
   });
 
-  it('lasts for Retry-After', async () => {
-    const { exchange, requests } = control();
-    await exchange('a', refused(7));
-    expect(requests.pauseRemainingMs).toBe(7_000);
-  });
-
   it('is probed by one video, for whose result the others wait; each refused probe doubles the pause up to an hour', async () => {
     const { exchange, startAll, kinds, clock, pauses, subjects, respond, respondToAll } = control();
     await exchange('a', refused());
