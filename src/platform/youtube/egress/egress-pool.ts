@@ -61,12 +61,11 @@ class PoolMember {
     limiter: FairLimiter,
     now: () => number,
   ) {
-    const { connectionsMax, ceilings } = options;
+    const { ceilings } = options;
     const rotating = (this.isGateway = proxyUrl?.includes(SESSION) === true);
     const control = (use: EgressUse, ceilingPerMinute: number | undefined, followedBy?: RequestControl) => {
       const onPause = (pauseMs: number | null) => this.reportPause(use, pauseMs);
-      const concurrencyMax = connectionsMax;
-      return new RequestControl({ limiter, concurrencyMax, ceilingPerMinute, rotating, followedBy, now, onPause });
+      return new RequestControl({ limiter, ceilingPerMinute, rotating, followedBy, now, onPause });
     };
     const captions = control('video', ceilings?.captions);
     const player = control('video', ceilings?.player, captions);

@@ -28,7 +28,8 @@ export class FairLimiter {
   private readonly waiting = new Map<object, Task[]>();
   private timer: NodeJS.Timeout | undefined;
 
-  constructor(private readonly slots: number) {}
+  /** @param slots how many tasks run at a time */
+  constructor(readonly slots: number) {}
 
   /** The number of running tasks. */
   get running(): number {

@@ -37,7 +37,7 @@ function control({ ceilingPerMinute, rotating = false, withCaptions = false }: C
   const sent: Sent[] = [];
   const options = {
     limiter: new FairLimiter(CONCURRENCY),
-    ...{ concurrencyMax: CONCURRENCY, rotating, now: () => clock.nowMs },
+    ...{ rotating, now: () => clock.nowMs },
   };
   const captions = withCaptions
     ? new RequestControl({ ...options, ceilingPerMinute: undefined, onPause: () => undefined })

@@ -37,8 +37,6 @@ type NotSent = Extract<FailedResponse, { kind: 'busy' | 'blocked' }>;
 interface RequestControlOptions {
   /** Runs the requests of all egresses, `UPSTREAM_CONCURRENCY` at a time. */
   limiter: FairLimiter;
-  /** `UPSTREAM_CONCURRENCY`. */
-  concurrencyMax: number;
   /** The most requests a minute; undefined for no ceiling, 0 to send at any rate. */
   ceilingPerMinute: number | undefined;
   /** A gateway, whose addresses change: a refusal concerns one of them. */
@@ -88,8 +86,8 @@ export class RequestControl {
   readonly rate: SendingRate;
 
   constructor(private readonly options: RequestControlOptions) {
-    const { rotating, concurrencyMax, ceilingPerMinute, now } = options;
-    this.window = rotating ? concurrencyMax : WINDOW_FIRST;
+    const { limiter, rotating, ceilingPerMinute, now } = options;
+    this.window = rotating ? limiter.slots : WINDOW_FIRST;
     this.rate = new SendingRate(ceilingPerMinute, now);
   }
 
@@ -248,7 +246,7 @@ export class RequestControl {
     // What was sent before a refusal proves nothing about it.
     if (!this.open && this.asker !== subject) return;
     this.forgetRefusals();
-    this.window = Math.min(this.options.concurrencyMax, this.window + 1);
+    this.window = Math.min(this.options.limiter.slots, this.window + 1);
     this.rate.grow();
     this.doubt = false;
     this.asker = null;
