@@ -71,7 +71,7 @@ describe('withProxyFailover', () => {
 
   it('an exception ends the attempt, for whose result others wait no longer', async () => {
     const egresses = pool(1);
-    const doubtful = () => ({ kind: 'doubtful' }) as const;
+    const doubtful = () => ({ kind: 'doubtful', client: 'ANDROID' }) as const;
     const failing = withProxyFailover(egresses, 'video', 'a video', context(), 0, async (attempt) => {
       await attempt.egress.controls.player.run(attempt, () => Promise.resolve({ kind: 'sent' }), doubtful);
       expect(attempt.egress.controls.player.asking).toBe(true);

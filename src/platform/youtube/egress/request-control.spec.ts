@@ -5,7 +5,7 @@ import { type AddressVerdict, RequestControl } from './request-control.js';
 
 const CONCURRENCY = 16;
 const SERVED: AddressVerdict = { kind: 'served' };
-const DOUBTFUL: AddressVerdict = { kind: 'doubtful' };
+const DOUBTFUL: AddressVerdict = { kind: 'doubtful', client: 'VISIONOS' };
 const refused = (retryAfterSeconds: number | null = null): AddressVerdict => ({ kind: 'refused', retryAfterSeconds });
 
 /** A request that was sent, whose response the test gives. */
@@ -179,7 +179,7 @@ describe('a refusal of a client', () => {
     expect(await kinds(others)).toEqual(['done', 'done', 'done']);
   });
 
-  it('pauses the egress when two videos in a row are refused whatever the client, and the others end as blocked', async () => {
+  it('pauses the egress when two videos in a row and a second client are refused, and the others end as blocked', async () => {
     const { requests, exchange, startAll, kinds, pauses } = control();
     await exchange('a', DOUBTFUL);
     await exchange('a', DOUBTFUL);
@@ -187,9 +187,19 @@ describe('a refusal of a client', () => {
     expect(pauses).toEqual([]);
     await exchange('b', DOUBTFUL);
     const waiting = await startAll(3);
-    requests.leave({ subject: 'b' });
+    expect(pauses).toEqual([]);
+    await exchange('b', { kind: 'doubtful', client: 'ANDROID' });
     expect(pauses).toEqual([30_000]);
     expect(await kinds(waiting)).toEqual(['blocked', 'blocked', 'blocked']);
+  });
+
+  it('pauses the egress when two videos in a row were refused by the only client there is', async () => {
+    const { requests, exchange, pauses } = control();
+    for (const subject of ['a', 'b']) {
+      await exchange(subject, DOUBTFUL);
+      requests.leave({ subject });
+    }
+    expect(pauses).toEqual([30_000]);
   });
 
   it('does not pause the egress for one video, however often it is refused', async () => {

@@ -8,7 +8,8 @@ const WINDOW_FIRST = 4;
 /** The first pause without a `Retry-After`; each refused probe doubles it. */
 const PAUSE_FIRST_MS = 30_000;
 const PAUSE_MAX_MS = 3_600_000;
-/** This many different videos refused in a row, whatever the client, mean that the address is refused. */
+/** This many different clients, and different videos, refused in a row mean that the address is refused. */
+const CLIENTS_REFUSED = 2;
 const VIDEOS_REFUSED = 2;
 /** The same for videos whose texts are withheld, which single videos are for good. */
 const VIDEOS_WITHHELD = 5;
@@ -22,7 +23,9 @@ const DEADLINE_MARGIN_MS = 1_000;
  * for itself or for its address. `withheld`: the text was empty. `nothing`: a failure, which says nothing.
  */
 export type AddressVerdict =
-  { kind: 'served' | 'doubtful' | 'withheld' | 'nothing' } | { kind: 'refused'; retryAfterSeconds: number | null };
+  | { kind: 'served' | 'withheld' | 'nothing' }
+  | { kind: 'doubtful'; client: string }
+  | { kind: 'refused'; retryAfterSeconds: number | null };
 
 /** What a request belongs to: one attempt at a channel or video. */
 interface ControlledAttempt {
@@ -59,8 +62,8 @@ interface RequestControlOptions {
  * - A refusal of the address (429, a captcha, …) pauses the egress: for `Retry-After`, else for 30 s, doubled up to an hour by
  *   each refused probe. The first channel or video after the pause is the probe; the others wait for its result.
  * - A refusal of a client (a bot check) may concern the client or the address. The video that received it asks further
- *   clients, and the others wait for its result. Served, they go on; refused for good, and as a second video, the egress is
- *   paused.
+ *   clients, and the others wait for its result. Served, they go on; refused by a second client and as a second video, the
+ *   egress is paused.
  *
  * A request whose turn would come after the deadline of its call is `busy` at once. Replicas share nothing: like TCP
  * connections they divide the budget among themselves.
@@ -79,6 +82,7 @@ export class RequestControl {
   private pauseMs = 0;
   /** Since the last request that was served. */
   private readonly refusedVideos = new Set<string>();
+  private readonly refusedClients = new Set<string>();
   private readonly withheldVideos = new Set<string>();
   private gatewayRefusals = 0;
   /** Those of which a request was sent: without the next one, which goes at once, it was sent in vain. */
@@ -167,12 +171,10 @@ export class RequestControl {
   /** An attempt has ended. If it was to find out whether the address is refused, what it has found decides, or the next one. */
   leave({ subject }: Pick<ControlledAttempt, 'subject'>): void {
     this.started.delete(subject);
-    const { refusedVideos, withheldVideos } = this;
     const asked = this.asker === subject;
     if (asked) this.asker = null;
-    // One video alone may be refused for what it is, unless it is the probe.
-    const refused = asked && refusedVideos.has(subject) && (this.pauseMs > 0 || refusedVideos.size >= VIDEOS_REFUSED);
-    const withheld = withheldVideos.has(subject) && withheldVideos.size >= VIDEOS_WITHHELD;
+    const refused = asked && this.refusedVideos.has(subject) && this.isAddressLikelyRefused;
+    const withheld = this.withheldVideos.has(subject) && this.withheldVideos.size >= VIDEOS_WITHHELD;
     if (refused || withheld) this.pause(null);
     if (asked || withheld) this.options.limiter.startNext();
   }
@@ -238,7 +240,7 @@ export class RequestControl {
           this.gatewayRefusals += 1;
           if (!this.open || this.gatewayRefusals >= GATEWAY_REFUSALS) this.pause(null);
         } else if (verdict.kind === 'refused') this.pause(verdict.retryAfterSeconds);
-        else this.doubtBy(subject);
+        else this.refusedClient(subject, verdict.client);
     }
   }
 
@@ -256,12 +258,20 @@ export class RequestControl {
     this.options.onPause(null);
   }
 
-  private doubtBy(subject: string): void {
+  private refusedClient(subject: string, client: string): void {
     this.refusedVideos.add(subject);
-    if (!this.open) return;
-    this.doubt = true;
-    // An attempt that has ended meanwhile would ask nothing more.
-    this.asker = this.started.has(subject) ? subject : null;
+    this.refusedClients.add(client);
+    if (this.open) {
+      this.doubt = true;
+      // An attempt that has ended meanwhile would ask nothing more.
+      this.asker = this.started.has(subject) ? subject : null;
+    } else if (this.asker === subject && this.refusedClients.size >= CLIENTS_REFUSED && this.isAddressLikelyRefused)
+      this.pause(null);
+  }
+
+  /** One video alone may be refused for what it is, unless it is the probe. */
+  private get isAddressLikelyRefused(): boolean {
+    return this.pauseMs > 0 || this.refusedVideos.size >= VIDEOS_REFUSED;
   }
 
   private pause(retryAfterSeconds: number | null): void {
@@ -281,6 +291,7 @@ export class RequestControl {
 
   private forgetRefusals(): void {
     this.refusedVideos.clear();
+    this.refusedClients.clear();
     this.withheldVideos.clear();
     this.gatewayRefusals = 0;
   }

@@ -173,7 +173,7 @@ function verdictOf(
   response: UpstreamResponse | JsonResponse,
 ): AddressVerdict {
   // WEB is refused for its token, which says nothing about the address.
-  const doubtful: AddressVerdict = { kind: client === 'WEB' ? 'nothing' : 'doubtful' };
+  const doubtful: AddressVerdict = client === 'WEB' ? { kind: 'nothing' } : { kind: 'doubtful', client };
   switch (response.kind) {
     case 'json':
       return refusesClient?.(response.value) ? doubtful : { kind: 'served' };
