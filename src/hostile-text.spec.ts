@@ -13,6 +13,7 @@ import { readCaptionJson3, readCaptionXml } from './platform/youtube/captions/ca
 import { findHandle } from './platform/youtube/channel/channel-page.js';
 import { classifyResponse, readHtmlKind } from './platform/youtube/egress/upstream-response.js';
 import { readFeedDates } from './platform/youtube/channel/list-additions.js';
+import { readPlayerId, readSignatureTimestamp } from './platform/youtube/po-token/web-proofs.js';
 import { decodeEntities, plainText } from './platform/youtube/captions/plain-text.js';
 import { readPlayer } from './platform/youtube/video/player-response.js';
 import { selectTracks } from './platform/youtube/video/track-selection.js';
@@ -83,6 +84,8 @@ const TEXT_READERS: Readonly<Record<string, { begin: readonly string[]; read: (t
     read: (text) => classifyResponse(200, { 'content-type': text }, text),
   },
   readHtmlKind: { begin: ['', 'class', 'action="https://consent.'], read: readHtmlKind },
+  readPlayerId: { begin: ['', '/s/player/', '\\/s\\/player\\/a'], read: readPlayerId },
+  readSignatureTimestamp: { begin: ['', 'sts:', 'signatureTimestamp '], read: readSignatureTimestamp },
   parseChannelReference: { begin: ['', '@', 'https://www.youtube.com/', 'youtube.com/@'], read: parseChannelReference },
   parseVideoReference: {
     begin: ['', 'https%3A%2F%2F', 'https://youtu.be/', 'youtube.com/watch?v='],

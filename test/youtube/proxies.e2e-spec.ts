@@ -102,23 +102,6 @@ describe('a pool of proxies', () => {
     expect(refusing.requests.total).toBe(requested);
   });
 
-  it('channels are read through another proxy, too', async () => {
-    await openThrough(refusingAddress(), null);
-    await expect(
-      adapter.platform.resolveChannel({ kind: 'handle', handle: 'harbourlight' }, context()),
-    ).resolves.toMatch(/^UC/);
-  });
-
-  it('each egress has its own visitor data', async () => {
-    await openThrough(null, null, null);
-    const names = ['hl-island', 'hl-walk', 'hl-dinghy', 'hl-first', 'hl-keeper', 'hl-sharp'];
-    expect((await Promise.all(names.map(read))).map(end)).toEqual(names.map(() => 'ok'));
-    const visitors = new Set(
-      fakeYoutube.requests.list.filter(({ kind }) => kind === 'player').map(({ visitorData }) => visitorData),
-    );
-    expect(visitors.size).toBe(3);
-  });
-
   it('a refusal of all proxies is reported as a block, and no password is logged', async () => {
     await openThrough(refusingAddress(), refusingAddress());
     expect(end(await read('hl-island'))).toBe('upstream_blocked');
@@ -139,20 +122,16 @@ describe('a proxy that is down', () => {
   });
 });
 
-describe('a caption request that is refused through one egress', () => {
-  it('is sent through another, and the player is not asked again', async () => {
+describe('captions that are refused through one egress', () => {
+  it('are read through another, and the refused one is not used until its pause ends', async () => {
     await openThrough(null, null);
     proxies[0]?.sendFrom('127.0.0.2');
     fakeYoutube.setFaults({ kind: '429', match: { kind: 'timedtext', egress: '127.0.0.2' } });
-    expect(end(await read('hl-island'))).toBe('ok');
-    expect(fakeYoutube.requests.count({ kind: 'player' })).toBe(1);
-    expect(fakeYoutube.requests.count({ kind: 'timedtext' })).toBe(2);
+    for (const name of ['hl-island', 'hl-walk', 'hl-dinghy', 'hl-first']) expect(end(await read(name))).toBe('ok');
+    expect(fakeYoutube.requests.count({ kind: 'timedtext', egress: '127.0.0.2' })).toBe(1);
     expect(adapter.logged).toContainEqual(
       expect.objectContaining({ event: 'youtube_block_opened', exit: 'proxy-1', openForSeconds: 30 }),
     );
-    // The refused egress is not used until its pause ends.
-    for (const name of ['hl-walk', 'hl-dinghy', 'hl-first']) expect(end(await read(name))).toBe('ok');
-    expect(fakeYoutube.requests.count({ kind: 'timedtext', egress: '127.0.0.2' })).toBe(1);
   });
 });
 
@@ -165,14 +144,6 @@ describe('a SOCKS5 proxy', () => {
       /^UC/,
     );
     expect(new Set(proxy.hosts)).toEqual(new Set([new URL(fakeYoutube.url).hostname]));
-    await proxy.close();
-  });
-
-  it('with a wrong password, videos are upstream_failure', async () => {
-    const proxy = await startSocks5Proxy('operator', 'p@ss');
-    adapter = await openAdapter(fakeYoutube.url, { UPSTREAM_PROXY_URL: [proxy.url.replace('p%40ss', 'wrong')] });
-    expect(end(await read('hl-island'))).toBe('upstream_failure');
-    expect(JSON.stringify(adapter.logged)).not.toMatch(/wrong/);
     await proxy.close();
   });
 });

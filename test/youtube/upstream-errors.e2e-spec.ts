@@ -1,6 +1,3 @@
-import { createServer } from 'node:http';
-import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { videoId } from '../fake-youtube/catalogue/model.js';
 import { FOG_SIGNAL } from '../fake-youtube/catalogue/other-channels.js';
@@ -46,24 +43,6 @@ async function reopen(choices: Parameters<typeof openAdapter>[1]): Promise<void>
 }
 
 describe('refusals that look like other responses', () => {
-  it.each([
-    ['reload', 'upstream_blocked'],
-    ['reload-screen', 'upstream_blocked'],
-    ['player-captcha', 'upstream_blocked'],
-    ['sorry-200', 'upstream_blocked'],
-    ['sorry-403', 'upstream_blocked'],
-    ['sorry-503', 'upstream_blocked'],
-    ['forbidden', 'upstream_blocked'],
-    ['retired', 'upstream_failure'],
-    ['retired-reason', 'upstream_failure'],
-    ['retired-subreason', 'upstream_failure'],
-    ['retired-screen', 'upstream_failure'],
-  ] as const)('%s of every player response is reported as %s', async (kind, code) => {
-    fakeYoutube.setFaults({ kind, match: { kind: ['player', 'reel'] } });
-    expect(end(await read())).toBe(code);
-    expect(end(await readNamed('hl-deleted'))).toBe(code);
-  });
-
   it('a captcha in place of the player is a refusal at any status', async () => {
     for (const playability of ['OK', 'ERROR', 'UNPLAYABLE', 'LOGIN_REQUIRED']) {
       fakeYoutube.setFaults({ kind: 'player-captcha', playability });
@@ -162,9 +141,8 @@ describe('the signature timestamp of WEB', () => {
     try {
       expect(await used('hl-dinghy')).toEqual(['WEB', 2]);
       fakeYoutube.set({ signatureTimestamp: 20_400 });
-      expect(await used('hl-keeper')).toEqual(['VISIONOS', 0]);
+      for (const name of ['hl-keeper', 'hl-bowline']) expect(await used(name)).toEqual(['VISIONOS', 0]);
       clock.advance(301);
-      expect(await used('hl-bowline')).toEqual(['VISIONOS', 0]);
       expect(await used('hl-first')).toEqual(['WEB', 2]);
     } finally {
       clock.restore();
@@ -189,26 +167,6 @@ describe('faults of caption responses', () => {
 });
 
 describe('timeouts and deadlines', () => {
-  it.each(['hang', 'slow-drip'] as const)('%s is reported as a timeout', async (kind) => {
-    await reopen({ UPSTREAM_TIMEOUT_SECONDS: 0.1 });
-    fakeYoutube.setFaults({ kind, match: { kind: ['player', 'reel', 'timedtext'] } });
-    expect(end(await read())).toBe('upstream_timeout');
-  });
-
-  it('a 429 whose Retry-After is past the deadline is not retried', async () => {
-    await reopen({ UPSTREAM_RETRIES: 1 });
-    fakeYoutube.setFaults({ kind: '429-retry-after', retryAfterSeconds: 30, match: { kind: 'player' } });
-    expect(end(await read(context({ deadlineAtMs: performance.now() + 5_000 })))).toBe('upstream_blocked');
-    expect(fakeYoutube.requests.count({ kind: 'player' })).toBe(1);
-  });
-
-  it('a 429 whose Retry-After is before the deadline is retried', async () => {
-    await reopen({ UPSTREAM_RETRIES: 1 });
-    fakeYoutube.setFaults({ kind: '429-retry-after', retryAfterSeconds: 1, times: 1, match: { kind: 'player' } });
-    expect(end(await read())).toBe('ok');
-    expect(fakeYoutube.requests.count({ kind: 'player' })).toBe(2);
-  });
-
   it('no other client is tried after the deadline', async () => {
     fakeYoutube.setFaults({ kind: '500', match: { kind: ['player', 'reel'] } });
     expect(end(await read(context({ deadlineAtMs: performance.now() - 1 })))).toBe('upstream_timeout');
@@ -288,23 +246,15 @@ describe('concurrency limit and pauses', () => {
     });
   });
 
-  it('five videos with empty texts pause the egress, since those are enforced tokens', async () => {
-    fakeYoutube.setFaults({ kind: 'empty', match: { kind: 'timedtext' } });
-    for (const name of FIVE) expect(end(await readNamed(name))).toBe('upstream_blocked');
-    expect(adapter.logged).toContainEqual(expect.objectContaining({ event: 'youtube_block_opened', use: 'video' }));
-    fakeYoutube.setFaults();
+  it('refused lists stop all list requests, and videos can still be read', async () => {
+    fakeYoutube.setFaults({ kind: '429', match: { kind: ['browse', 'feed', 'resolve'] } });
+    const list = () => adapter.platform.listUploads(HARBOUR_LIGHT.id, 1, context());
+    await expect(list()).rejects.toMatchObject({ code: 'upstream_blocked' });
     const before = fakeYoutube.requests.total;
-    expect(end(await read())).toBe('upstream_blocked');
+    await expect(list()).rejects.toMatchObject({ code: 'upstream_blocked', retryAfterSeconds: 30 });
     expect(fakeYoutube.requests.total).toBe(before);
-  });
-
-  it('repeated refusals of a single video do not pause the egress', async () => {
-    fakeYoutube.setFaults({ kind: 'bot-check', match: { videoId: ISLAND } });
-    for (let times = 0; times < 6; times += 1) {
-      expect(end(await read())).toBe('upstream_blocked');
-      expect(end(await readNamed('hl-dinghy'))).toBe('ok');
-    }
-    expect(adapter.logged.filter(({ event }) => event === 'youtube_block_opened')).toEqual([]);
+    expect(adapter.logged).toContainEqual(expect.objectContaining({ event: 'youtube_block_opened', use: 'channel' }));
+    expect(end(await read())).toBe('ok');
   });
 
   it('the first call against an unknown budget of 40 is refused at most 30 times', async () => {
@@ -322,16 +272,6 @@ describe('concurrency limit and pauses', () => {
     const served = outcomes.filter(({ ok }) => ok).length;
     expect(served).toBeGreaterThanOrEqual(40);
     expect(fakeYoutube.requests.count({ kind: ['player', 'reel'] }) - served).toBeLessThanOrEqual(30);
-  });
-
-  it('of a hundred videos started concurrently only the first receive the block', async () => {
-    await reopen({ UPSTREAM_CONCURRENCY: 4 });
-    fakeYoutube.setFaults({ kind: 'captcha', match: { kind: ['player', 'reel'] } });
-    const call = context();
-    const videos = FOG_SIGNAL.uploads().slice(0, 100);
-    const outcomes = await Promise.all(videos.map(({ id }) => adapter.platform.readVideo(id, [], call)));
-    expect(new Set(outcomes.map(end))).toEqual(new Set(['upstream_blocked']));
-    expect(fakeYoutube.requests.count({ kind: 'player' })).toBeLessThanOrEqual(5 + 4);
   });
 
   it('a pause is probed by one video with two clients at most, and has ended for all when one is served', async () => {
@@ -356,17 +296,6 @@ describe('concurrency limit and pauses', () => {
     }
   });
 
-  it('a client that is refused repeatedly is no longer tried first', async () => {
-    fakeYoutube.setFaults({ kind: 'bot-check', match: { client: 'VISIONOS' } });
-    for (const name of FIVE) expect(end(await readNamed(name))).toBe('ok');
-    fakeYoutube.requests.clear();
-    expect(end(await read())).toBe('ok');
-    expect(fakeYoutube.requests.count({ client: 'VISIONOS' })).toBe(0);
-    expect(adapter.logged).toContainEqual(
-      expect.objectContaining({ event: 'youtube_client_rested', client: 'VISIONOS' }),
-    );
-  });
-
   it('videos whose text needs a token do not pause the egress for the others', async () => {
     for (let times = 0; times < 3; times += 1) {
       for (const name of ['hl-token', 'hl-void', 'hl-mixed']) {
@@ -374,25 +303,6 @@ describe('concurrency limit and pauses', () => {
       }
     }
     expect(end(await read())).toBe('ok');
-  });
-});
-
-describe('other hosts', () => {
-  it('a redirect to another host is not followed', async () => {
-    let contacted = 0;
-    const foreign = createServer((_request, response) => {
-      contacted += 1;
-      response.end('{}');
-    }).listen(0, '127.0.0.1');
-    await once(foreign, 'listening');
-    const location = `http://127.0.0.1:${(foreign.address() as AddressInfo).port}/`;
-    fakeYoutube.setFaults({ kind: 'redirect', location });
-    expect(end(await read())).toBe('upstream_failure');
-    await expect(adapter.platform.readChannel(HARBOUR_LIGHT.id, context())).rejects.toMatchObject({
-      code: 'upstream_failure',
-    });
-    expect(contacted).toBe(0);
-    foreign.close();
   });
 });
 
@@ -415,30 +325,5 @@ describe('visitor data', () => {
     fakeYoutube.requests.clear();
     expect(end(await readNamed('hl-dinghy'))).toBe('ok');
     expect(players()).toHaveLength(1);
-  });
-
-  it('of a bot check is adopted when none was issued before', async () => {
-    fakeYoutube.set({ visitorDataRequired: true });
-    fakeYoutube.setFaults({ kind: '500', match: { kind: 'visitor' } });
-    expect(end(await read())).toBe('ok');
-    expect(players().map(({ client, visitorData }) => [client, visitorData === null])).toEqual([
-      ['VISIONOS', true],
-      ['VISIONOS', false],
-    ]);
-  });
-
-  it('that is refused again is not tried for each video', async () => {
-    fakeYoutube.setFaults({ kind: 'reload', match: { client: 'VISIONOS' } });
-    for (const name of FIVE.slice(0, 4)) expect(end(await readNamed(name))).toBe('ok');
-    expect(fakeYoutube.requests.count({ kind: 'player', client: 'VISIONOS' })).toBe(2);
-  });
-
-  it('is requested once per client and sent with each of its requests', async () => {
-    await Promise.all([read(), read(), read()]);
-    expect(fakeYoutube.requests.count({ kind: 'visitor' })).toBe(1);
-    const sent = new Set(
-      fakeYoutube.requests.list.filter(({ kind }) => kind === 'player').map(({ visitorData }) => visitorData),
-    );
-    expect(sent.size).toBe(1);
   });
 });

@@ -17,14 +17,12 @@ export async function withOptional<M, S>(
 ): Promise<[M, S | null]> {
   const { context } = scope;
   const controller = new AbortController();
-  const stop = () => controller.abort(context.signal.reason);
-  context.signal.addEventListener('abort', stop, { once: true });
+  const signal = AbortSignal.any([context.signal, controller.signal]);
   // A budget of its own: optional work must not use up the retries of the main work.
   const optionalScope: RequestScope = {
-    egress: scope.egress,
-    subject: scope.subject,
+    ...scope,
     budget: new RetryBudget(RETRIES),
-    context: optionalContext(scope, controller.signal),
+    context: optionalContext(scope, signal),
   };
   let timer: NodeJS.Timeout | undefined;
   const optionalDone = side(optionalScope).catch(() => null);
@@ -36,7 +34,6 @@ export async function withOptional<M, S>(
     return [result, addition];
   } finally {
     clearTimeout(timer);
-    context.signal.removeEventListener('abort', stop);
     controller.abort(new Error('The main work has ended.'));
   }
 }

@@ -20,7 +20,7 @@ export interface CompletedRequest {
   client: string;
   /** `direct`, `proxy-1`, …; never an address. */
   egress: string;
-  /** `ok`, `blocked:captcha`, `timeout`, `http-500`, `aborted`, … */
+  /** `ok`, `blocked:captcha`, `timeout`, `http-5xx`, `aborted`, … */
   outcome: string;
   /** From the start of the request (after queueing) to the last byte of its response. */
   seconds: number;
@@ -84,7 +84,7 @@ export class UpstreamMetrics {
 
   /** Counts a completed request. */
   request({ kind, client, egress, outcome, seconds }: CompletedRequest): void {
-    this.requests.inc({ kind, client, exit: egress, outcome: statusClass(outcome) });
+    this.requests.inc({ kind, client, exit: egress, outcome });
     if (NOT_SENT.has(outcome)) return;
     this.seconds.observe({ kind, exit: egress }, seconds);
     if (outcome.startsWith(BLOCKED)) this.blocks.inc({ reason: outcome.slice(BLOCKED.length) });
@@ -95,9 +95,4 @@ export class UpstreamMetrics {
     this.notices.inc({ kind, subject, outcome });
     if (kind === 'playability' && BLOCKING_PLAYABILITY.has(outcome)) this.blocks.inc({ reason: outcome });
   }
-}
-
-/** `http-503` becomes `http-5xx`, which bounds the number of label values. */
-function statusClass(outcome: string): string {
-  return outcome.replace(/^http-(\d)\d*$/, 'http-$1xx');
 }

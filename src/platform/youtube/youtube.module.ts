@@ -29,12 +29,12 @@ import { YoutubePlatform } from './youtube-platform.js';
     },
     {
       provide: EgressPool,
-      inject: [Environment, Registry],
+      inject: [Environment, Registry, FairLimiter],
       useFactory: createEgressPool,
     },
     {
       provide: RequestPipeline,
-      inject: [Environment, FairLimiter, EgressPool, UpstreamMetrics, { token: ExchangeListener, optional: true }],
+      inject: [Environment, FairLimiter, UpstreamMetrics, { token: ExchangeListener, optional: true }],
       useFactory: createPipeline,
     },
     { provide: ClientOrder, inject: [Environment, Registry], useFactory: createClientOrder },
@@ -52,9 +52,10 @@ import { YoutubePlatform } from './youtube-platform.js';
 })
 export class YoutubeModule {}
 
-function createEgressPool(environment: Environment, registry: Registry): EgressPool {
+function createEgressPool(environment: Environment, registry: Registry, limiter: FairLimiter): EgressPool {
   return new EgressPool({
     registry,
+    limiter,
     proxyUrls: environment.UPSTREAM_PROXY_URL ?? [],
     connectionsMax: environment.UPSTREAM_CONCURRENCY,
     connectTimeoutMs: environment.UPSTREAM_TIMEOUT_SECONDS * 1000,
@@ -68,14 +69,12 @@ function createEgressPool(environment: Environment, registry: Registry): EgressP
 function createPipeline(
   environment: Environment,
   limiter: FairLimiter,
-  egresses: EgressPool,
   metrics: UpstreamMetrics,
   listener?: ExchangeListener,
 ): RequestPipeline {
   const { YOUTUBE_BASE_URL, UPSTREAM_TIMEOUT_SECONDS } = environment;
   return new RequestPipeline({
     limiter,
-    egresses,
     baseUrl: YOUTUBE_BASE_URL === undefined ? null : new URL(YOUTUBE_BASE_URL),
     timeoutMs: UPSTREAM_TIMEOUT_SECONDS * 1000,
     bodyBytesMax: BODY_BYTES_MAX,

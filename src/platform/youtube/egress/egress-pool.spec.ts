@@ -3,13 +3,12 @@ import { Registry } from 'prom-client';
 import { recordedEvents } from '../../../../test/youtube/recorded-events.js';
 import type { ControlledKind, Egress, EgressUse } from './egress.js';
 import { EgressPool } from './egress-pool.js';
-import { RetryBudget } from './retry.js';
 
-/** Reports that the platform refused the address of an egress. */
-function refuse(egress: Egress, kind: ControlledKind, retryAfterSeconds: number | null = null): void {
+/** Has a request refused for the address of an egress. */
+async function refuse({ controls }: Egress, kind: ControlledKind, retryAfterSeconds: number | null = null) {
   const context = { signal: new AbortController().signal, deadlineAtMs: Infinity, fairnessKey: {} };
-  const scope = { egress, subject: 'a video', context, budget: new RetryBudget(0) };
-  egress.controls[kind].learn(scope, { kind: 'refused', retryAfterSeconds });
+  const response = () => Promise.resolve({ kind: 'done' });
+  await controls[kind].run({ subject: 'a', context }, response, () => ({ kind: 'refused', retryAfterSeconds }));
 }
 
 function pool(count: number) {
@@ -51,8 +50,8 @@ describe('the egress pool', () => {
     egresses.cooldown(first, 20);
     expect(await state()).toEqual([['proxy-1'], []]);
     clock.nowMs = 20_000;
-    refuse(first, 'lists');
-    refuse(first, 'captions');
+    await refuse(first, 'lists');
+    await refuse(first, 'captions');
     expect(await state()).toEqual([[], ['proxy-1 channel', 'proxy-1 video']]);
     clock.nowMs = 50_000;
     // Refused until a probe is served.
@@ -82,15 +81,6 @@ describe('the egress pool', () => {
     expect(JSON.stringify(events)).not.toContain('secret');
   });
 
-  it('uses the egress whose cooldown ends first when all of them cool down', () => {
-    const { egresses, take, names } = pool(2);
-    const [first, second] = [take(), take()];
-    if (!first || !second) throw new Error('no egresses');
-    egresses.cooldown(first, 50);
-    egresses.cooldown(second, 20);
-    expect(names(2)).toEqual(['proxy-2', 'proxy-2']);
-  });
-
   it('gives a second attempt another egress that does not cool down, or none', () => {
     const { egresses, take } = pool(2);
     const [first, second] = [take(), take()];
@@ -98,6 +88,9 @@ describe('the egress pool', () => {
     expect(take([first.name])?.name).toBe('proxy-2');
     egresses.cooldown(second, 50);
     expect(take([first.name])).toBeUndefined();
+    // For a first attempt, one that cools down is better than none.
+    egresses.cooldown(first, 20);
+    expect(take()?.name).toBe('proxy-1');
   });
 
   it('never cools down a single egress', () => {
@@ -111,11 +104,11 @@ describe('the egress pool', () => {
 
   it.each(['player', 'captions'] as const)(
     'keeps an egress whose %s are refused available for channels, and for videos after the pause',
-    (kind) => {
+    async (kind) => {
       const { egresses, clock, take } = pool(1);
       const only = take();
       if (!only) throw new Error('no egress');
-      refuse(only, kind, 20);
+      await refuse(only, kind, 20);
       expect(take()).toBeUndefined();
       expect(egresses.blockedForSeconds('video')).toBe(20);
       expect(egresses.blockedForSeconds('channel')).toBeNull();
@@ -124,13 +117,4 @@ describe('the egress pool', () => {
       expect(take()).toBe(only);
     },
   );
-
-  it('gives captions that are refused through one egress another whose captions are not', () => {
-    const { egresses, take } = pool(2);
-    const [first, second] = [take(), take()];
-    if (!first || !second) throw new Error('no egresses');
-    expect(egresses.takeForCaptions({ fairnessKey: {} }, ['proxy-1'])?.egress).toBe(second);
-    refuse(second, 'captions');
-    expect(egresses.takeForCaptions({ fairnessKey: {} }, ['proxy-1'])).toBeNull();
-  });
 });

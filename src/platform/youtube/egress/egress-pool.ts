@@ -1,9 +1,11 @@
+import { randomBytes } from 'node:crypto';
 import type { Registry } from 'prom-client';
+import { Agent, buildConnector, type Dispatcher, ProxyAgent, Socks5ProxyAgent } from 'undici';
 import type { Requester } from '../../video-platform.js';
 import { report } from '../event-log.js';
-import type { AttemptVerdict, ControlledKind, Egress, EgressUse } from './egress.js';
-import { EgressMetrics } from './egress-metrics.js';
-import { GatewaySessions, isGatewayUrl, openDispatcher, type ConnectionOptions } from './proxy-dispatcher.js';
+import type { AttemptVerdict, Egress, EgressUse } from './egress.js';
+import { countVerdicts, exportEgressStates } from './egress-metrics.js';
+import { FairLimiter } from './fair-limiter.js';
 import { RequestControl } from './request-control.js';
 
 /** How long an egress is skipped after a refusal while others are available, unless the platform sends `Retry-After`. */
@@ -15,6 +17,11 @@ const EGRESSES_PER_TASK_MAX = 3;
 /** How many sessions of a gateway: with 60 % of bad addresses, five would fail 8 % of the videos, and eight 2 %. */
 const SESSIONS_PER_TASK_MAX = 8;
 
+/** The placeholder in the URL of a rotating gateway, which gives each session an address of its own. */
+const SESSION = '{session}';
+/** The requests of one attempt are sent one after the other, and its exact date beside them. */
+const CONNECTIONS_PER_SESSION = 2;
+
 /** An egress to use for one attempt. */
 interface TakenEgress {
   readonly egress: Egress;
@@ -22,84 +29,79 @@ interface TakenEgress {
   release(): void;
 }
 
-interface EgressPoolOptions extends ConnectionOptions {
+interface EgressPoolOptions {
   /** Empty: one direct egress. */
   proxyUrls: readonly string[];
+  /** Of each egress. */
+  connectionsMax: number;
+  connectTimeoutMs: number;
   /** The most requests a minute of each egress: undefined, the rate is learned without a ceiling; 0, it is not limited. */
   ceilings?: Readonly<Record<'player' | 'captions', number | undefined>>;
+  /** Runs the requests of all egresses. */
+  limiter?: FairLimiter;
   /** Milliseconds of a monotonic clock. */
   now?: () => number;
   registry: Registry;
 }
 
-/** An egress as configured: a gateway opens a session for each use. */
+/** An egress as configured. */
 class PoolMember {
   readonly controls: Egress['controls'];
-  private readonly connections: { readonly egress: Egress } | { readonly sessions: GatewaySessions };
+  readonly isGateway: boolean;
   coolingDownUntilMs = 0;
+  /** Undefined for a gateway, which opens a session for each attempt. */
+  private readonly direct: Egress | undefined;
+  /** The open sessions. */
+  private readonly sessions = new Set<Dispatcher>();
 
   constructor(
     readonly name: string,
-    proxyUrl: string | null,
-    options: EgressPoolOptions,
+    private readonly proxyUrl: string | null,
+    private readonly options: EgressPoolOptions,
+    limiter: FairLimiter,
     now: () => number,
   ) {
-    const rotating = proxyUrl !== null && isGatewayUrl(proxyUrl);
-    const control = (kind: ControlledKind) =>
-      new RequestControl({
-        concurrencyMax: options.connectionsMax,
-        ceilingPerMinute: kind === 'lists' ? 0 : options.ceilings?.[kind],
-        rotating,
-        now,
-        onPause: (pauseMs) => this.reportPause(kind === 'lists' ? 'channel' : 'video', pauseMs),
-      });
-    this.controls = { player: control('player'), captions: control('captions'), lists: control('lists') };
-    this.connections = rotating
-      ? { sessions: new GatewaySessions(proxyUrl, options) }
-      : { egress: { name, controls: this.controls, dispatcher: openDispatcher(proxyUrl, options) } };
+    const { ceilings } = options;
+    const rotating = (this.isGateway = proxyUrl?.includes(SESSION) === true);
+    const control = (use: EgressUse, ceilingPerMinute: number | undefined, followedBy?: RequestControl) => {
+      const onPause = (pauseMs: number | null) => this.reportPause(use, pauseMs);
+      return new RequestControl({ limiter, ceilingPerMinute, rotating, followedBy, now, onPause });
+    };
+    const captions = control('video', ceilings?.captions);
+    const player = control('video', ceilings?.player, captions);
+    this.controls = { player, captions, lists: control('channel', 0) };
+    if (!rotating) this.direct = { name, controls: this.controls, dispatcher: openDispatcher(proxyUrl, options) };
   }
 
-  get isGateway(): boolean {
-    return 'sessions' in this.connections;
+  /** What decides whether an attempt can start: for a video, players and with them captions. */
+  controlOf(use: EgressUse): RequestControl {
+    return use === 'channel' ? this.controls.lists : this.controls.player;
   }
 
-  /** A video needs its player and then its captions. */
-  pauseRemainingMs(use: EgressUse): number {
-    return Math.max(...this.controlsOf(use).map(({ pauseRemainingMs }) => pauseRemainingMs));
-  }
-
-  /** Milliseconds until an attempt can start; Infinity while another attempt finds out whether the egress is refused. */
-  waitMs(use: EgressUse, requester: Requester): number {
-    if (this.controlsOf(use).some(({ asking }) => asking)) return Infinity;
-    const { player, captions } = this.controls;
-    return use === 'channel' ? 0 : Math.max(player.waitMs(requester), captions.waitMs(requester, player.pending));
-  }
-
+  /** Opens a session of a gateway, with connections of its own so that it gets an address of its own. */
   open(): TakenEgress {
-    if ('egress' in this.connections) return { egress: this.connections.egress, release: () => undefined };
-    const { sessions } = this.connections;
-    const dispatcher = sessions.open();
-    const egress = { name: this.name, controls: this.controls, dispatcher, gateway: sessions };
-    return { egress, release: () => void sessions.close(dispatcher) };
+    if (this.direct) return { egress: this.direct, release: () => undefined };
+    const url = this.proxyUrl?.replaceAll(SESSION, randomBytes(8).toString('hex')) ?? null;
+    const dispatcher = openDispatcher(url, { ...this.options, connectionsMax: CONNECTIONS_PER_SESSION });
+    this.sessions.add(dispatcher);
+    const release = () => {
+      this.sessions.delete(dispatcher);
+      void dispatcher.destroy();
+    };
+    return { egress: { name: this.name, controls: this.controls, dispatcher, gateway: this }, release };
   }
 
   async close(): Promise<void> {
-    await ('egress' in this.connections
-      ? this.connections.egress.dispatcher.destroy()
-      : this.connections.sessions.closeAll());
+    const dispatchers = [...(this.direct ? [this.direct.dispatcher] : []), ...this.sessions];
+    await Promise.all(dispatchers.map((dispatcher) => dispatcher.destroy()));
   }
 
   private reportPause(use: EgressUse, pauseMs: number | null): void {
     const { name: exit, controls } = this;
     if (pauseMs !== null) return report('warn', 'youtube_block_opened', { exit, use, openForSeconds: pauseMs / 1000 });
     report('log', 'youtube_block_closed', { exit, use });
-    const [playerPerMinute, captionsPerMinute] = [controls.player.perMinute, controls.captions.perMinute];
+    const [playerPerMinute, captionsPerMinute] = [controls.player.rate.perMinute, controls.captions.rate.perMinute];
     if (use === 'video') report('log', 'youtube_pace_learned', { exit, playerPerMinute, captionsPerMinute });
-  }
-
-  private controlsOf(use: EgressUse): RequestControl[] {
-    const { player, captions, lists } = this.controls;
-    return use === 'channel' ? [lists] : [player, captions];
   }
 }
 
@@ -107,21 +109,19 @@ class PoolMember {
 export class EgressPool {
   private readonly members: readonly PoolMember[];
   private readonly now: () => number;
-  private readonly metrics: EgressMetrics;
+  private readonly verdicts: ReturnType<typeof countVerdicts>;
   private turn = 0;
 
   constructor(options: EgressPoolOptions) {
     this.now = options.now ?? (() => performance.now());
+    const limiter = options.limiter ?? new FairLimiter(options.connectionsMax);
     const proxies: readonly (string | null)[] = options.proxyUrls.length > 0 ? options.proxyUrls : [null];
     this.members = proxies.map((proxyUrl, index) => {
       const name = proxyUrl === null ? 'direct' : `proxy-${index + 1}`;
-      return new PoolMember(name, proxyUrl, options, this.now);
+      return new PoolMember(name, proxyUrl, options, limiter, this.now);
     });
-    this.metrics = new EgressMetrics(options.registry, this.members, this.now);
-  }
-
-  get count(): number {
-    return this.members.length;
+    exportEgressStates(options.registry, this.members, this.now);
+    this.verdicts = countVerdicts(options.registry, this.members);
   }
 
   /** The number of attempts at one channel or video. */
@@ -137,32 +137,26 @@ export class EgressPool {
   take(use: EgressUse, tried: readonly string[] = [], requester: Requester = { fairnessKey: {} }): TakenEgress | null {
     const nowMs = this.now();
     const inTurn = [...this.members.slice(this.turn), ...this.members.slice(0, this.turn)];
-    const free = this.candidates(tried, inTurn).filter((member) => member.pauseRemainingMs(use) === 0);
+    const free = inTurn.filter(
+      (member) => (member.isGateway || !tried.includes(member.name)) && member.controlOf(use).pauseRemainingMs === 0,
+    );
     const ready = free.filter(({ coolingDownUntilMs }) => coolingDownUntilMs <= nowMs);
     // An egress that cools down is better than none, but not for a second attempt at the same subject.
-    const usable = ready.length > 0 || tried.length > 0 ? ready : free;
-    const first = minimumOf(usable, (member) =>
-      ready.length > 0 ? member.waitMs(use, requester) : member.coolingDownUntilMs,
-    );
+    const first =
+      ready.length > 0
+        ? minimumOf(ready, (member) => {
+            const control = member.controlOf(use);
+            return control.asking ? Infinity : control.waitMs(requester);
+          })
+        : minimumOf(tried.length > 0 ? [] : free, ({ coolingDownUntilMs }) => coolingDownUntilMs);
     if (!first) return null;
     this.turn = (this.members.indexOf(first) + 1) % this.members.length;
     return first.open();
   }
 
-  /**
-   * Another egress for a caption request that this one cannot send or was refused: of those whose captions are not paused,
-   * the one that can serve first.
-   */
-  takeForCaptions(requester: Requester, tried: readonly string[]): TakenEgress | null {
-    const free = this.candidates(tried).filter(
-      ({ controls, coolingDownUntilMs }) => controls.captions.open && coolingDownUntilMs <= this.now(),
-    );
-    return minimumOf(free, ({ controls }) => controls.captions.waitMs(requester))?.open() ?? null;
-  }
-
   /** Seconds until the first of the paused egresses is probed; null while one is not paused. */
   blockedForSeconds(use: EgressUse): number | null {
-    const firstMs = Math.min(...this.members.map((member) => member.pauseRemainingMs(use)));
+    const firstMs = Math.min(...this.members.map((member) => member.controlOf(use).pauseRemainingMs));
     return firstMs === 0 ? null : Math.ceil(firstMs / 1000);
   }
 
@@ -179,17 +173,13 @@ export class EgressPool {
   }
 
   /** Counts the verdict of an attempt. */
-  recordVerdict({ name }: Egress, use: EgressUse, verdict: AttemptVerdict): void {
-    this.metrics.verdict(name, use, verdict);
+  recordVerdict({ name: exit }: Egress, use: EgressUse, finding: AttemptVerdict): void {
+    this.verdicts.inc({ exit, use, finding });
   }
 
   /** Closes every connection, in use or not. */
   async close(): Promise<void> {
     await Promise.all(this.members.map((member) => member.close()));
-  }
-
-  private candidates(tried: readonly string[], members = this.members): PoolMember[] {
-    return members.filter(({ isGateway, name }) => isGateway || !tried.includes(name));
   }
 }
 
@@ -197,4 +187,20 @@ export class EgressPool {
 function minimumOf(members: readonly PoolMember[], valueOf: (member: PoolMember) => number): PoolMember | undefined {
   const values = members.map(valueOf);
   return members[values.indexOf(Math.min(...values))];
+}
+
+/**
+ * Opens connections directly, or through a proxy whose URL starts with `http:`, `https:` or `socks5:`. A SOCKS5 proxy
+ * resolves the names of hosts.
+ *
+ * @param proxyUrl null for direct connections
+ */
+function openDispatcher(
+  proxyUrl: string | null,
+  { connectionsMax, connectTimeoutMs: timeout }: Pick<EgressPoolOptions, 'connectionsMax' | 'connectTimeoutMs'>,
+): Dispatcher {
+  const shared = { connections: connectionsMax, pipelining: 1, connect: { timeout } };
+  if (proxyUrl === null) return new Agent(shared);
+  if (/^socks5:/i.test(proxyUrl)) return new Socks5ProxyAgent(proxyUrl, { connect: buildConnector({ timeout }) });
+  return new ProxyAgent({ ...shared, uri: proxyUrl, requestTls: { timeout }, proxyTls: { timeout } });
 }

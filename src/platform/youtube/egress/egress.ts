@@ -5,22 +5,17 @@ import type { RequestControl } from './request-control.js';
 export const EGRESS_USES = ['channel', 'video'] as const;
 export type EgressUse = (typeof EGRESS_USES)[number];
 
-/**
- * The kinds of requests that the platform refuses independently. Players and captions are many, and are sent one by one as
- * their control allows. Lists are few (about four for a call, beside two for each video), so that their rate is not limited:
- * their control decides about attempts, of which two in a row that are refused pause the lists.
- */
-export const CONTROLLED_KINDS = ['player', 'captions', 'lists'] as const;
-export type ControlledKind = (typeof CONTROLLED_KINDS)[number];
+/** The kinds of requests that the platform refuses independently. A video needs its player and then its captions. */
+export type ControlledKind = 'player' | 'captions' | 'lists';
 
-/** The kinds of requests whose rate is limited, each with a budget of its own on the platform. */
+/** The kinds of requests whose rate is limited, each with a budget of its own on the platform. Lists are few. */
 export const PACED_KINDS = ['player', 'captions'] as const;
 
 /**
  * What an attempt says about its egress. `refused`: the platform blocks it. `unreached`: no response arrived through it.
- * `busy`: it cannot serve the attempt before the deadline. These lead to another egress. `withheld`: the caption texts
- * were empty, which means a block when it happens for one video after another and concerns the video otherwise: the attempt
- * is final. `nothing`: no sign of any.
+ * These lead to another egress. `busy`: it cannot serve the attempt before the deadline. `withheld`: the caption texts were
+ * empty, which means a block when it happens for one video after another and concerns the video otherwise. `nothing`: no
+ * sign of any.
  */
 export const ATTEMPT_VERDICTS = ['answered', 'refused', 'withheld', 'unreached', 'busy', 'nothing'] as const;
 export type AttemptVerdict = (typeof ATTEMPT_VERDICTS)[number];

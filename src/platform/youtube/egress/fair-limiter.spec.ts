@@ -75,37 +75,20 @@ describe('FairLimiter', () => {
 
   it('an aborted waiting task rejects with the reason, does not run and frees its slot', async () => {
     const limiter = new FairLimiter(1);
+    const canceled = new AbortController();
+    const shared = sharedContext(canceled.signal);
     const first = pending();
     const running = limiter.run({ fairnessKey: {}, signal: NEVER }, first.task);
-    const canceled = new AbortController();
     let ran = false;
-    const abandoned = limiter.run({ fairnessKey: {}, signal: canceled.signal }, () =>
-      Promise.resolve(void (ran = true)),
-    );
+    const abandoned = limiter.run(shared.context, () => Promise.resolve(void (ran = true)));
     canceled.abort(new Error('canceled'));
     await expect(abandoned).rejects.toThrow('canceled');
-    expect(limiter.queued).toBe(0);
+    await expect(limiter.run(shared.context, () => Promise.resolve(void (ran = true)))).rejects.toThrow('canceled');
+    expect([limiter.queued, shared.listeners.size]).toEqual([0, 0]);
     first.resolve();
     await running;
     await expect(limiter.run({ fairnessKey: {}, signal: NEVER }, () => Promise.resolve('next'))).resolves.toBe('next');
     expect(ran).toBe(false);
-  });
-
-  it('a task with an aborted signal gets no slot', async () => {
-    const limiter = new FairLimiter(1);
-    await expect(
-      limiter.run({ fairnessKey: {}, signal: AbortSignal.abort(new Error('canceled')) }, () => Promise.resolve()),
-    ).rejects.toThrow('canceled');
-    expect(limiter.running).toBe(0);
-  });
-
-  it('a task that fails, even synchronously, releases its slot', async () => {
-    const limiter = new FairLimiter(1);
-    const failing = limiter.run({ fairnessKey: {}, signal: NEVER }, () => {
-      throw new Error('at once');
-    });
-    await expect(failing).rejects.toThrow('at once');
-    await expect(limiter.run({ fairnessKey: {}, signal: NEVER }, () => Promise.resolve(1))).resolves.toBe(1);
   });
 
   it('leaves a quarter of the slots to calls, and at least one slot to background tasks', async () => {
@@ -141,26 +124,6 @@ describe('FairLimiter', () => {
     expect(order).toEqual(['call', 'job', 'other job', 'late call']);
   });
 
-  it('starts a waiting background task as that of a call once a call waits for it too', async () => {
-    const limiter = new FairLimiter(2);
-    const jobKey = {};
-    const flight = { fairnessKey: jobKey, signal: NEVER, background: true };
-    const order: string[] = [];
-    const [running, other] = [pending(), pending()];
-    const run = (name: string, context: { fairnessKey: object; signal: AbortSignal; background?: boolean }) =>
-      limiter.run(context, () => Promise.resolve(void order.push(name)));
-    const done = [limiter.run({ fairnessKey: jobKey, signal: NEVER, background: true }, running.task)];
-    done.push(run('job', { fairnessKey: jobKey, signal: NEVER, background: true }), run('flight', flight));
-    done.push(limiter.run({ fairnessKey: {}, signal: NEVER }, other.task));
-    flight.background = false;
-    other.resolve();
-    await turns();
-    // The job has its one slot; the flight went before the tasks of the job that came first.
-    expect(order).toEqual(['flight']);
-    running.resolve();
-    await Promise.all(done);
-  });
-
   it('starts a waiting background task at once when a call waits for it too and a slot is free', async () => {
     const limiter = new FairLimiter(4);
     const shared = sharedContext();
@@ -193,91 +156,74 @@ describe('FairLimiter', () => {
     await Promise.all(done);
   });
 
-  it('an aborted waiting background task removes its listener', async () => {
+  it('a task that may not start yet lets others go first, and starts when it may', async () => {
     const limiter = new FairLimiter(1);
-    const canceled = new AbortController();
-    const shared = sharedContext(canceled.signal);
-    const first = pending();
-    const running = limiter.run({ fairnessKey: {}, signal: NEVER }, first.task);
-    const waiting = limiter.run(shared.context, () => Promise.resolve());
-    canceled.abort(new Error('canceled'));
-    await expect(waiting).rejects.toThrow('canceled');
-    expect(shared.listeners.size).toBe(0);
-    first.resolve();
-    await running;
+    const order: string[] = [];
+    let waitMs = Infinity;
+    const context = { fairnessKey: {}, signal: NEVER };
+    const held = limiter.run(
+      context,
+      () => Promise.resolve(void order.push('held')),
+      () => waitMs,
+    );
+    const timed = limiter.run(
+      context,
+      () => Promise.resolve(void order.push('timed')),
+      () => (order.length > 0 ? 0 : 1),
+    );
+    await limiter.run(context, () => Promise.resolve(void order.push('other')));
+    await timed;
+    waitMs = 0;
+    limiter.startNext();
+    await held;
+    expect(order).toEqual(['other', 'timed', 'held']);
   });
 
   it('never exceeds the limit, starves no key and ends empty, for any sequence of events', async () => {
-    const step = fc.oneof(
-      fc.record({ do: fc.constant('run' as const), key: fc.nat(3) }),
-      fc.record({ do: fc.constantFrom('end' as const, 'fail' as const, 'cancel' as const), which: fc.nat(40) }),
-    );
+    const step = fc.record({ do: fc.constantFrom('run', 'run', 'end', 'fail', 'cancel'), which: fc.nat(40) });
     await fc.assert(
       fc.asyncProperty(fc.integer({ min: 1, max: 4 }), fc.array(step, { maxLength: 60 }), async (max, steps) => {
         const limiter = new FairLimiter(max);
         // Two calls and two jobs.
-        const keys = [{}, {}, {}, {}];
+        const callers = [false, false, true, true].map((background) => ({ fairnessKey: {}, background }));
+        const tasks: { end: ReturnType<typeof pending>; abort: AbortController; state: string; background: boolean }[] =
+          [];
+        const count = (state: string, background: boolean) =>
+          tasks.filter((task) => task.state === state && task.background === background).length;
         const backgroundMax = Math.max(1, Math.floor(max * 0.75));
-        const jobs: {
-          end: ReturnType<typeof pending>;
-          abort: AbortController;
-          started: boolean;
-          settled: Promise<unknown>;
-          background: boolean;
-        }[] = [];
-        const isWaiting = ({ started, abort }: { started: boolean; abort: AbortController }) =>
-          !started && !abort.signal.aborted;
-        const violations: string[] = [];
-        let backgroundRunning = 0;
-        let running = 0;
-        let mostRunning = 0;
-        for (const step of steps) {
-          if (step.do === 'run') {
-            const job = {
+        const done: Promise<unknown>[] = [];
+        for (const { do: what, which } of steps) {
+          const caller = callers[which % 4];
+          const task = tasks[which % Math.max(1, tasks.length)];
+          if (what === 'run' && caller) {
+            const added = {
               end: pending(),
               abort: new AbortController(),
-              started: false,
-              settled: Promise.resolve<unknown>(null),
-              background: step.key >= 2,
+              state: 'waits',
+              background: caller.background,
             };
-            job.settled = limiter
-              .run(
-                { fairnessKey: keys[step.key] ?? {}, signal: job.abort.signal, background: job.background },
-                async () => {
-                  job.started = true;
-                  mostRunning = Math.max(mostRunning, ++running);
-                  if (job.background) {
-                    backgroundRunning += 1;
-                    if (backgroundRunning > backgroundMax) violations.push('too many background tasks');
-                    if (jobs.some((other) => !other.background && isWaiting(other))) violations.push('a call waits');
-                  }
-                  await job.end.task().finally(() => {
-                    running -= 1;
-                    if (job.background) backgroundRunning -= 1;
-                  });
-                },
-              )
-              .catch(() => null);
-            jobs.push(job);
-          } else {
-            const job = jobs[step.which % Math.max(1, jobs.length)];
-            if (step.do === 'end') job?.end.resolve();
-            else if (step.do === 'fail') job?.end.reject(new Error('failed'));
-            else job?.abort.abort(new Error('canceled'));
-            job?.end.task().catch(() => null);
-          }
+            tasks.push(added);
+            const run = async () => {
+              added.state = 'runs';
+              await added.end.task();
+            };
+            const ended = limiter.run({ ...caller, signal: added.abort.signal }, run);
+            done.push(ended.catch(() => null).finally(() => (added.state = 'ended')));
+          } else if (what === 'end') task?.end.resolve();
+          else if (what === 'fail') task?.end.reject(new Error('failed'));
+          else if (task?.state === 'waits') task.abort.abort(new Error('canceled'));
+          task?.end.task().catch(() => null);
           await turns();
-          expect(limiter.running).toBeLessThanOrEqual(max);
+          const running = count('runs', false) + count('runs', true);
+          expect(running).toBeLessThanOrEqual(max);
+          expect(count('runs', true)).toBeLessThanOrEqual(backgroundMax);
           // Nobody waits while there is room.
-          if (jobs.some((job) => !job.background && isWaiting(job))) expect(limiter.running).toBe(max);
-          else if (limiter.queued > 0)
-            expect(limiter.running === max || backgroundRunning === backgroundMax).toBe(true);
+          if (count('waits', false) > 0) expect(running).toBe(max);
+          else if (count('waits', true) > 0)
+            expect(running === max || count('runs', true) === backgroundMax).toBe(true);
         }
-        for (const job of jobs) job.end.resolve();
-        await Promise.all(jobs.map((job) => job.settled));
-        expect(mostRunning).toBeLessThanOrEqual(max);
-        expect(violations).toEqual([]);
-        expect(jobs.every((job) => job.started || job.abort.signal.aborted)).toBe(true);
+        for (const { end } of tasks) end.resolve();
+        await Promise.all(done);
         expect([limiter.running, limiter.queued]).toEqual([0, 0]);
       }),
     );

@@ -1,4 +1,4 @@
-import type { ReadingContext, Requester } from '../../video-platform.js';
+import type { ReadingContext } from '../../video-platform.js';
 
 /** The part of the slots that background tasks can have at most, so that a call finds one free. */
 const BACKGROUND_SHARE = 0.75;
@@ -6,219 +6,134 @@ const BACKGROUND_SHARE = 0.75;
 /** The call that a task belongs to. `background` can change while the task waits or runs, so it is read each time. */
 type TaskContext = Pick<ReadingContext, 'fairnessKey' | 'signal' | 'background' | 'onForeground'>;
 
-/** How many tasks may run. It can change; `FairLimiter.startNext` is to be called when it grows. */
-interface Capacity {
-  /** How many tasks may run at a time. */
-  places(): number;
-  /** Milliseconds until another task may start although a place is free. */
-  waitMs(background: boolean): number;
-  /** Called when a task starts. */
-  spend(): void;
-}
-
 /** A task that waits or runs, under the key that it came with. */
 interface Task {
   readonly context: TaskContext;
   readonly fairnessKey: object;
-  start: () => void;
-  reject: (reason: Error) => void;
+  readonly waitMs: () => number;
+  readonly start: () => void;
 }
 
 /**
  * Limits how many tasks run at a time. A free slot goes to the key with the fewest running tasks, equal keys alternate, and
  * the tasks of one key run in order: a call for two videos that arrives after calls for hundreds waits for one running
- * task, not for the hundreds.
+ * task, not for the hundreds. A task that may not start yet lets the others go first.
  *
- * A background task gets a slot only when no other task waits, and background tasks have at most three quarters of the slots
- * (at least one). Among each other they share these in the same way.
+ * A background task gets a slot only when no other task can start, and background tasks have at most three quarters of the
+ * slots (at least one). Among each other they share these in the same way.
  */
 export class FairLimiter {
-  private readonly capacity: Capacity;
-  private runningCount = 0;
+  private readonly runningTasks = new Set<Task>();
+  /** The waiting tasks by key. The first key is the next to run, and moves to the end afterwards. */
+  private readonly waiting = new Map<object, Task[]>();
   private timer: NodeJS.Timeout | undefined;
-  // In order of insertion: the first key is the next to run, and moves to the end afterwards.
-  private readonly waitingByKey = new Map<object, Task[]>();
-  private readonly runningByKey = new Map<object, Set<Task>>();
 
-  /** @param capacity a fixed number of slots, or what decides about them */
-  constructor(capacity: number | Capacity) {
-    this.capacity =
-      typeof capacity === 'number' ? { places: () => capacity, waitMs: () => 0, spend: () => undefined } : capacity;
-  }
+  /** @param slots how many tasks run at a time */
+  constructor(readonly slots: number) {}
 
   /** The number of running tasks. */
   get running(): number {
-    return this.runningCount;
+    return this.runningTasks.size;
   }
 
   /** The number of waiting tasks. */
   get queued(): number {
     let queued = 0;
-    for (const waiting of this.waitingByKey.values()) queued += waiting.length;
+    for (const tasks of this.waiting.values()) queued += tasks.length;
     return queued;
-  }
-
-  /** The waiting tasks that start before a further one of a requester. Background tasks delay no call. */
-  queuedBefore(requester: Requester): number {
-    const background = requester.background === true;
-    const own = countOf(this.waitingByKey.get(requester.fairnessKey) ?? [], background);
-    let before = own;
-    for (const [key, waiting] of this.waitingByKey) {
-      if (key !== requester.fairnessKey) before += Math.min(countOf(waiting, background), own + 1);
-      if (background) before += countOf(waiting, false);
-    }
-    return before;
   }
 
   /**
    * Runs a task when a slot is free, and releases the slot however the task ends. Rejects with the signal's reason when it
    * is aborted while waiting; a running task must observe the signal itself.
+   *
+   * @param task called at once when it is the task's turn
+   * @param waitMs milliseconds until the task may start although a slot is free; Infinity until `startNext` is called
    */
-  async run<T>(context: TaskContext, task: () => Promise<T>): Promise<T> {
-    const running: Task = {
-      context,
-      fairnessKey: context.fairnessKey,
-      start: () => undefined,
-      reject: () => undefined,
-    };
+  async run<T>(context: TaskContext, task: () => Promise<T>, waitMs: () => number = () => 0): Promise<T> {
+    const { signal, fairnessKey } = context;
+    signal.throwIfAborted();
     // A waiting task that is of a call now may start at once. A running one leaves its place to another background task.
     const stopListening = context.onForeground?.(() => this.startNext());
+    let abort = (): void => undefined;
+    const done = new Promise<T>((resolve, reject) => {
+      const entry: Task = { context, fairnessKey, waitMs, start: () => resolve(this.runNow(entry, task)) };
+      // Without effect once the task runs.
+      abort = () => {
+        this.remove(entry);
+        reject(signal.reason as Error);
+      };
+      signal.addEventListener('abort', abort, { once: true });
+      const others = this.waiting.get(fairnessKey);
+      if (others) others.push(entry);
+      else this.waiting.set(fairnessKey, [entry]);
+    });
+    this.startNext();
     try {
-      await this.acquire(running);
-      try {
-        return await task();
-      } finally {
-        this.release(running);
-        this.startNext();
-      }
+      return await done;
     } finally {
+      signal.removeEventListener('abort', abort);
       stopListening?.();
     }
   }
 
   /** Starts the waiting tasks that may run now. */
   startNext(): void {
-    for (let next = this.next(); next !== undefined; next = this.next()) {
-      const waiting = this.waitingByKey.get(next.fairnessKey);
-      this.remove(next);
-      if (waiting && waiting.length > 0) {
-        this.waitingByKey.delete(next.fairnessKey);
-        this.waitingByKey.set(next.fairnessKey, waiting);
-      }
-      this.take(next);
+    for (let next = this.next(); next; next = this.next()) {
+      const others = this.remove(next);
+      // The key moves to the end.
+      if (this.waiting.delete(next.fairnessKey)) this.waiting.set(next.fairnessKey, others);
       next.start();
     }
-    this.schedule();
-  }
-
-  /** Ends the waiting of all tasks. */
-  rejectWaiting(reason: Error): void {
-    for (const task of [...this.waitingByKey.values()].flat()) task.reject(reason);
-  }
-
-  private acquire(task: Task): Promise<void> {
-    const { signal } = task.context;
-    signal.throwIfAborted();
-    // Taken synchronously, so that no two tasks take the same slot.
-    if (this.waitingByKey.size === 0 && this.mayStart(isBackground(task))) {
-      this.take(task);
-      return Promise.resolve();
-    }
-    return new Promise((resolve, reject) => {
-      const abort = () => task.reject(signal.reason as Error);
-      task.start = () => {
-        signal.removeEventListener('abort', abort);
-        resolve();
-      };
-      task.reject = (reason) => {
-        signal.removeEventListener('abort', abort);
-        this.remove(task);
-        reject(reason);
-      };
-      signal.addEventListener('abort', abort, { once: true });
-      const others = this.waitingByKey.get(task.fairnessKey);
-      if (others) others.push(task);
-      else this.waitingByKey.set(task.fairnessKey, [task]);
-      // Slots are free while background tasks wait for one of theirs.
-      this.startNext();
-    });
-  }
-
-  private take(task: Task): void {
-    this.runningCount += 1;
-    const running = this.runningByKey.get(task.fairnessKey);
-    if (running) running.add(task);
-    else this.runningByKey.set(task.fairnessKey, new Set([task]));
-    this.capacity.spend();
-  }
-
-  private release(task: Task): void {
-    this.runningCount -= 1;
-    const running = this.runningByKey.get(task.fairnessKey);
-    running?.delete(task);
-    if (running?.size === 0) this.runningByKey.delete(task.fairnessKey);
-  }
-
-  /** Wakes up when the capacity lets the next task start, if that depends on time only. */
-  private schedule(): void {
     clearTimeout(this.timer);
-    const waiting = this.firstOf(false) ?? this.firstOf(true);
-    if (!waiting || !this.hasPlace(isBackground(waiting))) return;
-    this.timer = setTimeout(() => this.startNext(), Math.ceil(this.capacity.waitMs(isBackground(waiting))));
+    if (this.running === this.slots) return;
+    // Those that could start wait for one of the slots of background tasks.
+    const waitsMs = [...this.waiting.values()].flat().map(({ waitMs }) => waitMs());
+    const firstMs = waitsMs.reduce((first, ms) => (ms > 0 ? Math.min(first, ms) : first), Infinity);
+    if (firstMs < Infinity) this.timer = setTimeout(() => this.startNext(), Math.ceil(firstMs));
   }
 
-  /** The waiting task that starts now. */
-  private next(): Task | undefined {
-    for (const background of [false, true]) {
-      const next = this.mayStart(background) ? this.firstOf(background) : undefined;
-      if (next) return next;
+  private async runNow<T>(entry: Task, task: () => Promise<T>): Promise<T> {
+    this.runningTasks.add(entry);
+    try {
+      return await task();
+    } finally {
+      this.runningTasks.delete(entry);
+      this.startNext();
     }
-    return undefined;
   }
 
-  private mayStart(background: boolean): boolean {
-    return this.hasPlace(background) && this.capacity.waitMs(background) <= 0;
+  private next(): Task | undefined {
+    return this.nextOf(false) ?? this.nextOf(true);
   }
 
-  private hasPlace(background: boolean): boolean {
-    const places = this.capacity.places();
-    if (this.runningCount >= places) return false;
-    if (!background) return true;
-    let running = 0;
-    for (const tasks of this.runningByKey.values()) running += countOf(tasks, true);
-    return running < Math.max(1, Math.floor(places * BACKGROUND_SHARE));
-  }
-
-  /** Of the keys with waiting tasks of a kind, that with the fewest running ones of the kind. */
-  private firstOf(background: boolean): Task | undefined {
+  /** Of the keys with a task of a kind that may start now, the first task of the one with the fewest running ones of the kind. */
+  private nextOf(background: boolean): Task | undefined {
+    if (this.running >= this.slots) return undefined;
+    const running = [...this.runningTasks].filter((task) => isBackground(task) === background);
+    if (background && running.length >= Math.max(1, Math.floor(this.slots * BACKGROUND_SHARE))) return undefined;
     let next: Task | undefined;
     let fewest = Infinity;
-    for (const [fairnessKey, waiting] of this.waitingByKey) {
-      const first = waiting.find((task) => isBackground(task) === background);
+    for (const [fairnessKey, waiting] of this.waiting) {
+      const first = waiting.find((task) => isBackground(task) === background && task.waitMs() <= 0);
       if (!first) continue;
-      const running = countOf(this.runningByKey.get(fairnessKey) ?? [], background);
-      if (running === 0) return first;
-      if (running < fewest) [next, fewest] = [first, running];
+      const count = running.filter((task) => task.fairnessKey === fairnessKey).length;
+      if (count < fewest) [next, fewest] = [first, count];
+      if (count === 0) break;
     }
     return next;
   }
 
-  private remove(task: Task): void {
-    const waiting = this.waitingByKey.get(task.fairnessKey);
-    const position = waiting?.indexOf(task) ?? -1;
-    if (!waiting || position < 0) return;
-    waiting.splice(position, 1);
-    if (waiting.length === 0) this.waitingByKey.delete(task.fairnessKey);
-    if (this.waitingByKey.size === 0) clearTimeout(this.timer);
+  /** Takes a task from the queue. @returns the other waiting tasks of its key */
+  private remove(task: Task): Task[] {
+    const others = (this.waiting.get(task.fairnessKey) ?? []).filter((other) => other !== task);
+    if (others.length > 0) this.waiting.set(task.fairnessKey, others);
+    else this.waiting.delete(task.fairnessKey);
+    if (this.waiting.size === 0) clearTimeout(this.timer);
+    return others;
   }
 }
 
 function isBackground({ context }: Task): boolean {
   return context.background === true;
-}
-
-function countOf(tasks: Iterable<Task>, background: boolean): number {
-  let count = 0;
-  for (const task of tasks) if (isBackground(task) === background) count += 1;
-  return count;
 }

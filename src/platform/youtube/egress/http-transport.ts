@@ -1,5 +1,5 @@
 import { promisify } from 'node:util';
-import { brotliDecompress, brotliDecompressSync, gunzip, gunzipSync, inflate, inflateSync } from 'node:zlib';
+import { brotliDecompress, gunzip } from 'node:zlib';
 import { type Dispatcher, request as sendRequest } from 'undici';
 import { contactedUrl } from './platform-url.js';
 
@@ -9,26 +9,11 @@ export const BODY_BYTES_MAX = 16 * 1024 * 1024;
 /** Declines consent in advance; without it a European address gets a consent page instead of a response. */
 const CONSENT_COOKIE = 'SOCS=CAE=';
 
-interface Decoder {
-  /** On a thread of the pool. */
-  async: (body: Buffer, options: { maxOutputLength: number }) => Promise<Buffer>;
-  sync: (body: Buffer, options: { maxOutputLength: number }) => Buffer;
-}
-
-const GZIP: Decoder = { async: promisify(gunzip), sync: gunzipSync };
-const DECODERS: Readonly<Record<string, Decoder>> = {
-  gzip: GZIP,
-  'x-gzip': GZIP,
-  deflate: { async: promisify(inflate), sync: inflateSync },
-  br: { async: promisify(brotliDecompress), sync: brotliDecompressSync },
-};
-
-/**
- * Bodies up to this size, compressed and decompressed, are decompressed synchronously: at most about 2 ms, less than the
- * overhead of the asynchronous call. A long transcript or a page of a list is larger.
- */
-const SYNC_COMPRESSED_BYTES_MAX = 64 * 1024;
-const SYNC_BYTES_MAX = 512 * 1024;
+/** The encodings that are accepted. */
+const DECODERS = new Map([
+  ['gzip', promisify<Buffer, { maxOutputLength: number }, Buffer>(gunzip)],
+  ['br', promisify<Buffer, { maxOutputLength: number }, Buffer>(brotliDecompress)],
+]);
 
 export interface OutgoingRequest {
   /** An address of the platform, also when `YOUTUBE_BASE_URL` receives the request. */
@@ -42,7 +27,6 @@ export interface OutgoingRequest {
 
 /** A response with a decoded body, not classified yet. */
 export interface RawResponse {
-  kind: 'raw';
   status: number;
   headers: Readonly<Record<string, string | string[] | undefined>>;
   body: string;
@@ -89,7 +73,7 @@ export async function transfer(
   });
   const packed = await collect(response.body, bodyBytesMax);
   const bytes = await decompress(packed, response.headers['content-encoding'], bodyBytesMax);
-  return { kind: 'raw', status: response.statusCode, headers: response.headers, body: decodeUtf8(bytes) };
+  return { status: response.statusCode, headers: response.headers, body: decodeUtf8(bytes) };
 }
 
 async function collect(body: Dispatcher.ResponseData['body'], bytesMax: number): Promise<Buffer> {
@@ -105,24 +89,16 @@ async function collect(body: Dispatcher.ResponseData['body'], bytesMax: number):
 }
 
 async function decompress(body: Buffer, encoding: string | string[] | undefined, bytesMax: number): Promise<Buffer> {
-  const name = (Array.isArray(encoding) ? encoding.join() : (encoding ?? '')).trim().toLowerCase();
-  if (name === '' || name === 'identity' || body.length === 0) return body;
-  const decode = Object.hasOwn(DECODERS, name) ? DECODERS[name] : undefined;
+  const name = String(encoding ?? 'identity')
+    .trim()
+    .toLowerCase();
+  if (name === 'identity' || body.length === 0) return body;
+  const decode = DECODERS.get(name);
   if (!decode) throw new UnreadableBodyError('an accepted content encoding');
   try {
-    return decompressSync(decode, body, bytesMax) ?? (await decode.async(body, { maxOutputLength: bytesMax }));
+    return await decode(body, { maxOutputLength: bytesMax });
   } catch (error) {
     throw new UnreadableBodyError(`a whole body of at most ${bytesMax} bytes`, { cause: error });
-  }
-}
-
-function decompressSync(decode: Decoder, body: Buffer, bytesMax: number): Buffer | undefined {
-  if (body.length > SYNC_COMPRESSED_BYTES_MAX) return undefined;
-  try {
-    return decode.sync(body, { maxOutputLength: Math.min(bytesMax, SYNC_BYTES_MAX) });
-  } catch (error) {
-    if (error instanceof RangeError) return undefined;
-    throw error;
   }
 }
 

@@ -1,5 +1,3 @@
-import { parseUrl } from '../../../domain/page-url.js';
-
 /** The origin of every request that the adapter composes itself. */
 export const YOUTUBE_ORIGIN = 'https://www.youtube.com';
 
@@ -32,23 +30,4 @@ export function addressKind(url: URL): AddressKind {
 export function contactedUrl(url: URL, baseUrl: URL | null): URL {
   if (!baseUrl) return url;
   return new URL(`${baseUrl.pathname.replace(/(?<!\/)\/+$/, '')}${url.pathname}${url.search}`, baseUrl.origin);
-}
-
-/** The target of a redirect as a URL of the platform; null when the response is not a redirect. */
-export function redirectTarget(
-  response: { status: number; headers: Readonly<Record<string, string | string[] | undefined>> },
-  from: URL,
-  baseUrl: URL | null,
-): URL | null {
-  const { location } = response.headers;
-  if (![301, 302, 303, 307, 308].includes(response.status) || typeof location !== 'string') return null;
-  const target = parseUrl(location, from.href);
-  if (!target) return new URL('invalid:');
-  // A gateway may rewrite redirects to its own address; they mean the platform.
-  if (baseUrl && target.origin === baseUrl.origin) {
-    const prefix = baseUrl.pathname.replace(/(?<!\/)\/+$/, '');
-    const path = target.pathname.startsWith(`${prefix}/`) ? target.pathname.slice(prefix.length) : target.pathname;
-    return new URL(`${path}${target.search}`, from.origin);
-  }
-  return target;
 }

@@ -20,15 +20,9 @@ async function scope(verdicts: readonly AttemptVerdict[], egresses = pool(verdic
 
 const context = () => ({ signal: new AbortController().signal, deadlineAtMs: Infinity, fairnessKey: {} });
 
-function pool(count: number, now?: () => number): EgressPool {
+function pool(count: number): EgressPool {
   const proxyUrls = Array.from({ length: count }, (_, index) => `http://127.0.0.1:${index + 1}`);
-  return new EgressPool({
-    proxyUrls,
-    connectionsMax: 1,
-    connectTimeoutMs: 1_000,
-    registry: new Registry(),
-    ...(now && { now }),
-  });
+  return new EgressPool({ proxyUrls, connectionsMax: 1, connectTimeoutMs: 1_000, registry: new Registry() });
 }
 
 describe('withProxyFailover', () => {
@@ -67,64 +61,23 @@ describe('withProxyFailover', () => {
 
   it('there is no result and no attempt when every egress is paused', async () => {
     const egresses = pool(1);
-    await withProxyFailover(egresses, 'video', 'a video', context(), 0, (attempt) => {
-      attempt.egress.controls.player.learn(attempt, { kind: 'refused', retryAfterSeconds: null });
-      return Promise.resolve({ result: null, verdict: 'refused', retryAfterSeconds: null } as const);
+    const refused = () => ({ kind: 'refused', retryAfterSeconds: null }) as const;
+    await withProxyFailover(egresses, 'video', 'a video', context(), 0, async (attempt) => {
+      await attempt.egress.controls.player.run(attempt, () => Promise.resolve({ kind: 'sent' }), refused);
+      return { result: null, verdict: 'refused', retryAfterSeconds: null };
     });
     expect(await scope(['answered'], egresses)).toEqual({ path: [], result: null });
   });
 
-  it('an exception ends the attempt, for whose result others do not wait', async () => {
-    const clock = { nowMs: 0 };
-    const egresses = pool(1, () => clock.nowMs);
-    const failing = () =>
-      withProxyFailover(egresses, 'channel', 'c', context(), 0, (attempt) => {
-        attempt.egress.controls.lists.learn(attempt, { kind: 'refused', retryAfterSeconds: null });
-        return Promise.reject(new Error('bug'));
-      });
-    await expect(failing()).rejects.toThrow('bug');
-    clock.nowMs += 30_000;
-    const probe = withProxyFailover(egresses, 'channel', 'c', context(), 0, () => Promise.reject(new Error('bug')));
-    await expect(probe).rejects.toThrow('bug');
-    const list = (subject: string) =>
-      withProxyFailover(egresses, 'channel', subject, context(), 0, () =>
-        Promise.resolve({ result: subject, verdict: 'answered', retryAfterSeconds: null } as const),
-      );
-    expect(await list('d')).toBe('d');
-  });
-});
-
-describe('lists', () => {
-  function lists() {
-    const clock = { nowMs: 0 };
-    const egresses = pool(1, () => clock.nowMs);
-    const list = (channel: string, verdict: AttemptVerdict, retryAfterSeconds: number | null = null) =>
-      withProxyFailover(egresses, 'channel', channel, context(), 0, () =>
-        Promise.resolve({ result: verdict, verdict, retryAfterSeconds }),
-      );
-    return { clock, list, egresses };
-  }
-
-  it('are paused when two channels in a row are refused, and probed afterwards', async () => {
-    const { clock, list, egresses } = lists();
-    for (const channel of ['a', 'a', 'a', 'b']) expect(await list(channel, 'refused')).toBe('refused');
-    expect(await list('c', 'answered')).toBeNull();
-    expect(egresses.take('video')).not.toBeNull();
-    clock.nowMs += 30_000;
-    expect(await list('c', 'refused')).toBe('refused');
-    clock.nowMs += 30_000;
-    expect(await list('c', 'answered')).toBeNull();
-    clock.nowMs += 30_000;
-    expect(await list('c', 'answered')).toBe('answered');
-    expect(await list('a', 'refused')).toBe('refused');
-    expect(await list('c', 'answered')).toBe('answered');
-  });
-
-  it('are paused by one refusal with Retry-After, for so long', async () => {
-    const { clock, list } = lists();
-    await list('a', 'refused', 5);
-    expect(await list('b', 'answered')).toBeNull();
-    clock.nowMs += 5_000;
-    expect(await list('b', 'answered')).toBe('answered');
+  it('an exception ends the attempt, for whose result others wait no longer', async () => {
+    const egresses = pool(1);
+    const doubtful = () => ({ kind: 'doubtful', client: 'ANDROID' }) as const;
+    const failing = withProxyFailover(egresses, 'video', 'a video', context(), 0, async (attempt) => {
+      await attempt.egress.controls.player.run(attempt, () => Promise.resolve({ kind: 'sent' }), doubtful);
+      expect(attempt.egress.controls.player.asking).toBe(true);
+      throw new Error('bug');
+    });
+    await expect(failing).rejects.toThrow('bug');
+    expect(egresses.take('video')?.egress.controls.player.asking).toBe(false);
   });
 });

@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import type { ReadingContext } from '../../video-platform.js';
-import { CONTROLLED_KINDS, type AttemptVerdict, type EgressUse } from './egress.js';
+import type { AttemptVerdict, EgressUse } from './egress.js';
 import type { EgressPool } from './egress-pool.js';
 import type { RequestScope } from './request-pipeline.js';
 import { RetryBudget } from './retry.js';
@@ -43,10 +43,8 @@ export async function withProxyFailover<T>(
     const { egress } = taken;
     tried.push(egress.name);
     const budget = typeof retries === 'number' ? new RetryBudget(retries) : retries;
-    const scope: RequestScope = { egress, subject, context, budget };
     try {
-      const made = use === 'channel' ? await attemptAtList(scope, attempt) : await attempt(scope);
-      if (!made) continue;
+      const made = await attempt({ egress, subject, context, budget });
       egresses.recordVerdict(egress, use, made.verdict);
       if (!REPORTED_FIRST.includes(made.verdict)) return made.result;
       if (made.verdict !== 'busy') egresses.cooldown(egress, made.retryAfterSeconds);
@@ -55,29 +53,11 @@ export async function withProxyFailover<T>(
       if (made.verdict === 'busy') break;
     } finally {
       // Also after an exception: others wait for the result of an attempt.
-      for (const kind of CONTROLLED_KINDS) egress.controls[kind].leave(scope);
+      for (const control of Object.values(egress.controls)) control.leave({ subject });
       taken.release();
     }
   }
   return best?.result ?? null;
-}
-
-/** Lists are controlled by attempts; null when the lists of the egress are paused. */
-async function attemptAtList<T>(
-  scope: RequestScope,
-  attempt: (scope: RequestScope) => Promise<Attempt<T>>,
-): Promise<Attempt<T> | null> {
-  const { lists } = scope.egress.controls;
-  if (await lists.admit(scope)) return null;
-  const made = await attempt(scope);
-  const { verdict, retryAfterSeconds } = made;
-  if (verdict === 'answered') lists.learn(scope, { kind: 'served' });
-  else if (verdict === 'refused')
-    lists.learn(
-      scope,
-      retryAfterSeconds === null ? { kind: 'doubtful', client: 'WEB' } : { kind: 'refused', retryAfterSeconds },
-    );
-  return made;
 }
 
 function rank({ verdict }: Attempt<unknown>): number {

@@ -1,7 +1,6 @@
 import type { ReadingContext } from '../../video-platform.js';
 import type { CompletedRequest } from '../upstream-metrics.js';
 import type { Egress } from './egress.js';
-import type { EgressPool } from './egress-pool.js';
 import type { FairLimiter } from './fair-limiter.js';
 import {
   isTimeout,
@@ -9,10 +8,9 @@ import {
   UnreadableBodyError,
   type ExchangeListener,
   type OutgoingRequest,
-  type RawResponse,
 } from './http-transport.js';
-import { addressKind, redirectTarget } from './platform-url.js';
-import { busy, DEADLINE_MARGIN_MS, timeLeftMs, type AddressVerdict, type RequestControl } from './request-control.js';
+import { addressKind } from './platform-url.js';
+import type { AddressVerdict, RequestControl } from './request-control.js';
 import { withRetries, type RetryBudget } from './retry.js';
 import {
   classifyResponse,
@@ -22,10 +20,6 @@ import {
   type JsonResponse,
   type UpstreamResponse,
 } from './upstream-response.js';
-
-const REDIRECTS_MAX = 3;
-/** Through how many egresses one caption text is requested. */
-const CAPTION_EGRESSES_MAX = 3;
 
 /** One attempt at a channel or video through one egress, to which requests belong. */
 export interface RequestScope {
@@ -50,8 +44,7 @@ export interface PendingRequest {
 }
 
 export interface PipelineOptions {
-  /** Where caption requests find another egress; without it they use one only. */
-  readonly egresses?: Pick<EgressPool, 'takeForCaptions'>;
+  /** Runs the requests of all egresses, `UPSTREAM_CONCURRENCY` at a time. */
   readonly limiter: FairLimiter;
   /** Receives every request instead of the platform; null for the platform itself. */
   readonly baseUrl: URL | null;
@@ -65,10 +58,9 @@ export interface PipelineOptions {
 type Parse<R> = (response: UpstreamResponse) => R | FailedResponse;
 
 /**
- * The only way to the platform. The steps of every request, in order: retries (`send`), another egress for captions
- * (`throughEgresses`), its turn at the egress (`inTurn`), its turn among all requests (`exchange`), redirects (`follow`), the
- * timeout (`transferInTime`). A failure is a response, never an exception: sending rejects only when the caller's signal is
- * aborted, with its reason.
+ * The only way to the platform. The steps of every request, in order: retries (`send`), its turn at the egress and among all
+ * requests (`inTurn`), the count of its outcome (`exchange`), the timeout and the classification (`transferInTime`). A failure
+ * is a response, never an exception: sending rejects only when the caller's signal is aborted, with its reason.
  */
 export class RequestPipeline {
   constructor(private readonly options: PipelineOptions) {}
@@ -88,108 +80,50 @@ export class RequestPipeline {
     parse: Parse<R>,
   ): Promise<R | FailedResponse> {
     const { budget, context } = request.scope;
-    return withRetries(() => this.throughEgresses(request, parse), budget, context);
+    return withRetries(() => this.inTurn(request, parse), budget, context);
   }
 
-  /**
-   * Sends a caption request that was refused, or that would wait too long, through another egress: asking for the player
-   * again would cost a request more. The URL must not be signed for an address (all recorded ones have `ip=0.0.0.0`).
-   */
-  private async throughEgresses<R extends UpstreamResponse | JsonResponse>(
-    request: PendingRequest,
-    parse: Parse<R>,
-  ): Promise<R | FailedResponse> {
-    const { egresses } = this.options;
-    let result = await this.inTurn(request, parse);
-    if (request.kind !== 'captions' || !egresses || !isForAnyAddress(request.outgoing.url)) return result;
-    const tried = [request.scope.egress.name];
-    while (isEgressUnable(result) && tried.length < CAPTION_EGRESSES_MAX) {
-      const other = egresses.takeForCaptions(request.scope.context, tried);
-      if (!other) break;
-      const { egress } = other;
-      tried.push(egress.name);
-      const scope = { ...request.scope, egress };
-      try {
-        const second = await this.inTurn({ ...request, scope }, parse);
-        if (!isEgressUnable(second) || result.kind !== 'busy') result = second;
-      } finally {
-        egress.controls.captions.leave(scope);
-        other.release();
-      }
-    }
-    return result;
-  }
-
-  /** Waits for the turn of a player or caption request at its egress. */
+  /** Waits for the turn of a request at its egress, and for one of the `UPSTREAM_CONCURRENCY` slots. */
   private async inTurn<R extends UpstreamResponse | JsonResponse>(
     request: PendingRequest,
     parse: Parse<R>,
   ): Promise<R | FailedResponse> {
     const { kind, client, scope } = request;
-    const { egress } = scope;
     const control = controlOf(request);
-    if (!control) return this.exchange(request, parse);
-    const result =
-      (kind === 'player' ? await withoutCaptions(scope) : null) ??
-      (await control.run(
-        scope,
-        () => this.exchange(request, parse, control),
-        (response) => verdictOf(request, response),
-      ));
-    if (isNotSent(result)) {
-      this.options.metrics.request({ kind, client, egress: egress.name, outcome: outcomeOf(result), seconds: 0 });
-    }
+    const exchange = () => this.exchange(request, parse);
+    if (!control) return this.options.limiter.run(scope.context, exchange);
+    const result = await control.run(scope, exchange, (response) => verdictOf(request, response));
+    if (result.kind === 'busy' || (result.kind === 'blocked' && result.reason === 'exit-shut'))
+      this.options.metrics.request({ kind, client, egress: scope.egress.name, outcome: outcomeOf(result), seconds: 0 });
     return result;
   }
 
-  /** Waits for one of the `UPSTREAM_CONCURRENCY` slots, sends the request and counts it, without the time that it waited. */
-  private exchange<R extends UpstreamResponse | JsonResponse>(
+  /** Sends the request and counts it, without the time that it waited. */
+  private async exchange<R extends UpstreamResponse | JsonResponse>(
     request: PendingRequest,
     parse: Parse<R>,
-    control?: RequestControl,
   ): Promise<R | FailedResponse> {
     const { kind, client, scope } = request;
-    return this.options.limiter.run(scope.context, async () => {
-      control?.recheck(scope);
-      const startedAtMs = performance.now();
-      let outcome = 'aborted';
-      try {
-        const response = parse(await this.follow(request));
-        outcome = outcomeOf(response);
-        return response;
-      } finally {
-        const seconds = (performance.now() - startedAtMs) / 1000;
-        this.options.metrics.request({ kind, client, egress: scope.egress.name, outcome, seconds });
-      }
-    });
-  }
-
-  /** Follows redirects within the platform's hosts; sends nothing to any other host. */
-  private async follow(request: PendingRequest): Promise<UpstreamResponse> {
-    const { kind, outgoing } = request;
-    let { url } = outgoing;
-    for (let redirects = 0; redirects <= REDIRECTS_MAX; redirects += 1) {
-      if (addressKind(url) !== 'allowed') return { kind: 'unreadable', expected: 'a URL of the platform' };
-      const response = await this.transferInTime(request, { ...outgoing, url });
-      if (response.kind !== 'raw') return response;
-      const target = redirectTarget(response, url, this.options.baseUrl);
-      if (!target) return classifyResponse(response.status, response.headers, response.body, kind);
-      const targetKind = addressKind(target);
-      if (targetKind === 'captcha' || targetKind === 'consent')
-        return { kind: 'blocked', reason: targetKind, retryAfterSeconds: null };
-      if (targetKind === 'foreign') return { kind: 'unreadable', expected: "a redirect within the platform's hosts" };
-      url = target;
+    const startedAtMs = performance.now();
+    let outcome = 'aborted';
+    try {
+      const response = parse(await this.transferInTime(request));
+      outcome = outcomeOf(response);
+      return response;
+    } finally {
+      const seconds = (performance.now() - startedAtMs) / 1000;
+      this.options.metrics.request({ kind, client, egress: scope.egress.name, outcome, seconds });
     }
-    return { kind: 'unreadable', expected: `at most ${REDIRECTS_MAX} redirects` };
   }
 
-  /** One timer over the whole exchange: a response that sends a byte a second would reset a timer between bytes. */
-  private async transferInTime(
-    { kind, client, scope }: PendingRequest,
-    outgoing: OutgoingRequest,
-  ): Promise<RawResponse | FailedResponse> {
+  /**
+   * Sends nothing to a host that is not the platform's. One timer runs over the whole exchange: a response that sends a byte
+   * a second would reset a timer between bytes.
+   */
+  private async transferInTime({ kind, client, outgoing, scope }: PendingRequest): Promise<UpstreamResponse> {
     const { options } = this;
     const { signal, onRequest } = scope.context;
+    if (addressKind(outgoing.url) !== 'allowed') return { kind: 'unreadable', expected: 'a URL of the platform' };
     signal.throwIfAborted();
     const exchange = new AbortController();
     const onAbort = () => exchange.abort(signal.reason);
@@ -203,7 +137,7 @@ export class RequestPipeline {
       onRequest?.();
       const response = await transfer(outgoing, scope.egress.dispatcher, exchange.signal, options);
       options.listener?.exchanged({ kind, client, outgoing, response });
-      return response;
+      return classifyResponse(response.status, response.headers, response.body, kind);
     } catch (error) {
       if (signal.aborted) throw signal.reason;
       if (timedOut || isTimeout(error)) return { kind: 'timeout' };
@@ -216,20 +150,21 @@ export class RequestPipeline {
   }
 }
 
-/** What decides when a request is sent; undefined for lists and other rare requests. Exact dates come from the player, too. */
+/** What decides when a request is sent; undefined for what serves many channels and videos. */
 function controlOf({ kind, scope }: PendingRequest): RequestControl | undefined {
-  const { player, captions } = scope.egress.controls;
-  if (kind === 'captions') return captions;
-  return kind === 'player' || kind === 'microformat' ? player : undefined;
-}
-
-/** Without its captions a player response would be requested in vain. @returns null when they can be requested in time */
-async function withoutCaptions(scope: RequestScope): Promise<FailedResponse | null> {
-  const { player, captions } = scope.egress.controls;
-  const refused = await captions.admit(scope);
-  if (refused) return refused;
-  const waitMs = captions.waitMs(scope.context, player.pending);
-  return waitMs > 0 && waitMs > timeLeftMs(scope) - DEADLINE_MARGIN_MS ? busy(waitMs) : null;
+  const { player, captions, lists } = scope.egress.controls;
+  switch (kind) {
+    case 'captions':
+      return captions;
+    case 'player':
+    case 'microformat':
+      return player;
+    case 'visitor':
+    case 'player-script':
+      return undefined;
+    default:
+      return lists;
+  }
 }
 
 /** What a response says about the address of its egress. */
@@ -237,25 +172,17 @@ function verdictOf(
   { client, refusesClient }: PendingRequest,
   response: UpstreamResponse | JsonResponse,
 ): AddressVerdict {
-  const verdict = verdictOfResponse(client, response, refusesClient);
   // WEB is refused for its token, which says nothing about the address.
-  const aboutToken = client === 'WEB' && (verdict.kind === 'doubtful' || verdict.kind === 'withheld');
-  return aboutToken ? { kind: 'nothing' } : verdict;
-}
-
-function verdictOfResponse(
-  client: string,
-  response: UpstreamResponse | JsonResponse,
-  refusesClient: PendingRequest['refusesClient'],
-): AddressVerdict {
+  const doubtful: AddressVerdict = client === 'WEB' ? { kind: 'nothing' } : { kind: 'doubtful', client };
   switch (response.kind) {
     case 'json':
-      return refusesClient?.(response.value) ? { kind: 'doubtful', client } : { kind: 'served' };
+      return refusesClient?.(response.value) ? doubtful : { kind: 'served' };
     case 'ok':
-      return { kind: response.media === 'empty' ? 'withheld' : 'served' };
+      if (response.media !== 'empty') return { kind: 'served' };
+      return { kind: client === 'WEB' ? 'nothing' : 'withheld' };
     case 'blocked':
       // That a 403 concerns the address is a guess, and an empty response can concern the client: other videos decide.
-      if (response.reason === 'forbidden' || response.reason === 'empty-body') return { kind: 'doubtful', client };
+      if (response.reason === 'forbidden' || response.reason === 'empty-body') return doubtful;
       return { kind: 'refused', retryAfterSeconds: response.retryAfterSeconds };
     case 'busy':
     case 'http-error':
@@ -264,17 +191,4 @@ function verdictOfResponse(
     case 'unreadable':
       return { kind: 'nothing' };
   }
-}
-
-function isNotSent(result: UpstreamResponse | JsonResponse): boolean {
-  return result.kind === 'busy' || (result.kind === 'blocked' && result.reason === 'exit-shut');
-}
-
-function isForAnyAddress(url: URL): boolean {
-  const address = url.searchParams.get('ip');
-  return address === null || address === '0.0.0.0';
-}
-
-function isEgressUnable(result: UpstreamResponse | JsonResponse): boolean {
-  return result.kind === 'busy' || (result.kind === 'blocked' && result.reason !== 'empty-body');
 }

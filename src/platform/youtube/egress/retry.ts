@@ -18,26 +18,12 @@ export class RetryBudget {
   }
 }
 
-/** Randomness and time, which tests replace. */
-interface RetryEnvironment {
-  /** From 0 to 1. */
-  random(): number;
-  /** Milliseconds as in `performance.now()`. */
-  now(): number;
-  /** Rejects with the signal's reason when it is aborted. */
-  sleep(ms: number, signal: AbortSignal): Promise<void>;
-}
-
-export const REAL_RETRY_ENVIRONMENT: RetryEnvironment = {
-  random: Math.random,
-  now: () => performance.now(),
-  sleep: async (ms, signal) => {
-    try {
-      await wait(ms, undefined, { signal });
-    } catch {
-      throw signal.reason;
-    }
-  },
+/** Randomness and time, which tests replace. Waiting rejects with the signal's reason when it is aborted. */
+export const REAL_RETRY_ENVIRONMENT = {
+  random: (): number => Math.random(),
+  now: (): number => performance.now(),
+  sleep: (ms: number, signal: AbortSignal): Promise<void> =>
+    wait(ms, undefined, { signal }).catch(() => signal.throwIfAborted()),
 };
 
 /**
@@ -48,7 +34,7 @@ export async function withRetries<A extends UpstreamResponse | JsonResponse>(
   attempt: () => Promise<A>,
   budget: RetryBudget,
   context: ReadingContext,
-  environment: RetryEnvironment = REAL_RETRY_ENVIRONMENT,
+  environment: typeof REAL_RETRY_ENVIRONMENT = REAL_RETRY_ENVIRONMENT,
 ): Promise<A> {
   for (let retries = 0; ; retries += 1) {
     const response = await attempt();

@@ -1,4 +1,6 @@
+import { parseUrl } from '../../../domain/page-url.js';
 import { at, isObject } from '../response-parsing.js';
+import { addressKind, YOUTUBE_ORIGIN } from './platform-url.js';
 
 /** Why the platform refuses the caller rather than the requested resource. */
 type BlockReason =
@@ -19,12 +21,7 @@ export type FailedResponse =
   /** Not sent: the pace of the egress cannot serve it before the deadline of its call. */
   | { kind: 'busy'; retryAfterSeconds: number }
   /** Another status than 2xx. */
-  | {
-      kind: 'http-error';
-      status: number;
-      media: Media;
-      /** Set for other servers than the platform's. */ body?: string;
-    }
+  | { kind: 'http-error'; status: number; media: Media }
   | { kind: 'timeout' }
   | { kind: 'network'; cause: unknown }
   /** The response is not what was requested. */
@@ -45,7 +42,7 @@ export type JsonResponse =
     }
   | FailedResponse;
 
-/** The outcome as a label for logs and metrics; it never contains text from the platform. */
+/** The outcome as a label for logs and metrics, from a small set; it never contains text from the platform. */
 export function outcomeOf(response: UpstreamResponse | JsonResponse): string {
   switch (response.kind) {
     case 'ok':
@@ -56,7 +53,7 @@ export function outcomeOf(response: UpstreamResponse | JsonResponse): string {
     case 'blocked':
       return `blocked:${response.reason}`;
     case 'http-error':
-      return `http-${response.status}`;
+      return `http-${Math.floor(response.status / 100)}xx`;
     case 'busy':
     case 'timeout':
     case 'network':
@@ -100,19 +97,17 @@ export function classifyResponse(
   const media = mediaOf(header(headers, 'content-type'), body);
   const retryAfterSeconds = readRetryAfter(header(headers, 'retry-after'), nowMs);
   if (status === 429) return { kind: 'blocked', reason: 'too-many-requests', retryAfterSeconds };
-  if (media === 'html') {
-    const page = readHtmlKind(body);
-    if (page !== 'other') return { kind: 'blocked', reason: page, retryAfterSeconds };
-  }
-  if (status === 403 && FORBIDDEN_MEANS_BLOCKED.has(kind) && !isAboutTheKey(media, body)) {
+  // Redirects are not followed: the platform redirects to its refusal pages only.
+  const target = parseUrl(header(headers, 'location'), YOUTUBE_ORIGIN);
+  const targetKind = target ? addressKind(target) : 'foreign';
+  if (targetKind === 'captcha' || targetKind === 'consent')
+    return { kind: 'blocked', reason: targetKind, retryAfterSeconds };
+  const page = media === 'html' ? readHtmlKind(body) : 'other';
+  if (page !== 'other') return { kind: 'blocked', reason: page, retryAfterSeconds };
+  if (status === 403 && FORBIDDEN_MEANS_BLOCKED.has(kind)) {
     return { kind: 'blocked', reason: 'forbidden', retryAfterSeconds };
   }
   return status >= 200 && status < 300 ? { kind: 'ok', media, body } : { kind: 'http-error', status, media };
-}
-
-/** Whether a JSON error refuses the request's API key or method, which no other address would change. */
-function isAboutTheKey(media: Media, body: string): boolean {
-  return media === 'json' && /\bAPI[_ ]key\b|SERVICE_DISABLED|has not been used in project/i.test(body.slice(0, 4_096));
 }
 
 const RETRY_AFTER_MAX_SECONDS = 3_600;
@@ -122,16 +117,10 @@ const RETRY_AFTER_MAX_SECONDS = 3_600;
  * a longer one is found out by a probe. Null for any other value.
  */
 export function readRetryAfter(value: string, nowMs: number): number | null {
-  const seconds = secondsOf(value, nowMs);
-  return seconds === null ? null : Math.min(RETRY_AFTER_MAX_SECONDS, Math.max(1, seconds));
-}
-
-function secondsOf(value: string, nowMs: number): number | null {
-  if (/^\d{1,9}$/.test(value)) return Number(value);
   // Date.parse accepts almost any text; an HTTP date starts with the name of a day.
-  if (!/^[A-Z][a-z]{2,8}, /.test(value)) return null;
-  const atMs = Date.parse(value);
-  return Number.isNaN(atMs) ? null : Math.ceil((atMs - nowMs) / 1000);
+  const atMs = /^[A-Z][a-z]{2,8}, /.test(value) ? Date.parse(value) : Number.NaN;
+  const seconds = /^\d{1,9}$/.test(value) ? Number(value) : Math.ceil((atMs - nowMs) / 1000);
+  return Number.isNaN(seconds) ? null : Math.min(RETRY_AFTER_MAX_SECONDS, Math.max(1, seconds));
 }
 
 /** The type of a body. Its start takes precedence over its content type, because a refusal page can have any. */

@@ -10,8 +10,8 @@ interface ClientProfile {
   /** `context.client`, without the visitor data; `clientVersion` and `userAgent` are headers too. */
   fields: Readonly<Record<string, unknown>> & { clientVersion: string; userAgent: string };
   headers?: Readonly<Record<string, string>>;
-  /** Whether recorded responses honour `$fields`. Masks of the others are checked, see `InnertubeClient`. */
-  masksRecorded: boolean;
+  /** Recorded responses honour `$fields`. Masks of the others are checked, see `InnertubeClient`. */
+  masksRecorded?: true;
 }
 
 /*
@@ -51,7 +51,6 @@ const CLIENTS: Readonly<Record<YoutubeClient, ClientProfile>> = {
   // 1.02: youtubei.js 18.1.0, recorded in June 2026, still served in September 2026. 1.04 is known, but not recorded.
   VISIONOS: {
     id: '101',
-    masksRecorded: false,
     fields: {
       ...SCREEN,
       clientName: 'VISIONOS',
@@ -67,7 +66,6 @@ const CLIENTS: Readonly<Record<YoutubeClient, ClientProfile>> = {
   // 21.26.364: public issues of September 2026, where `player` serves videos made for kids.
   ANDROID: {
     id: '3',
-    masksRecorded: false,
     headers: { 'x-goog-api-format-version': '2' },
     fields: {
       ...SCREEN,
@@ -84,7 +82,6 @@ const CLIENTS: Readonly<Record<YoutubeClient, ClientProfile>> = {
   // 21.26.4: public issues of September 2026.
   IOS: {
     id: '5',
-    masksRecorded: false,
     fields: {
       ...SCREEN,
       clientName: 'IOS',
@@ -99,7 +96,6 @@ const CLIENTS: Readonly<Record<YoutubeClient, ClientProfile>> = {
   // 1.65.10: youtubei.js 18.1.0, the newest known in September 2026.
   ANDROID_VR: {
     id: '28',
-    masksRecorded: false,
     fields: {
       ...SCREEN,
       clientName: 'ANDROID_VR',
@@ -200,5 +196,5 @@ export class ClientRequests {
 
 /** Whether recorded responses of a client honour `$fields`. */
 export function areMasksRecorded(client: YoutubeClient): boolean {
-  return CLIENTS[client].masksRecorded;
+  return CLIENTS[client].masksRecorded === true;
 }

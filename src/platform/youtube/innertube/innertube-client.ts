@@ -1,4 +1,4 @@
-import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { Environment, type YoutubeClient } from '../../../config/environment.js';
 import type { ReadingContext } from '../../video-platform.js';
 import type { Egress } from '../egress/egress.js';
@@ -35,13 +35,10 @@ export type ParsedResponse<T> =
 
 /** Composes InnerTube requests, sends them through the pipeline and parses their responses. */
 @Injectable()
-export class InnertubeClient implements OnApplicationShutdown {
+export class InnertubeClient {
   private readonly requests: ClientRequests;
-  /** Clients whose mask was the cause of a failed request: they are sent none. */
-  private readonly unmasked = new Set<YoutubeClient>();
-  /** Clients whose mask was once suspected. */
-  private readonly checkedMasks = new Set<YoutubeClient>();
-  private readonly shutdown = new AbortController();
+  /** Clients whose mask was once suspected as the cause of a failed request, and whether it was: then they are sent none. */
+  private readonly masksRefused = new Map<YoutubeClient, boolean>();
   private readonly visitorData = new VisitorDataCache((egress, client) => this.requestVisitorData(egress, client));
   private readonly visitorFairnessKey = {};
 
@@ -51,10 +48,6 @@ export class InnertubeClient implements OnApplicationShutdown {
     { YOUTUBE_CLIENT_OVERRIDES }: Environment,
   ) {
     this.requests = new ClientRequests(YOUTUBE_CLIENT_OVERRIDES);
-  }
-
-  onApplicationShutdown(): void {
-    this.shutdown.abort(new Error('The service is shutting down.'));
   }
 
   /**
@@ -67,13 +60,16 @@ export class InnertubeClient implements OnApplicationShutdown {
     parse: (response: unknown, visitor: VisitorExchange) => T,
     scope: RequestScope,
   ): Promise<ParsedResponse<T>> {
-    const fields = this.unmasked.has(call.client) ? null : call.fields;
+    const { client } = call;
+    const fields = this.masksRefused.get(client) ? null : call.fields;
     const response = await this.send({ ...call, fields }, parse, scope);
-    if (fields === null || !this.isMaskSuspected(call.client, response)) return response;
+    if (fields === null || areMasksRecorded(client) || this.masksRefused.has(client) || !mayBeOfMask(response))
+      return response;
+    this.masksRefused.set(client, false);
     const complete = await this.send({ ...call, fields: null }, parse, scope);
     if (complete.kind === 'parsed') {
-      this.unmasked.add(call.client);
-      report('warn', 'youtube_fields_not_honoured', { client: call.client });
+      this.masksRefused.set(client, true);
+      report('warn', 'youtube_fields_not_honoured', { client });
     }
     return complete;
   }
@@ -123,36 +119,25 @@ export class InnertubeClient implements OnApplicationShutdown {
     return response.kind === 'json' ? parsed(() => parse(response.value, visitor)) : response;
   }
 
-  /**
-   * Whether a mask may be the cause of a failed request: true once for each client whose masks were not recorded. A mask
-   * that is not supported is rejected with 400, and one that removes too much makes the response unreadable.
-   */
-  private isMaskSuspected(client: YoutubeClient, response: ParsedResponse<unknown>): boolean {
-    if (areMasksRecorded(client) || this.checkedMasks.has(client)) return false;
-    const rejected = response.kind === 'http-error' && response.status === 400;
-    if (!rejected && response.kind !== 'unparsable') return false;
-    this.checkedMasks.add(client);
-    return true;
-  }
-
   private async requestVisitorData(egress: Egress, client: YoutubeClient): Promise<string | null> {
     const context: ReadingContext = {
       // All calls that need it share the request, so it does not end with the call that started it.
-      signal: AbortSignal.any([this.shutdown.signal, AbortSignal.timeout(VISITOR_TIMEOUT_MS)]),
+      signal: AbortSignal.timeout(VISITOR_TIMEOUT_MS),
       deadlineAtMs: performance.now() + VISITOR_TIMEOUT_MS,
       fairnessKey: this.visitorFairnessKey,
     };
     // Without visitor data: the platform repeats what is sent, so that local data would come back.
-    const outgoing = this.requests.compose(client, {
-      path: 'visitor_id',
-      payload: {},
-      visitorData: null,
-      fields: null,
-    });
+    const call = { path: 'visitor_id', payload: {}, visitorData: null, fields: null };
+    const outgoing = this.requests.compose(client, call);
     const scope = { egress, subject: 'visitor', context, budget: new RetryBudget(0) };
     const response = await this.pipeline.json({ kind: 'visitor', client, scope, outgoing });
     return readVisitorData(response);
   }
+}
+
+/** Whether a mask can be the cause: one that is not supported is rejected with 400, one that removes too much is unreadable. */
+function mayBeOfMask(response: ParsedResponse<unknown>): boolean {
+  return response.kind === 'unparsable' || (response.kind === 'http-error' && response.status === 400);
 }
 
 /** The visitor data that a response issues; null for none, or for a text that cannot be a header. */

@@ -19,7 +19,7 @@ function egresses(count: number) {
 }
 
 function cacheWith(issue: () => Promise<string | null>) {
-  const clock = { nowMs: 0 };
+  const clock = { nowMs: 1 };
   let asked = 0;
   const ask = () => {
     asked += 1;
@@ -52,26 +52,20 @@ describe('VisitorDataCache', () => {
   it('requests new data after a day', async () => {
     const { get, clock } = cacheWith(counting());
     await get();
-    clock.nowMs = 24 * 3_600_000 + 1;
+    clock.nowMs += 24 * 3_600_000 + 1;
     await expect(get()).resolves.toBe('issued 2');
   });
 
   describe.each<[string, () => Promise<string | null>]>([
     ['nothing', () => Promise.resolve(null)],
     ['an error', () => Promise.reject(new Error('blocked'))],
-    [
-      'an exception',
-      () => {
-        throw new Error('bug');
-      },
-    ],
   ])('when the platform issues %s', (_name, issue) => {
     it('sends none, and requests again only after a pause', async () => {
       const { get, clock, asked } = cacheWith(issue);
       await expect(get()).resolves.toBeNull();
       await get();
       expect(asked()).toBe(1);
-      clock.nowMs = 30_001;
+      clock.nowMs += 30_001;
       await get();
       expect(asked()).toBe(2);
     });
@@ -81,7 +75,7 @@ describe('VisitorDataCache', () => {
       await get();
       visitorData.adoptFirst(egress, 'WEB', { sent: null, offered: 'first' });
       visitorData.adoptFirst(egress, 'WEB', { sent: null, offered: 'second' });
-      clock.nowMs = 30_001;
+      clock.nowMs += 30_001;
       await expect(get()).resolves.toBe('first');
       expect(asked()).toBe(1);
     });
@@ -114,26 +108,17 @@ describe('VisitorDataCache', () => {
       await get();
       expect(replace('issued 1', offered)).toBe(false);
       await expect(get()).resolves.toBe('issued 1');
-      clock.nowMs = 30_001;
+      clock.nowMs += 30_001;
       await expect(get()).resolves.toBe('issued 2');
-    });
-
-    it('never adopts data again that was rejected', async () => {
-      const { get, replace, clock } = cacheWith(counting());
-      await get();
-      replace('issued 1', 'offered');
-      clock.nowMs = 60_000;
-      expect(replace('offered', 'issued 1')).toBe(false);
-      expect(replace('offered', 'another')).toBe(true);
     });
 
     it('tries no more than one replacement in 30 seconds', async () => {
       const { get, replace, clock } = cacheWith(counting());
       await get();
       expect(replace('issued 1', 'a')).toBe(true);
-      clock.nowMs = 29_999;
+      clock.nowMs += 29_999;
       expect(replace('a', 'b')).toBe(false);
-      clock.nowMs = 30_000;
+      clock.nowMs += 1;
       expect(replace('a', 'b')).toBe(true);
     });
 

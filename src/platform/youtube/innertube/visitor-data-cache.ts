@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import type { YoutubeClient } from '../../../config/environment.js';
 import type { Egress } from '../egress/egress.js';
 
@@ -5,8 +6,8 @@ import type { Egress } from '../egress/egress.js';
 const AGE_MAX_MS = 24 * 3_600_000;
 /** Shortest pause between two replacements, so that a blocked egress does not try new data for every video. */
 const RENEWAL_PAUSE_MS = 30_000;
-/** Rejected data that is remembered for each client of an egress: what a few hours of blocks bring. */
-const REJECTED_MAX = 32;
+/** More than there are clients. */
+const CLIENTS_MAX = 16;
 
 /** The visitor data of one request and of its response; null where there was none. */
 export interface VisitorExchange {
@@ -14,19 +15,12 @@ export interface VisitorExchange {
   offered: string | null;
 }
 
-interface CachedVisitorData {
-  /** Resolves to issued data, or to null when none was issued; never rejects. */
-  value: Promise<string | null>;
-  /** The resolved value; undefined while it is requested. */
-  current: string | null | undefined;
-  sinceMs: number;
-  invalidated: boolean;
-}
-
-interface ClientVisitorData {
-  cached: CachedVisitorData;
-  readonly rejected: Set<string>;
-  adoptedAtMs: number;
+interface VisitorData {
+  /** Null when none was issued. */
+  readonly value: string | null;
+  readonly sinceMs: number;
+  /** Whether it is that of a response, rather than requested. */
+  readonly adopted: boolean;
 }
 
 /**
@@ -36,7 +30,7 @@ interface ClientVisitorData {
  * without (reported in August 2026).
  */
 export class VisitorDataCache {
-  private readonly byEgress = new WeakMap<Egress, Map<YoutubeClient, ClientVisitorData>>();
+  private readonly byEgress = new WeakMap<Egress, LRUCache<YoutubeClient, VisitorData>>();
 
   /** @param requestIssued requests visitor data from the platform; null when it issued none. May reject. */
   constructor(
@@ -49,74 +43,53 @@ export class VisitorDataCache {
    * disconnects.
    */
   async get(egress: Egress, client: YoutubeClient, signal: AbortSignal): Promise<string | null> {
-    const clients = this.byEgress.get(egress) ?? new Map<YoutubeClient, ClientVisitorData>();
-    this.byEgress.set(egress, clients);
-    let entry = clients.get(client);
-    if (!entry) {
-      entry = { cached: this.request(egress, client), rejected: new Set(), adoptedAtMs: Number.NEGATIVE_INFINITY };
-      clients.set(client, entry);
-    } else if (this.isDue(entry.cached)) entry.cached = this.request(egress, client);
-    return unlessAborted(entry.cached.value, signal);
+    const cache = this.byEgress.get(egress) ?? this.openCache(egress);
+    this.byEgress.set(egress, cache);
+    return (await unlessAborted(cache.fetch(client), signal))?.value ?? null;
   }
 
   /** Adopts the data of a response to a request that sent none. */
   adoptFirst(egress: Egress, client: YoutubeClient, { sent, offered }: VisitorExchange): void {
-    const entry = this.byEgress.get(egress)?.get(client);
-    if (sent === null && offered !== null && entry?.cached.current === null) this.adopt(entry, offered);
+    const cache = this.byEgress.get(egress);
+    if (sent === null && offered !== null && cache?.peek(client)?.value === null) this.adopt(cache, client, offered);
   }
 
   /**
-   * Marks the data of a request that the platform refused as rejected, and replaces it by that of the response unless that
-   * was rejected before.
+   * Replaces the data of a request that the platform refused by that of the response, or has it requested again.
    *
    * @returns whether other data is available than was sent
    */
   replace(egress: Egress, client: YoutubeClient, { sent, offered }: VisitorExchange): boolean {
-    const entry = this.byEgress.get(egress)?.get(client);
-    if (!entry) return false;
-    if (sent !== null) remember(entry.rejected, sent);
-    const { current } = entry.cached;
+    const cache = this.byEgress.get(egress);
+    const current = cache?.peek(client);
     // Another request has replaced it meanwhile, or requests a replacement.
-    if (current !== sent) return current === undefined || (current !== null && !entry.rejected.has(current));
-    const pausing = this.now() - entry.adoptedAtMs < RENEWAL_PAUSE_MS;
-    if (offered !== null && !entry.rejected.has(offered) && !pausing) {
-      this.adopt(entry, offered);
+    if (!cache || !current || current.value !== sent) return current?.value !== null;
+    const pausing = current.adopted && this.now() - current.sinceMs < RENEWAL_PAUSE_MS;
+    if (offered !== null && offered !== sent && !pausing) {
+      this.adopt(cache, client, offered);
       return true;
     }
-    entry.cached.invalidated = true;
+    cache.set(client, current, { ttl: RENEWAL_PAUSE_MS, start: current.sinceMs });
     return false;
   }
 
-  private adopt(entry: ClientVisitorData, offered: string): void {
-    const nowMs = this.now();
-    entry.adoptedAtMs = nowMs;
-    entry.cached = { value: Promise.resolve(offered), current: offered, sinceMs: nowMs, invalidated: false };
+  private adopt(cache: LRUCache<YoutubeClient, VisitorData>, client: YoutubeClient, value: string): void {
+    cache.set(client, { value, sinceMs: this.now(), adopted: true });
   }
 
-  private isDue({ sinceMs, invalidated, current }: CachedVisitorData): boolean {
-    const ageMs = this.now() - sinceMs;
-    return ageMs > AGE_MAX_MS || (ageMs > RENEWAL_PAUSE_MS && (invalidated || current === null));
+  private openCache(egress: Egress): LRUCache<YoutubeClient, VisitorData> {
+    return new LRUCache<YoutubeClient, VisitorData>({
+      max: CLIENTS_MAX,
+      ttl: AGE_MAX_MS,
+      ttlResolution: 0,
+      perf: { now: this.now },
+      fetchMethod: async (client, _stale, { options }) => {
+        const value = await this.requestIssued(egress, client).catch(() => null);
+        if (value === null) options.ttl = RENEWAL_PAUSE_MS;
+        return { value, sinceMs: this.now(), adopted: false };
+      },
+    });
   }
-
-  private request(egress: Egress, client: YoutubeClient): CachedVisitorData {
-    const cached: CachedVisitorData = {
-      value: Promise.resolve(null),
-      current: undefined,
-      sinceMs: this.now(),
-      invalidated: false,
-    };
-    const request = async (): Promise<string | null> => this.requestIssued(egress, client);
-    cached.value = request()
-      .catch(() => null)
-      .then((issued) => (cached.current = issued));
-    return cached;
-  }
-}
-
-function remember(rejected: Set<string>, value: string): void {
-  rejected.add(value);
-  const [oldest] = rejected;
-  if (rejected.size > REJECTED_MAX && oldest !== undefined) rejected.delete(oldest);
 }
 
 /** Waits for a promise that never rejects, unless the signal is aborted first. */

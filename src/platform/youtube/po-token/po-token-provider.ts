@@ -1,7 +1,6 @@
 import type { OnApplicationShutdown } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { Agent } from 'undici';
-import { FairLimiter } from '../egress/fair-limiter.js';
 import { transfer } from '../egress/http-transport.js';
 import { report } from '../event-log.js';
 import { asNumber, asString, at } from '../response-parsing.js';
@@ -11,9 +10,7 @@ const TIMEOUT_MS = 10_000;
 const BODY_BYTES_MAX = 64 * 1024;
 /** A provider that does not respond would cost every video the timeout: after this many failures in a row it is not asked. */
 const FAILURES_MAX = 3;
-/** Doubled by each further failure. */
-const PAUSE_FIRST_MS = 30_000;
-const PAUSE_MAX_MS = 600_000;
+const PAUSE_MS = 60_000;
 const CACHED_MAX = 10_000;
 /** Tokens are used for so long at the most, and not within the last minute of their validity. */
 const AGE_MAX_MS = 12 * 3_600_000;
@@ -34,8 +31,6 @@ interface PoTokenProviderOptions {
 export class PoTokenProvider implements OnApplicationShutdown {
   private readonly tokens = new LRUCache<string, string>({ max: CACHED_MAX });
   private readonly dispatcher: Agent;
-  /** A request waits here and not for a connection, so that its timeout starts when it is sent. */
-  private readonly limiter: FairLimiter;
   private readonly endpoint: URL;
   private failures = 0;
   private pausedUntilMs = 0;
@@ -43,7 +38,6 @@ export class PoTokenProvider implements OnApplicationShutdown {
   constructor(private readonly options: PoTokenProviderOptions) {
     this.endpoint = new URL(`${options.url.pathname.replace(/\/$/, '')}/get_pot`, options.url);
     this.dispatcher = new Agent({ connections: options.requestsMax, pipelining: 1 });
-    this.limiter = new FairLimiter(options.requestsMax);
   }
 
   async onApplicationShutdown(): Promise<void> {
@@ -58,21 +52,12 @@ export class PoTokenProvider implements OnApplicationShutdown {
     signal.throwIfAborted();
     const cached = this.tokens.get(videoId);
     if (cached !== undefined) return cached;
-    if (this.isPaused) return null;
-    try {
-      const token = await this.limiter.run({ fairnessKey: this, signal }, async () =>
-        // Requests that wait are not sent to a provider that was found to be down.
-        this.isPaused ? undefined : this.request(videoId, signal),
-      );
-      if (token === undefined) return null;
-      if (token === null) this.failed();
-      else this.succeeded();
-      return token;
-    } catch {
-      signal.throwIfAborted();
-      this.failed();
-      return null;
-    }
+    if (performance.now() < this.pausedUntilMs) return null;
+    const token = await this.request(videoId, signal).catch(() => null);
+    signal.throwIfAborted();
+    if (token === null) this.failed();
+    else this.succeeded();
+    return token;
   }
 
   /** Forgets the token of a video after the platform refused it. */
@@ -80,19 +65,12 @@ export class PoTokenProvider implements OnApplicationShutdown {
     this.tokens.delete(videoId);
   }
 
-  private get isPaused(): boolean {
-    return performance.now() < this.pausedUntilMs;
-  }
-
   private failed(): void {
-    // Requests that were sent before the pause belong to the same outage.
-    if (this.isPaused) return;
     this.failures += 1;
-    const doublings = this.failures - FAILURES_MAX;
-    if (doublings < 0) return;
-    const pauseMs = Math.min(PAUSE_MAX_MS, PAUSE_FIRST_MS * 2 ** doublings);
-    this.pausedUntilMs = performance.now() + pauseMs;
-    if (doublings === 0) report('warn', 'youtube_po_token_provider_down', { pauseSeconds: pauseMs / 1000 });
+    if (this.failures < FAILURES_MAX) return;
+    this.pausedUntilMs = performance.now() + PAUSE_MS;
+    if (this.failures === FAILURES_MAX)
+      report('warn', 'youtube_po_token_provider_down', { pauseSeconds: PAUSE_MS / 1000 });
   }
 
   private succeeded(): void {

@@ -1,4 +1,5 @@
 import { Inject, Injectable } from '@nestjs/common';
+import { LRUCache } from 'lru-cache';
 import { YOUTUBE_ORIGIN } from '../egress/platform-url.js';
 import type { ReadingContext } from '../../video-platform.js';
 import type { RequestScope } from '../egress/request-pipeline.js';
@@ -13,6 +14,14 @@ const AGE_MAX_MS = 6 * 3_600_000;
 const ATTEMPT_PAUSE_MS = 300_000;
 /** Longest download of the script; past it WEB is skipped. */
 const TIMEOUT_MS = 30_000;
+/** The only key of the cache. */
+const CURRENT = 'current';
+
+/** Null when it could not be read. */
+interface ReadTimestamp {
+  readonly value: number | null;
+  readonly atMs: number;
+}
 
 /**
  * The signature timestamp of WEB's current player script, without which `player` answers "The page needs to be reloaded." It
@@ -20,10 +29,16 @@ const TIMEOUT_MS = 30_000;
  */
 @Injectable()
 export class SignatureTimestamp {
-  private known: { value: number; atMs: number } | null = null;
-  private attemptedAtMs = Number.NEGATIVE_INFINITY;
-  /** Never rejects. */
-  private reading: Promise<number | null> | null = null;
+  private readonly cache = new LRUCache<typeof CURRENT, ReadTimestamp, RequestScope>({
+    max: 1,
+    ttl: AGE_MAX_MS,
+    fetchMethod: async (_key, _stale, { options, context }) => {
+      const atMs = performance.now();
+      const value = await this.read(this.sharedScope(context)).catch(() => null);
+      if (value === null) options.ttl = ATTEMPT_PAUSE_MS;
+      return { value, atMs };
+    },
+  });
   private readonly fairnessKey = {};
 
   constructor(private readonly innertube: InnertubeClient) {}
@@ -33,21 +48,14 @@ export class SignatureTimestamp {
    * only when the scope's signal is aborted.
    */
   async get(scope: RequestScope): Promise<number | null> {
-    const nowMs = performance.now();
-    if (this.known && nowMs - this.known.atMs < AGE_MAX_MS) return this.known.value;
-    if (!this.reading) {
-      if (nowMs - this.attemptedAtMs < ATTEMPT_PAUSE_MS) return this.known?.value ?? null;
-      this.attemptedAtMs = nowMs;
-      this.reading = this.read(this.sharedScope(scope))
-        .catch(() => null)
-        .finally(() => (this.reading = null));
-    }
-    return unlessAborted(this.reading, scope.context.signal);
+    const read = await unlessAborted(this.cache.fetch(CURRENT, { context: scope }), scope.context.signal);
+    return read?.value ?? null;
   }
 
   /** Has it read again after the platform refused a request with it; at most once in five minutes. */
   reject(value: number): void {
-    if (this.known?.value === value && performance.now() - this.attemptedAtMs >= ATTEMPT_PAUSE_MS) this.known = null;
+    const read = this.cache.peek(CURRENT);
+    if (read?.value === value) this.cache.set(CURRENT, read, { ttl: ATTEMPT_PAUSE_MS, start: read.atMs });
   }
 
   /** The scope of a download that does not end with the call that started it. */
@@ -65,9 +73,7 @@ export class SignatureTimestamp {
     const playerId = api === null ? null : readPlayerId(api);
     if (playerId === null) return null;
     const script = await this.fetch(`/s/player/${playerId}/player_es6.vflset/en_US/base.js`, scope);
-    const value = script === null ? null : readSignatureTimestamp(script);
-    if (value !== null) this.known = { value, atMs: performance.now() };
-    return value;
+    return script === null ? null : readSignatureTimestamp(script);
   }
 
   private async fetch(path: string, scope: RequestScope): Promise<string | null> {

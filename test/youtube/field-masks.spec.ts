@@ -1,4 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
+import type { Json } from '../fake-youtube/json.js';
+import { project as projectJson } from '../fake-youtube/partial-response.js';
 import {
   ageGatedPage,
   alertPage,
@@ -16,8 +18,8 @@ import {
   shortsLockup,
   topicChannelPage,
   VIDEO_ID,
-} from '../../../../test/pages/youtube-pages.js';
-import { readChannelPage } from '../channel/channel-page.js';
+} from '../pages/youtube-pages.js';
+import { readChannelPage } from '../../src/platform/youtube/channel/channel-page.js';
 import {
   CHANNEL_FIELDS,
   MICROFORMAT_FIELDS,
@@ -25,52 +27,13 @@ import {
   PLAYLIST_FIELDS,
   REEL_FIELDS,
   UPLOADS_FIELDS,
-} from './field-masks.js';
-import { at } from '../response-parsing.js';
-import { readPublishDate, readPlayer, readReel } from '../video/player-response.js';
-import { readPlaylistPage } from '../channel/playlist-page.js';
+} from '../../src/platform/youtube/innertube/field-masks.js';
+import { at } from '../../src/platform/youtube/response-parsing.js';
+import { readPublishDate, readPlayer, readReel } from '../../src/platform/youtube/video/player-response.js';
+import { readPlaylistPage } from '../../src/platform/youtube/channel/playlist-page.js';
 
-/** Names that are kept, each with what is kept of its value; an empty one keeps all. */
-type Mask = Map<string, Mask>;
-
-function parseMask(text: string): Mask {
-  let position = 0;
-  const list = (into: Mask): void => {
-    do {
-      let inner = into;
-      for (;;) {
-        const name = /[A-Za-z]+/y;
-        name.lastIndex = position;
-        const found = name.exec(text)?.[0];
-        if (found === undefined) throw new Error(`no name at ${position} of ${text}`);
-        position += found.length;
-        const next = inner.get(found) ?? new Map<string, Mask>();
-        inner.set(found, next);
-        inner = next;
-        if (text[position] !== '/') break;
-        position++;
-      }
-      if (text[position] === '(') {
-        position++;
-        list(inner);
-        if (text[position++] !== ')') throw new Error(`no ) before ${position} of ${text}`);
-      }
-    } while (text[position] === ',' && ++position);
-  };
-  const mask: Mask = new Map();
-  list(mask);
-  if (position !== text.length) throw new Error(`rest at ${position} of ${text}`);
-  return mask;
-}
-
-function project(value: unknown, mask: Mask): unknown {
-  if (mask.size === 0 || typeof value !== 'object' || value === null) return value;
-  if (Array.isArray(value)) return value.map((element) => project(element, mask));
-  const stored = Object.entries(value).filter(([key]) => mask.has(key));
-  return Object.fromEntries(
-    stored.map(([key, inner]) => [key, project(inner, mask.get(key) ?? new Map<string, Mask>())]),
-  );
-}
+/** What the mask leaves of a page, as the fake YouTube reads masks. */
+const project = (page: unknown, fields: string) => projectJson(page as Json, fields);
 
 const A = 'aaaaaaaaaaa';
 const hidden = {
@@ -170,12 +133,12 @@ describe.each<[string, string, (page: unknown) => unknown, unknown[]]>([
   ],
 ])('the mask %s', (_, fields, read, pages) => {
   it('does not change any parsed value', () => {
-    for (const page of pages) expect(read(project(page, parseMask(fields)))).toEqual(read(page));
+    for (const page of pages) expect(read(project(page, fields))).toEqual(read(page));
   });
 
   it('removes the other fields', () => {
     const context = { serviceTrackingParams: [], maxAgeSeconds: 0 };
-    const removed = project({ responseContext: context, trackingParams: 'x' }, parseMask(fields));
+    const removed = project({ responseContext: context, trackingParams: 'x' }, fields);
     expect(removed).toEqual(fields.startsWith('responseContext') ? { responseContext: {} } : {});
   });
 
@@ -187,8 +150,8 @@ describe.each<[string, string, (page: unknown) => unknown, unknown[]]>([
 describe('the masks of player responses', () => {
   it('let the visitor data through that a bot check issues', () => {
     const context = { responseContext: { visitorData: 'issued', maxAgeSeconds: 0 } };
-    expect(at(project(context, parseMask(PLAYER_FIELDS)), 'responseContext')).toEqual({ visitorData: 'issued' });
-    const reel = project({ ...context, playerResponse: context }, parseMask(REEL_FIELDS));
+    expect(at(project(context, PLAYER_FIELDS), 'responseContext')).toEqual({ visitorData: 'issued' });
+    const reel = project({ ...context, playerResponse: context }, REEL_FIELDS);
     expect(at(reel, 'responseContext')).toEqual({ visitorData: 'issued' });
     expect(at(reel, 'playerResponse', 'responseContext')).toEqual({ visitorData: 'issued' });
   });
