@@ -6,8 +6,6 @@ import { parseChannelReference } from './domain/channel-reference.js';
 import { parseUrl } from './domain/page-url.js';
 import { parsePlaylistReference } from './domain/playlist-reference.js';
 import { parseVideoReference } from './domain/video-reference.js';
-import { readQuery } from './http/request-paths.js';
-import { Routes } from './http/routes.js';
 import { requestIdFrom } from './http/request-context.js';
 import { createRedactor } from './observability/logging/redaction.js';
 import { bearerToken } from './http/bearer-token.js';
@@ -45,9 +43,6 @@ import { escapeMarkdown, linkDestination, videoText } from './transcripts/format
 import { srt, webVtt } from './transcripts/formats/subtitles.js';
 
 const VIDEO_ID = 'aaaaaaaaaaa';
-const routes = new Routes();
-routes.add('/channels/{id}/transcripts', ['GET'], true);
-routes.add('/admin/keys/{id}/rotate', ['POST']);
 const CHANNEL_ID = `UC${'a'.repeat(22)}`;
 
 /** Repeated to fill a text, between a start that makes the parser begin its work and an end that makes it fail. */
@@ -148,8 +143,6 @@ const TEXT_READERS: Readonly<Record<string, { begin: readonly string[]; read: (t
   createRedactor: { begin: [''], read: createRedactor('a'.repeat(32), '"'.repeat(32)) },
   requestIdFrom: { begin: [''], read: (text) => requestIdFrom(text) },
   bearerToken: { begin: ['', 'Bearer '], read: (text) => bearerToken(requestWith(text)) },
-  readQuery: { begin: ['', 'a='], read: readQuery },
-  Routes: { begin: ['/channels/', '/'], read: (text) => routes.find(text) },
   escapeMarkdown: { begin: ['', '&', 'www'], read: escapeMarkdown },
   linkDestination: { begin: ['', 'https://youtu.be/'], read: linkDestination },
   srt: { begin: ['', '<', '{'], read: (text) => [...srt([{ text, start: 0, duration: 1 }])] },

@@ -6,14 +6,17 @@ import {
   DatabaseUnavailableError,
   FeatureNotInPlanError,
   IdempotencyConflictError,
+  InternalError,
   InvalidApiKeyError,
   InvalidRequestError,
   JobFinishedError,
   JobNotFoundError,
+  MethodNotAllowedError,
   PlanLimitExceededError,
   PlaylistNotFoundError,
   RequestRateExceededError,
   ResultsExpiredError,
+  RouteNotFoundError,
   ServiceAtCapacityError,
   TooManyFailedAuthenticationsError,
   TooManyJobsError,
@@ -22,10 +25,9 @@ import {
   VideoNotFoundError,
   type DomainError,
 } from '../domain/errors.js';
-import { ERROR_STATUS, errorBody, ErrorBodyDto } from './error-body.js';
+import { errorBody, ErrorBodyDto } from './error-body.js';
 import { bodyTooLarge, unsupportedBody } from './json-body.js';
 import { QUOTA_HEADERS, RATE_LIMIT_HEADERS } from './limit-headers.js';
-import { InternalError, MethodNotAllowedError, RefusedRequestError, RouteNotFoundError } from './routing-errors.js';
 
 const INVALID_REQUEST = 'A parameter or a field is invalid';
 const REQUEST_ID = '3f0c2f5e-8a1b-4c55-9f5e-0d8f1a7c6b21';
@@ -95,7 +97,7 @@ const EXAMPLES = {
     title: 'The API key has too many requests for transcripts, uploads and job results in progress',
     error: new ConcurrencyLimitReachedError(10, 2),
   },
-  internal_error: { title: 'An unexpected error occurred', error: new InternalError(undefined) },
+  internal_error: { title: 'An unexpected error occurred', error: new InternalError() },
   upstream_failure: { title: 'YouTube could not be read', error: new UpstreamError('upstream_failure') },
   upstream_blocked: { title: 'YouTube blocks the service', error: new UpstreamError('upstream_blocked') },
   service_unavailable: {
@@ -128,8 +130,7 @@ export function ApiErrors(
   const byStatus = new Map<number, ErrorExample[]>();
   for (const given of errors) {
     const example = exampleOf(given);
-    const { error } = example;
-    const status = error instanceof RefusedRequestError ? error.status : ERROR_STATUS[error.code];
+    const { status } = example.error;
     byStatus.set(status, [...(byStatus.get(status) ?? []), example]);
   }
   return applyDecorators(
@@ -154,10 +155,9 @@ function apiErrorResponse(status: number, examples: readonly ErrorExample[]): Me
         schema: { $ref: getSchemaPath(ErrorBodyDto) },
         examples: Object.fromEntries(
           examples.map(({ title, error }, index) => {
-            const { code, message, retryable } = error;
+            const { code } = error;
             const name = codes.indexOf(code) === index ? code : `${code}_${index + 1}`;
-            const value = errorBody({ code, message, retryable, fields: error.fields() }, REQUEST_ID);
-            return [name, { summary: title, value }];
+            return [name, { summary: title, value: errorBody(error, REQUEST_ID) }];
           }),
         ),
       },

@@ -2,11 +2,10 @@ import { Global, Module } from '@nestjs/common';
 import { APP_FILTER, APP_PIPE } from '@nestjs/core';
 import { Environment } from '../config/environment.js';
 import { MetricsRegistryModule } from '../observability/metrics-registry.js';
-import { Connections } from './connections/connections.js';
+import { Connections } from './connections.js';
 import { DomainErrorFilter, UnexpectedErrorFilter } from './error.filters.js';
 import { redactorFor } from '../observability/logging/redaction.js';
 import { RequestMetrics } from './request-metrics.js';
-import { Routes } from './routes.js';
 import { ShutdownState } from './shutdown-state.js';
 import { StrictValidationPipe } from './validation.js';
 
@@ -17,7 +16,6 @@ import { StrictValidationPipe } from './validation.js';
   providers: [
     Connections,
     RequestMetrics,
-    Routes,
     ShutdownState,
     {
       provide: APP_PIPE,
@@ -27,6 +25,6 @@ import { StrictValidationPipe } from './validation.js';
     { provide: APP_FILTER, useClass: UnexpectedErrorFilter },
     { provide: APP_FILTER, useClass: DomainErrorFilter },
   ],
-  exports: [Connections, RequestMetrics, Routes, ShutdownState],
+  exports: [Connections, RequestMetrics, ShutdownState],
 })
 export class HttpModule {}

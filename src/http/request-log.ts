@@ -4,7 +4,6 @@ import { legiblePath } from './request-paths.js';
 import { requestContext } from './request-context.js';
 import type { Redactor } from '../observability/logging/redaction.js';
 import { RefusalSampler } from '../observability/logging/refusal-sampler.js';
-import { onResponseEnd } from './response-end.js';
 
 /** Requested every few seconds by probes and scrapers. */
 const FREQUENT_PATHS = /^\/(?:health\/|metrics$)/;
@@ -29,7 +28,7 @@ export class RequestLog {
   readonly log = (request: Request, response: Response, next: NextFunction): void => {
     const { requestId, startedAtMs, log } = requestContext(request);
     const { method, path } = request;
-    onResponseEnd(response, () => {
+    response.once('close', () => {
       const { statusCode: status } = response;
       if (
         isSampled(status, log) &&

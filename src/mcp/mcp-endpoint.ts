@@ -16,7 +16,6 @@ import { DomainError, FeatureNotInPlanError } from '../domain/errors.js';
 import { planIncludes, requiredPlan } from '../domain/plan.js';
 import { asDomainError, causeText } from '../http/error.filters.js';
 import type { RequestContext } from '../http/request-context.js';
-import { responseEnd } from '../http/response-end.js';
 import { inSpan } from '../observability/tracing/tracer.js';
 import { getJob, startArchiveJob } from './tools/job-tools.js';
 import { getUsage, listChannelUploads } from './tools/list-tools.js';
@@ -73,7 +72,7 @@ export async function serveMessage(
   context: RequestContext,
   services: ToolServices,
 ): Promise<void> {
-  const exchange = { ended: responseEnd(response), context };
+  const exchange = { ended: context.responseEnd, context };
   const handler = createMcpHandler(() => createServer(exchange, services), {
     // The tools do not change while the service runs.
     maxSubscriptions: 0,

@@ -3,11 +3,12 @@ import { ApiBody, ApiHeader, ApiOkResponse, ApiOperation, ApiResponse, ApiTags }
 import type { Request, Response } from 'express';
 import { RequiresApiKey } from '../auth/guarded.decorator.js';
 import { Environment } from '../config/environment.js';
+import { RefusedRequestError } from '../domain/errors.js';
 import { ApiErrors } from '../http/error-docs.js';
-import { bodyTooLarge, isNestedDeeper, NESTING_LEVELS_MAX, readBytes } from '../http/json-body.js';
+import { bodyTooLarge, readBytes } from '../http/json-body.js';
 import { RATE_LIMIT_HEADERS } from '../http/limit-headers.js';
 import { requestContext } from '../http/request-context.js';
-import { RefusedRequestError } from '../http/routing-errors.js';
+import { isNestedDeeper, NESTING_LEVELS_MAX } from '../http/validation.js';
 import {
   ApiJsonRpcErrors,
   INVALID_REQUEST,

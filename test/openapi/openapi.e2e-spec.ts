@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { closed } from './closed-schema.js';
-import { Routes } from '../../src/http/routes.js';
+import type { Router } from 'express';
 import { startService, type ServiceResponse, type TestService } from '../service.js';
 import { until } from '../until.js';
 import { WEBHOOK_SECRET_KEY } from '../webhooks/receiver.js';
@@ -120,11 +120,13 @@ describe('the OpenAPI document', () => {
   });
 
   it('lists exactly the routes that are served', () => {
-    const served = service.app
-      .get(Routes)
-      .all.flatMap(({ path, methods }) => methods.map((method) => `${method} ${path}`));
+    const { router } = service.app.getHttpAdapter().getInstance() as { router: Router };
+    const routes = router.stack.flatMap(({ route }) => (route && !route.path.startsWith('/docs') ? [route] : []));
+    const served = routes.flatMap(({ path, stack }) =>
+      stack.map(({ method }) => `${method.toUpperCase()} ${path.replace(/[:*](\w+)/g, '{$1}')}`),
+    );
     const listed = operations().map(([name]) => name);
-    expect(served.filter((name) => !name.startsWith('HEAD ')).sort()).toEqual(listed.sort());
+    expect([...new Set(served)].sort()).toEqual(listed.sort());
   });
 
   it('describes every status of the operation', () => {

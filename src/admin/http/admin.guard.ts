@@ -2,10 +2,9 @@ import { Injectable, type CanActivate, type ExecutionContext } from '@nestjs/com
 import type { NextFunction, Request, Response } from 'express';
 import { FailedAuthentications } from '../../auth/failed-authentications.js';
 import { Environment } from '../../config/environment.js';
-import { DomainError } from '../../domain/errors.js';
+import { DomainError, RouteNotFoundError } from '../../domain/errors.js';
 import { SecretToken } from '../../http/bearer-token.js';
 import { requestContextOf } from '../../http/request-context.js';
-import { RouteNotFoundError } from '../../http/routing-errors.js';
 
 const ADMIN_PATH = /^\/admin(?:\/|$)/;
 

@@ -1,5 +1,4 @@
 import type { Response } from 'express';
-import { onResponseEnd, responseEnd } from '../../http/response-end.js';
 import { inflate, type TranscriptText } from '../cache/transcript-text.js';
 import { GzipMember } from './gzip-member.js';
 import type { BodyRecording } from './repeated-bodies.js';
@@ -28,7 +27,7 @@ export async function writeResponse(
   try {
     for await (const chunk of chunks) {
       if (writer.isFull) await writer.room();
-      if (responseEnd(response).aborted) return;
+      if (response.closed) return;
       for (const part of chunk) await writer.write(part);
     }
     writer.end();
@@ -51,7 +50,7 @@ export async function writeBody(response: Response, body: Buffer, encoding: 'gzi
   const writer = new PacedWriter(response);
   for (let at = 0; at < body.length; at += SLICE_BYTES) {
     if (writer.isFull) await writer.room();
-    if (responseEnd(response).aborted) return;
+    if (response.closed) return;
     writer.send(body.subarray(at, at + SLICE_BYTES));
   }
   writer.end();
@@ -71,7 +70,7 @@ class PacedWriter {
     private readonly gzip?: GzipMember,
     private readonly recording?: BodyRecording,
   ) {
-    onResponseEnd(response, () => this.resume?.());
+    response.once('close', () => this.resume?.());
     if (gzip) this.send(gzip.begin());
   }
 
@@ -98,7 +97,7 @@ class PacedWriter {
   /** Waits until the reader has taken what was written, or the response has ended. */
   async room(): Promise<void> {
     this.flush();
-    while (this.isBehind && !responseEnd(this.response).aborted) {
+    while (this.isBehind && !this.response.closed) {
       await new Promise<void>((resolve) => (this.resume = resolve));
     }
   }

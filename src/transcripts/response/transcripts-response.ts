@@ -3,7 +3,6 @@ import type { Request, Response } from 'express';
 import { VideoFailedError } from '../../domain/errors.js';
 import { setQuotaHeaders } from '../../http/limit-headers.js';
 import { requestContext, type RequestContext } from '../../http/request-context.js';
-import { responseEnd } from '../../http/response-end.js';
 import { inflate } from '../cache/transcript-text.js';
 import { markdownDocument, textChunks } from '../formats/markdown-document.js';
 import { FORMAT_MEDIA_TYPES, formatTranscript, type TranscriptFormat } from '../formats/transcript-formats.js';
@@ -49,7 +48,7 @@ export class TranscriptsResponse {
     const encoding = encodingFor(request);
     const type = listType(request);
     const form = type === MARKDOWN ? undefined : `${type} ${encoding} ${wanted.languages?.join() ?? ''}`;
-    const plan = await this.prepare({ ...wanted, form }, request, response);
+    const plan = await this.prepare({ ...wanted, form }, request);
     setEntryHeaders(response, plan);
     response.setHeader('Content-Type', `${type}; charset=utf-8`);
     if (plan.body) return this.repeat(plan.body, plan, request, response);
@@ -102,7 +101,7 @@ export class TranscriptsResponse {
     response: Response,
     format: EntryFormat = acceptedFormat(request),
   ): Promise<void> {
-    const plan = await this.prepare(wanted, request, response);
+    const plan = await this.prepare(wanted, request);
     const encoding = encodingFor(request);
     const events = this.deliver(plan, request).events('listed');
     const entry = await onlyEntry(events);
@@ -121,10 +120,9 @@ export class TranscriptsResponse {
   }
 
   /** Plans the call of a request. @throws the errors that refuse the call */
-  async prepare(wanted: TranscriptsRequest, request: Request, response: Response): Promise<CallPlan> {
+  async prepare(wanted: TranscriptsRequest, request: Request): Promise<CallPlan> {
     const context = requestContext(request);
-    const times = { startedAtMs: context.startedAtMs, responseEnd: responseEnd(response) };
-    const plan = await this.transcripts.prepare(wanted, payerOf(context), times);
+    const plan = await this.transcripts.prepare(wanted, payerOf(context), context);
     logPlan(context.log, plan);
     return plan;
   }
