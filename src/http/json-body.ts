@@ -11,7 +11,7 @@ const parseJson = express.json({
   limit: BODY_BYTES_MAX,
   inflate: false,
   verify: (_request, _response, bytes) => {
-    if (!isUtf8(bytes)) throw notJson();
+    if (!isUtf8(bytes)) throw new Error('The body is not UTF-8.');
   },
 });
 

@@ -204,13 +204,9 @@ describe('a request that Node itself refuses', () => {
     expect(lines.map((line) => (JSON.parse(line) as { status: number }).status)).toEqual([status]);
   });
 
-  it('gets the error envelope for a missing or second Host header, and a response for an unknown expectation', async () => {
-    const requests = ['', 'Host: a\r\nHost: b\r\n', 'Host: a\r\nExpect: miracles\r\n'];
-    const received = await Promise.all(
-      requests.map((headers) => exchange(`GET /health/live HTTP/1.1\r\nConnection: close\r\n${headers}\r\n`)),
-    );
-    expect(received.map((response) => /HTTP\/1\.1 (\d+)/.exec(response)?.[1])).toEqual(['400', '400', '200']);
-    expect(received.map((response) => response.includes('"field":"Host"'))).toEqual([true, true, false]);
+  it('is served although its expectation is unknown', async () => {
+    const head = 'GET /health/live HTTP/1.1\r\nHost: a\r\nConnection: close\r\nExpect: miracles';
+    expect(await exchange(`${head}\r\n\r\n`)).toMatch(/^HTTP\/1\.1 200 /);
   });
 });
 
