@@ -8,12 +8,17 @@ import { hideAdmin } from './admin/http/admin.guard.js';
 import { AppModule } from './app.module.js';
 import type { Environment } from './config/environment.js';
 import { withTimeout } from './domain/with-timeout.js';
-import { trustProxySetting, warnOfMissingProxies } from './http/client-address.js';
+import { trustProxySetting } from './http/client-address.js';
 import { handleClientErrors } from './http/client-errors.js';
 import { Connections, limitConnections } from './http/connections.js';
 import { EXPOSED_HEADERS } from './http/limit-headers.js';
 import { redactorFor } from './observability/logging/redaction.js';
-import { rejectExpensiveHead, rejectRepeatedHeaders, rejectUndecodablePath } from './http/request-checks.js';
+import {
+  rejectExpensiveHead,
+  rejectOtherDocs,
+  rejectRepeatedHeaders,
+  rejectUndecodablePath,
+} from './http/request-checks.js';
 import { assignRequestContext } from './http/request-context.js';
 import { leadBrowsersToDocs, normalizeRequestUrls } from './http/request-paths.js';
 import { setSecurityHeaders } from './http/security-headers.js';
@@ -93,8 +98,6 @@ function useMiddleware(app: NestExpressApplication, environment: Environment, lo
     app.get(RequestMetrics).countRequests,
     setSecurityHeaders,
   );
-  const proxies = trustProxySetting(environment.TRUST_PROXY);
-  if (typeof proxies === 'number') app.use(warnOfMissingProxies(proxies));
   // Before the checks of paths and methods, because a preflight is OPTIONS.
   if (environment.CORS_ORIGINS) allowOrigins(app, environment.CORS_ORIGINS);
   app.use(
@@ -103,6 +106,7 @@ function useMiddleware(app: NestExpressApplication, environment: Environment, lo
     app.get(ShutdownState).refuse,
     hideAdmin(environment),
     leadBrowsersToDocs,
+    rejectOtherDocs,
     rejectExpensiveHead,
   );
   serveDocument(app);

@@ -1,5 +1,5 @@
 import type { NextFunction, Request, Response } from 'express';
-import { InvalidRequestError, MethodNotAllowedError } from '../domain/errors.js';
+import { InvalidRequestError, MethodNotAllowedError, RouteNotFoundError } from '../domain/errors.js';
 
 /**
  * Middleware: HTTP/1.1 requires exactly one `Host` header. Of several `Authorization` headers Node uses the first one, and a
@@ -27,6 +27,15 @@ export function rejectUndecodablePath(request: Request, _response: Response, nex
       'The path is not valid percent-encoding: each % must be followed by two hexadecimal digits, and the decoded bytes must be UTF-8.';
     next(new InvalidRequestError([{ field: 'path', message }]));
   }
+}
+
+const BELOW_DOCS = /^\/docs\//;
+/** A file of Swagger UI. */
+const DOCS_FILE = /^\/docs\/[A-Za-z0-9][A-Za-z0-9._-]*$/;
+
+/** Middleware: Express would resolve and decode the path of a file, and redirect. Test: `test/http/paths.e2e-spec.ts`. */
+export function rejectOtherDocs(request: Request, _response: Response, next: NextFunction): void {
+  next(BELOW_DOCS.test(request.path) && !DOCS_FILE.test(request.path) ? new RouteNotFoundError() : undefined);
 }
 
 /** HEAD would fetch transcripts and charge quota, or read all results of a job, without returning them. */

@@ -42,8 +42,10 @@ export class RequestMetrics {
 
   /** Middleware, after the one that creates the request context; does not count requests for /metrics. */
   readonly countRequests = (request: Request, response: Response, next: NextFunction): void => {
+    // Express cuts the path of a file.
+    const { path } = request;
     response.once('close', () => {
-      const route = routeLabel(request);
+      const route = routeLabel(request, path);
       if (route !== OWN_ROUTE) this.count(request, response, route);
     });
     next();

@@ -51,8 +51,8 @@ export function declaredRoute(request: Request): string | undefined {
 }
 
 /** The route of a request as the OpenAPI document names it, `/docs`, or `other`: never text from a caller. */
-export function routeLabel(request: Request): string {
-  if (DOCS.test(request.path)) return '/docs';
+export function routeLabel(request: Request, path: string): string {
+  if (DOCS.test(path)) return '/docs';
   return declaredRoute(request)?.replace(/[:*](\w+)/g, '{$1}') ?? 'other';
 }
 

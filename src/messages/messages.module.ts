@@ -25,6 +25,8 @@ export class MessagesModule {}
 /** One of Nest's own transports. */
 interface Transport {
   readonly server: ServerTCP | ServerNats;
+  /** The variables that say where messages are received. */
+  readonly settings: string;
   /** Rejects when the server cannot listen, for reasons that Nest does not report as well. */
   readonly listening?: Promise<unknown>;
   /** Where messages are received, without a password. */
@@ -53,7 +55,9 @@ export async function startMessages(app: NestExpressApplication, environment: En
     await Promise.all([microservice.listen(), transport.listening]);
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    throw new Error(`Messages cannot be received at ${transport.url()}: ${reason}.`, { cause: error });
+    throw new Error(`Messages cannot be received at ${transport.url()}: ${reason}. Change ${transport.settings}.`, {
+      cause: error,
+    });
   }
   app.get(ShutdownState).servers.push({
     close: async (graceMs) => {
@@ -87,6 +91,7 @@ function tcpTransport({ MESSAGE_HOST: host, MESSAGE_PORT: port }: Environment): 
   });
   return {
     server,
+    settings: 'MESSAGE_HOST or MESSAGE_PORT',
     listening: once(listener, 'listening'),
     url: () => {
       const address = listener.address();
@@ -128,6 +133,7 @@ function natsTransport({ NATS_URL: urls = [], NATS_QUEUE: queue }: Environment):
   });
   return {
     server,
+    settings: 'NATS_URL',
     url: () => servers.map(({ protocol, host }) => `${protocol}//${host}`).join(','),
     stopAccepting: () => server.leave(),
     replyChannel: (context: NatsContext) => {

@@ -87,7 +87,8 @@ describe('a route in an undocumented spelling', () => {
       ({ path }) => !path.includes(organization.id) && !path.includes(organization.keyId),
     );
     expect(requested.length).toBeGreaterThan(10);
-    for (const { path, method, token } of requested) {
+    const pages = ['/docs', '/docs-json', '/docs/swagger-ui.css'].map((path) => ({ path, method: 'GET', token: '' }));
+    for (const { path, method, token } of [...requested, ...pages]) {
       const [, code] = await request(method, spell(path), token);
       expect([spell(path), code]).toEqual([spell(path), expect.stringMatching(/not_found$|^method_not_allowed$/)]);
     }
