@@ -1,5 +1,5 @@
 import { PLAN_NAMES, type Plan } from './plan.js';
-import type { VideoFailureCode } from './transcript.js';
+import type { VideoFailure, VideoFailureCode } from './transcript.js';
 
 /** The HTTP status of each `error.code` of a refused call, and whether the same call can succeed later. */
 export const ERROR_KINDS = {
@@ -187,15 +187,7 @@ const BUSY_RETRY_AFTER_SECONDS = 30;
 export class VideoFailedError extends DomainError {
   readonly code: VideoFailureCode;
 
-  constructor({
-    code,
-    message,
-    retryAfterSeconds,
-  }: {
-    code: VideoFailureCode;
-    message: string;
-    retryAfterSeconds?: number;
-  }) {
+  constructor({ code, message, retryAfterSeconds }: VideoFailure & { message: string }) {
     super(message, undefined, retryAfterSeconds ?? (code === 'upstream_busy' ? BUSY_RETRY_AFTER_SECONDS : undefined));
     this.code = code;
   }

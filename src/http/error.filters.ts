@@ -48,14 +48,15 @@ export function causeText(cause: unknown): string {
 
 const UNAUTHORIZED = 401;
 
-/** Maps domain errors to their status, headers and the error envelope. */
-@Catch(DomainError)
-export class DomainErrorFilter implements ExceptionFilter<DomainError> {
-  catch(error: DomainError, host: ArgumentsHost): void {
+/** Maps every error to its status, headers and the error envelope. */
+@Catch()
+export class ErrorFilter implements ExceptionFilter<unknown> {
+  catch(thrown: unknown, host: ArgumentsHost): void {
     const http = host.switchToHttp();
     const request = http.getRequest<Request>();
     const response = http.getResponse<Response>();
     const context = requestContext(request);
+    const error = thrown instanceof NotFoundException ? unmatched(request) : asDomainError(thrown, context.requestId);
     const { status } = error;
     context.log['code'] = error.code;
     if (error.cause !== undefined) context.log['cause'] = causeText(error.cause);
@@ -75,19 +76,7 @@ export class DomainErrorFilter implements ExceptionFilter<DomainError> {
   }
 }
 
-/** Maps every other error to a domain error: that no route matches, the framework's own, an unavailable database, and bugs. */
-@Catch()
-export class UnexpectedErrorFilter implements ExceptionFilter<unknown> {
-  private readonly domainErrors = new DomainErrorFilter();
-
-  catch(error: unknown, host: ArgumentsHost): void {
-    const request = host.switchToHttp().getRequest<Request>();
-    const reported =
-      error instanceof NotFoundException ? unmatched(request) : asDomainError(error, requestContext(request).requestId);
-    this.domainErrors.catch(reported, host);
-  }
-}
-
+/** Nest reports that no route matches. */
 function unmatched(request: Request): DomainError {
   const methods = allowedMethods(request);
   return methods.length > 0 ? new MethodNotAllowedError(methods.join(', ')) : new RouteNotFoundError();

@@ -17,7 +17,7 @@ export const nextCursor = textOrNull('The value of `after` for the next page. Nu
 
 type Headers = NonNullable<ApiResponseOptions['headers']>;
 
-const REQUEST_ID_HEADER = {
+export const REQUEST_ID_HEADER = {
   'X-Request-Id': { description: 'The ID of the request.', schema: { type: 'string' as const } },
 };
 

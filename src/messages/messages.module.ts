@@ -75,11 +75,12 @@ const BUFFERED_CHARACTERS_MAX = 2 * 64 * 1024;
 /** Unsent bytes of one connection. A call waits for its reader, so only many concurrent calls reach this. */
 const UNSENT_BYTES_MAX = 32 * 1024 * 1024;
 const CONNECTIONS_MAX = 1_024;
-/** Longer than a call takes; also closes the connection of a reader that takes nothing. */
-const IDLE_MS = 5 * 60_000;
+/** How much longer than the deadline of a call nothing may be sent or taken, before a connection is closed. */
+const IDLE_MARGIN_SECONDS = 60;
 
 /** Nest's TCP server, for a trusted network: it has no encryption, and its limits are per connection. */
-function tcpTransport({ MESSAGE_HOST: host, MESSAGE_PORT: port }: Environment): Transport {
+function tcpTransport(environment: Environment): Transport {
+  const { MESSAGE_HOST: host, MESSAGE_PORT: port, REQUEST_DEADLINE_SECONDS: deadlineSeconds } = environment;
   const options = { maxBufferSize: BUFFERED_CHARACTERS_MAX, maxSendBufferSize: UNSENT_BYTES_MAX };
   const server = new ServerTCP({ host, port, ...options });
   const listener = server.unwrap<Server>();
@@ -87,7 +88,7 @@ function tcpTransport({ MESSAGE_HOST: host, MESSAGE_PORT: port }: Environment): 
   listener.on('connection', (socket: Socket) => {
     // Each running call adds one.
     socket.setMaxListeners(0);
-    socket.setTimeout(IDLE_MS, () => socket.destroy());
+    socket.setTimeout((deadlineSeconds + IDLE_MARGIN_SECONDS) * 1000, () => socket.destroy());
   });
   return {
     server,

@@ -1,4 +1,4 @@
-import { readdirSync } from 'node:fs';
+import { existsSync, readdirSync, readlinkSync } from 'node:fs';
 import type { Server } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
@@ -38,6 +38,12 @@ function openConnections(): Promise<number> {
   return new Promise((resolve, reject) =>
     server.getConnections((error, count) => (error ? reject(error) : resolve(count))),
   );
+}
+
+/** The files of the documentation that this process has open. */
+function openFiles(): string[] {
+  const links = readdirSync('/proc/self/fd').map((name) => `/proc/self/fd/${name}`);
+  return links.filter((link) => existsSync(link) && readlinkSync(link).endsWith(FILE.replace('/docs', '')));
 }
 
 async function usage({ key }: TestOrganization): Promise<{ used: number; reserved: number }> {
@@ -112,21 +118,19 @@ describe('a client that disconnects', () => {
   });
 
   it('ends its running call and releases the slot; requests pipelined behind it never start, nor open files', async () => {
-    const open = (): number => readdirSync('/proc/self/fd').length;
     const client = await service.organization();
     const hold = service.fakeYoutube.hold({ kind: 'timedtext' }, 8);
-    const before = open();
     const behind = Array<string>(20).fill(get(FILE, { 'X-Request-Id': 'behind' }));
     const { socket } = new Client().send(call('bench-9x32', 'first-in-line', client), ...behind);
     await hold.arrived;
-    expect([(await usage(client)).reserved, inFlight()]).toEqual([9, 1]);
+    expect([(await usage(client)).reserved, inFlight(), openFiles()]).toEqual([9, 1, []]);
     socket.resetAndDestroy();
     await until(async () => inFlight() === 0 && (await usage(client)).reserved === 0);
     await service.fakeYoutube.requests.until((log) => log.inFlight === 0);
     hold.release();
     expect(await usage(client)).toEqual({ used: 0, reserved: 0 });
     expect(service.logs.filter((line) => line.includes('"behind"'))).toEqual([]);
-    await until(() => open() <= before);
+    expect(openFiles()).toEqual([]);
   });
 });
 
