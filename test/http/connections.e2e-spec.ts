@@ -119,7 +119,7 @@ describe('a client that disconnects', () => {
 
   it('ends its running call and releases the slot; requests pipelined behind it never start, nor open files', async () => {
     const client = await service.organization();
-    const hold = service.fakeYoutube.hold({ kind: 'timedtext' }, 8);
+    const hold = service.fakeYoutube.hold({ kind: 'timedtext' });
     const behind = Array<string>(20).fill(get(FILE, { 'X-Request-Id': 'behind' }));
     const { socket } = new Client().send(call('bench-9x32', 'first-in-line', client), ...behind);
     await hold.arrived;
