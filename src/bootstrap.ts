@@ -1,27 +1,25 @@
 import type { Server } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { NestFactory } from '@nestjs/core';
-import type { NestExpressApplication } from '@nestjs/platform-express';
-import type { Request } from 'express';
+import { ExpressAdapter, type NestExpressApplication } from '@nestjs/platform-express';
+import express, { type Express, type Request } from 'express';
 import type { Logger } from 'pino';
 import { AppModule } from './app.module.js';
 import type { Environment } from './config/environment.js';
 import { withTimeout } from './domain/with-timeout.js';
-import { trustProxySetting, warnOfMissingProxies } from './http/client-address.js';
-import { handleClientErrors } from './http/connections/client-errors.js';
-import { Connections } from './http/connections/connections.js';
+import { trustProxySetting } from './http/client-address.js';
+import { handleClientErrors } from './http/client-errors.js';
+import { Connections, limitConnections } from './http/connections.js';
 import { EXPOSED_HEADERS } from './http/limit-headers.js';
 import { redactorFor } from './observability/logging/redaction.js';
 import {
-  ignoreConditionalHeaders,
-  rejectInvalidHost,
-  rejectRepeatedAuthorization,
-  rejectTooManyHeaders,
+  rejectExpensiveHead,
+  rejectOtherDocs,
+  rejectRepeatedHeaders,
   rejectUndecodablePath,
 } from './http/request-checks.js';
 import { assignRequestContext } from './http/request-context.js';
-import { leadBrowsersToDocs, normalizeRequestUrls, readQuery, rejectUnknownPaths } from './http/request-paths.js';
-import { Routes } from './http/routes.js';
+import { leadBrowsersToDocs, normalizeRequestUrls } from './http/request-paths.js';
 import { setSecurityHeaders } from './http/security-headers.js';
 import { ShutdownState } from './http/shutdown-state.js';
 import { traceRequests } from './http/trace-requests.js';
@@ -42,49 +40,45 @@ const PREFLIGHT_SECONDS = 600;
 
 const WITHOUT_CORS = /^\/(?:admin|metrics)(?:\/|$)/;
 
-/** Timeouts that tests shorten. */
-export interface HttpTimes {
-  /** How long a reader may be stalled before its connection is destroyed. */
-  stalledReaderMs?: number;
-  /** How long the client of a refused connection may take to close it. */
-  refusalLingerMs?: number;
-}
-
 /**
  * Creates the whole service, which does not listen for HTTP yet; `main.ts` and the tests share it. With
  * `MESSAGE_TRANSPORT` it already accepts messages.
+ *
+ * @param stalledReaderMs how long a reader may be stalled before its connection is destroyed; tests shorten it
  */
 export async function createApp(
   environment: Environment,
   logger: Logger,
-  times: HttpTimes = {},
+  stalledReaderMs?: number,
 ): Promise<NestExpressApplication> {
   // Imported on demand, because the module loads a broker's client.
   const messages = environment.MESSAGE_TRANSPORT && (await import('./messages/messages.module.js'));
   const app = await NestFactory.create<NestExpressApplication>(
     AppModule.with(environment, messages && [messages.MessagesModule]),
+    new ExpressAdapter(createExpress(environment)),
     { logger: new NestLogger(logger), abortOnError: false, bodyParser: false },
   );
-  app.disable('x-powered-by');
-  // Express would hash bodies of megabytes for an ETag that no client may store.
-  app.disable('etag');
-  app.set('query parser', readQuery);
-  app.set('trust proxy', trustProxySetting(environment.TRUST_PROXY));
   useMiddleware(app, environment, logger);
   const server: Server = app.getHttpServer();
-  const connections = app.get(Connections);
-  connections.track(server, times.stalledReaderMs);
+  limitConnections(server, stalledReaderMs);
   normalizeRequestUrls(server);
-  handleClientErrors(server, connections, logger, times.refusalLingerMs);
+  handleClientErrors(server, app.get(Connections), logger);
   await app.init();
   try {
-    app.get(Routes).read(app);
     await messages?.startMessages(app, environment);
   } catch (error) {
     await app.close();
     throw error;
   }
   return app;
+}
+
+function createExpress(environment: Environment): Express {
+  // A path has one spelling; other ones would bypass the rules of a proxy.
+  const instance = express().enable('case sensitive routing').enable('strict routing').disable('x-powered-by');
+  // Express would hash bodies of megabytes for an ETag that no client may store.
+  instance.disable('etag');
+  return instance.set('trust proxy', trustProxySetting(environment.TRUST_PROXY));
 }
 
 /**
@@ -97,25 +91,21 @@ function useMiddleware(app: NestExpressApplication, environment: Environment, lo
   app.getHttpServer().once('close', () => requestLog.flush());
   app.use(
     app.get(Connections).sequentially,
-    assignRequestContext(redact, app.get(Routes)),
+    assignRequestContext(redact),
     traceRequests(redact),
     requestLog.log,
     app.get(RequestMetrics).countRequests,
     setSecurityHeaders,
   );
-  const proxies = trustProxySetting(environment.TRUST_PROXY);
-  if (typeof proxies === 'number') app.use(warnOfMissingProxies(proxies));
   // Before the checks of paths and methods, because a preflight is OPTIONS.
   if (environment.CORS_ORIGINS) allowOrigins(app, environment.CORS_ORIGINS);
   app.use(
-    ignoreConditionalHeaders,
-    rejectTooManyHeaders,
-    rejectInvalidHost,
-    rejectRepeatedAuthorization,
+    rejectRepeatedHeaders,
     rejectUndecodablePath,
     app.get(ShutdownState).refuse,
     leadBrowsersToDocs,
-    rejectUnknownPaths,
+    rejectOtherDocs,
+    rejectExpensiveHead,
   );
   serveDocument(app);
 }

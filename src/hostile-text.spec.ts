@@ -5,7 +5,6 @@ import { parseChannelReference } from './domain/channel-reference.js';
 import type { Transcript } from './domain/transcript.js';
 import { parsePlaylistReference } from './domain/playlist-reference.js';
 import { parseVideoReference } from './domain/video-reference.js';
-import { Routes } from './http/routes.js';
 import { createRedactor } from './observability/logging/redaction.js';
 import { normalized } from './mcp/transcript-search.js';
 import { redactApiKeys } from './domain/api-key-text.js';
@@ -20,9 +19,6 @@ import { selectTracks } from './platform/youtube/video/track-selection.js';
 import { escapeMarkdown, videoText } from './transcripts/formats/markdown.js';
 
 const VIDEO_ID = 'aaaaaaaaaaa';
-const routes = new Routes();
-routes.add('/channels/{id}/transcripts', ['GET']);
-routes.add('/admin/keys/{id}/rotate', ['POST']);
 const CHANNEL_ID = `UC${'a'.repeat(22)}`;
 
 /** Repeated to fill a text, between a start that makes the parser begin its work and an end that makes it fail. */
@@ -95,7 +91,6 @@ const TEXT_READERS: Readonly<Record<string, { begin: readonly string[]; read: (t
   parseLanguages: { begin: ['', 'en-'], read: parseLanguages },
   redactApiKeys: { begin: ['', 'ctk_'], read: redactApiKeys },
   createRedactor: { begin: [''], read: createRedactor('a'.repeat(32), '"'.repeat(32)) },
-  Routes: { begin: ['/channels/', '/'], read: (text) => routes.find(text) },
   escapeMarkdown: { begin: ['', '&', 'www'], read: escapeMarkdown },
   videoText: { begin: ['', '.'], read: (text) => videoText(VIDEO_ID, spokenTwice(text)) },
   normalized: { begin: [''], read: normalized },

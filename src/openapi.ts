@@ -17,7 +17,7 @@ export function createDocument(app: INestApplication): OpenAPIObject {
         'Every response has an `X-Request-Id` header, which echoes the value of the request when that has at most 128 ' +
         'characters of `A-Z a-z 0-9 . _ : / + = @ -`. Paths match exactly as documented: another letter case, a ' +
         'trailing slash or unnecessary percent-encoding results in 404. A request with more than one `Authorization` header, with ' +
-        'an undecodable path, or without exactly one valid `Host` header is refused with 400 before authentication.',
+        'an undecodable path, or without exactly one `Host` header is refused with 400 before authentication.',
     )
     .setVersion(API_VERSION)
     .setLicense('MIT', 'https://opensource.org/license/mit')

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { Environment } from '../src/config/environment.js';
 import type { Plan } from '../src/domain/plan.js';
-import { createApp, type HttpTimes } from '../src/bootstrap.js';
+import { createApp } from '../src/bootstrap.js';
 import { createRedactor } from '../src/observability/logging/redaction.js';
 import { createLogger } from '../src/observability/logging/logger.js';
 import { ApiKeysService } from '../src/organizations/api-keys.service.js';
@@ -58,7 +58,7 @@ export interface TestServiceOptions {
   interruptible?: boolean;
   environment?: Partial<Environment>;
   fakeYoutube?: FakeYoutubeOptions;
-  times?: HttpTimes;
+  stalledReaderMs?: number;
   /** Prepares the empty database and returns the URL for the service. */
   databaseUrl?: (url: string) => Promise<string>;
 }
@@ -79,7 +79,7 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
   const logs: string[] = [];
   const redact = createRedactor(environment.ADMIN_TOKEN, environment.METRICS_TOKEN);
   const logger = createLogger('debug', { write: (line) => void logs.push(line) }, redact);
-  const app = await createApp(environment, logger, options.times);
+  const app = await createApp(environment, logger, options.stalledReaderMs);
   await app.listen(0, '127.0.0.1');
   const { port } = app.getHttpServer().address() as AddressInfo;
   const keys: string[] = [];

@@ -5,7 +5,6 @@ import { RequiresFeature } from '../auth/guarded.decorator.js';
 import { ApiErrors } from '../http/error-docs.js';
 import { requestContext } from '../http/request-context.js';
 import { API_HEADERS } from '../http/response-docs.js';
-import { responseEnd } from '../http/response-end.js';
 import { OwnRateLimit } from '../rate-limit/rate-limit.guard.js';
 import { TranscriptsResponse } from '../transcripts/response/transcripts-response.js';
 import { ChannelUploads } from '../transcripts/sources/channel-uploads.js';
@@ -82,12 +81,10 @@ export class ChannelsController {
     @Param('id') id: string,
     @Query() query: UploadsQueryDto,
     @Req() request: Request,
-    @Res({ passthrough: true }) response: Response,
   ): Promise<ChannelUploadsDto> {
-    const { startedAtMs, log } = requestContext(request);
-    const times = { startedAtMs, responseEnd: responseEnd(response) };
-    const listed = await this.uploads.listWithinDeadline(id, query, times);
-    log['channelId'] = listed.channel.id;
+    const context = requestContext(request);
+    const listed = await this.uploads.listWithinDeadline(id, query, context);
+    context.log['channelId'] = listed.channel.id;
     return toUploadsDto(listed);
   }
 }

@@ -1,32 +1,43 @@
 import { PLAN_NAMES, type Plan } from './plan.js';
-import type { VideoFailureCode } from './transcript.js';
+import type { VideoFailure, VideoFailureCode } from './transcript.js';
 
-/** Every `error.code` of a refused call. `http/error-body.ts` maps each to its HTTP status. */
-export type ErrorCode =
-  | 'invalid_request'
-  | 'unauthorized'
-  | 'invalid_api_key'
-  | 'plan_limit_exceeded'
-  | 'feature_not_in_plan'
-  | 'channel_not_found'
-  | 'video_not_found'
-  | 'playlist_not_found'
-  | 'job_not_found'
-  | 'not_found'
-  | 'method_not_allowed'
-  | 'conflict'
-  | 'job_finished'
-  | 'idempotency_conflict'
-  | 'results_expired'
-  | 'rate_limited'
-  | 'too_many_jobs'
-  | 'internal_error'
-  | 'upstream_failure'
-  | 'upstream_blocked'
-  | 'service_unavailable'
-  | 'upstream_timeout'
-  /** Of a call about one video. */
-  | VideoFailureCode;
+/** The HTTP status of each `error.code` of a refused call, and whether the same call can succeed later. */
+export const ERROR_KINDS = {
+  invalid_request: { status: 400, retryable: false },
+  unauthorized: { status: 401, retryable: false },
+  invalid_api_key: { status: 401, retryable: false },
+  plan_limit_exceeded: { status: 402, retryable: false },
+  feature_not_in_plan: { status: 403, retryable: false },
+  channel_not_found: { status: 404, retryable: false },
+  video_not_found: { status: 404, retryable: false },
+  playlist_not_found: { status: 404, retryable: false },
+  job_not_found: { status: 404, retryable: false },
+  not_found: { status: 404, retryable: false },
+  method_not_allowed: { status: 405, retryable: false },
+  conflict: { status: 409, retryable: false },
+  job_finished: { status: 409, retryable: false },
+  idempotency_conflict: { status: 409, retryable: false },
+  results_expired: { status: 410, retryable: false },
+  rate_limited: { status: 429, retryable: true },
+  too_many_jobs: { status: 429, retryable: true },
+  internal_error: { status: 500, retryable: false },
+  upstream_failure: { status: 502, retryable: true },
+  upstream_blocked: { status: 502, retryable: true },
+  service_unavailable: { status: 503, retryable: true },
+  upstream_timeout: { status: 504, retryable: true },
+  // Of a call about one video.
+  transcript_unavailable: { status: 404, retryable: false },
+  language_unavailable: { status: 404, retryable: false },
+  video_unavailable: { status: 404, retryable: false },
+  video_private: { status: 404, retryable: false },
+  video_members_only: { status: 404, retryable: false },
+  video_age_restricted: { status: 404, retryable: false },
+  video_not_live_yet: { status: 409, retryable: true },
+  video_live: { status: 409, retryable: true },
+  upstream_busy: { status: 503, retryable: true },
+} satisfies Record<string, { status: number; retryable: boolean }>;
+
+export type ErrorCode = keyof typeof ERROR_KINDS;
 
 /** Fields of an error body in addition to `code`, `message`, `retryable` and `requestId`. */
 export type ErrorFields = Readonly<Record<string, unknown>>;
@@ -37,13 +48,24 @@ export type ErrorFields = Readonly<Record<string, unknown>>;
  */
 export abstract class DomainError extends Error {
   abstract readonly code: ErrorCode;
-  readonly retryable: boolean = false;
-  /** Seconds to wait before a retry, sent as `Retry-After`. */
-  readonly retryAfterSeconds: number | undefined = undefined;
 
-  constructor(message: string, cause?: unknown) {
+  /** @param retryAfterSeconds seconds to wait before a retry, sent as `Retry-After` */
+  constructor(
+    message: string,
+    cause?: unknown,
+    readonly retryAfterSeconds?: number,
+  ) {
     super(message, cause === undefined ? undefined : { cause });
     this.name = new.target.name;
+  }
+
+  /** The HTTP status. */
+  get status(): number {
+    return ERROR_KINDS[this.code].status;
+  }
+
+  get retryable(): boolean {
+    return ERROR_KINDS[this.code].retryable;
   }
 
   fields(): ErrorFields {
@@ -78,6 +100,41 @@ export class InvalidRequestError extends DomainError {
     return { details: this.details };
   }
 }
+
+/** A malformed request with a more specific status than 400, or one that is not read any further. */
+export class RefusedRequestError extends InvalidRequestError {
+  /** @param field the part of the request that is malformed */
+  constructor(
+    private readonly specificStatus: number,
+    field: string,
+    message: string,
+  ) {
+    super([{ field, message }]);
+  }
+
+  override get status(): number {
+    return this.specificStatus;
+  }
+}
+
+/** No route matches the path. */
+export class RouteNotFoundError extends fixedError('not_found', 'Not found. See /docs for the available endpoints.') {}
+
+/** The route exists for other methods. */
+export class MethodNotAllowedError extends DomainError {
+  readonly code = 'method_not_allowed';
+
+  /** @param allowed the methods of the route, e.g. `GET, HEAD` */
+  constructor(readonly allowed: string) {
+    super(`Method not allowed. Use ${allowed}.`);
+  }
+}
+
+/** A bug. The response does not contain its cause. */
+export class InternalError extends fixedError(
+  'internal_error',
+  'Internal error. The log of the service contains the cause under the request id.',
+) {}
 
 export class UnauthorizedError extends DomainError {
   readonly code = 'unauthorized';
@@ -129,15 +186,10 @@ const BUSY_RETRY_AFTER_SECONDS = 30;
 /** The one video of a call has no transcript. In a list of videos this is a failed entry. */
 export class VideoFailedError extends DomainError {
   readonly code: VideoFailureCode;
-  override readonly retryable: boolean;
-  override readonly retryAfterSeconds: number | undefined;
 
-  constructor(failure: { code: VideoFailureCode; message: string; retryable: boolean; retryAfterSeconds?: number }) {
-    super(failure.message);
-    this.code = failure.code;
-    this.retryable = failure.retryable;
-    this.retryAfterSeconds =
-      failure.retryAfterSeconds ?? (failure.code === 'upstream_busy' ? BUSY_RETRY_AFTER_SECONDS : undefined);
+  constructor({ code, message, retryAfterSeconds }: VideoFailure & { message: string }) {
+    super(message, undefined, retryAfterSeconds ?? (code === 'upstream_busy' ? BUSY_RETRY_AFTER_SECONDS : undefined));
+    this.code = code;
   }
 }
 
@@ -184,31 +236,35 @@ export class ResultsExpiredError extends DomainError {
   }
 }
 
-abstract class JobLimitError extends DomainError {
-  readonly code = 'too_many_jobs';
-  override readonly retryable = true;
-  /** Jobs take minutes. */
-  override readonly retryAfterSeconds = 60;
-}
+/** Jobs take minutes. */
+const JOBS_RETRY_AFTER_SECONDS = 60;
 
 /** The organization has the maximum number of unfinished jobs. */
-export class TooManyJobsError extends JobLimitError {
+export class TooManyJobsError extends DomainError {
+  readonly code = 'too_many_jobs';
+
   constructor(jobsMax: number) {
     super(
       `Your organization has reached the limit of ${jobsMax} unfinished ${jobsMax === 1 ? 'job' : 'jobs'}. ` +
         'Wait until one is finished, or cancel one.',
+      undefined,
+      JOBS_RETRY_AFTER_SECONDS,
     );
   }
 }
 
 /** The organization stores as many jobs, or as many results, as it may. */
-export class StoredResultsLimitError extends JobLimitError {
+export class StoredResultsLimitError extends DomainError {
+  readonly code = 'too_many_jobs';
+
   /** @param stored what the organization stores the maximum of */
   constructor(stored: { jobs: number } | { megabytes: number }) {
     const maximum = 'jobs' in stored ? `${stored.jobs} jobs` : `${stored.megabytes} MB of job results`;
     super(
       `Your organization stores ${maximum}, the maximum. ` +
         'Delete finished jobs with DELETE /jobs/{id}, or wait until they expire.',
+      undefined,
+      JOBS_RETRY_AFTER_SECONDS,
     );
   }
 }
@@ -288,72 +344,53 @@ const UPSTREAM_MESSAGES = {
 
 /** The channel, its uploads or a playlist could not be read from the platform. */
 export class UpstreamError extends DomainError {
-  override readonly retryable = true;
-
   constructor(
     readonly code: keyof typeof UPSTREAM_MESSAGES,
     cause?: unknown,
-    override readonly retryAfterSeconds: number | undefined = undefined,
+    retryAfterSeconds?: number,
   ) {
-    super(UPSTREAM_MESSAGES[code], cause);
+    super(UPSTREAM_MESSAGES[code], cause, retryAfterSeconds);
   }
 }
 
 /** The caller exceeded its own limit; limits of the platform are upstream errors. */
 abstract class RateLimitedError extends DomainError {
   readonly code = 'rate_limited';
-  override readonly retryable = true;
 
-  constructor(
-    message: string,
-    override readonly retryAfterSeconds: number,
-  ) {
-    super(message);
-  }
-}
-
-export class ServiceUnavailableError extends DomainError {
-  readonly code = 'service_unavailable';
-  override readonly retryable = true;
-
-  constructor(
-    message: string,
-    override readonly retryAfterSeconds: number,
-    cause?: unknown,
-  ) {
-    super(message, cause);
+  constructor(message: string, retryAfterSeconds: number) {
+    super(message, undefined, retryAfterSeconds);
   }
 }
 
 /** An API key exceeded its rate limit. */
 export class RequestRateExceededError extends RateLimitedError {
   constructor(requestsPerMinute: number, retryAfterSeconds: number) {
-    super(
-      `Rate limit of ${requestsPerMinute} requests per minute exceeded. Retry after ${inSeconds(retryAfterSeconds)}.`,
-      retryAfterSeconds,
-    );
+    const limit = `Rate limit of ${requestsPerMinute} requests per minute exceeded.`;
+    super(`${limit} Retry after ${inSeconds(retryAfterSeconds)}.`, retryAfterSeconds);
   }
 }
 
 /** An API key has the maximum number of requests in flight. */
 export class ConcurrencyLimitReachedError extends RateLimitedError {
   constructor(requestsMax: number, retryAfterSeconds: number) {
-    const requests = requestsMax === 1 ? '1 request' : `${requestsMax} requests`;
-    super(
-      `Concurrency limit of ${requests} for this key reached. Retry when a running request has ended.`,
-      retryAfterSeconds,
-    );
+    const limit = `Concurrency limit of ${requestsMax} ${requestsMax === 1 ? 'request' : 'requests'} for this key reached.`;
+    super(`${limit} Retry when a running request has ended.`, retryAfterSeconds);
   }
 }
 
 /** An address sent too many requests without a valid credential. */
 export class TooManyFailedAuthenticationsError extends RateLimitedError {
   constructor(credential: 'API key' | 'admin token', retryAfterSeconds: number) {
-    super(
-      `Too many requests without a valid ${credential} from this address. Retry with a valid ${credential}, or after ` +
-        `${inSeconds(retryAfterSeconds)}.`,
-      retryAfterSeconds,
-    );
+    const limit = `Too many requests without a valid ${credential} from this address.`;
+    super(`${limit} Retry with a valid ${credential}, or after ${inSeconds(retryAfterSeconds)}.`, retryAfterSeconds);
+  }
+}
+
+export class ServiceUnavailableError extends DomainError {
+  readonly code = 'service_unavailable';
+
+  constructor(message: string, retryAfterSeconds: number, cause?: unknown) {
+    super(message, cause, retryAfterSeconds);
   }
 }
 

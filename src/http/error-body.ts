@@ -1,42 +1,6 @@
-import { HttpStatus } from '@nestjs/common';
 import { ApiProperty, ApiPropertyOptional, ApiSchema } from '@nestjs/swagger';
-import type { ErrorCode, ErrorFields } from '../domain/errors.js';
+import { ERROR_KINDS, type DomainError, type ErrorCode, type ErrorFields } from '../domain/errors.js';
 import { count, dateTime } from './response-docs.js';
-
-/** The HTTP status of each error code. */
-export const ERROR_STATUS: Record<ErrorCode, HttpStatus> = {
-  invalid_request: HttpStatus.BAD_REQUEST,
-  unauthorized: HttpStatus.UNAUTHORIZED,
-  invalid_api_key: HttpStatus.UNAUTHORIZED,
-  plan_limit_exceeded: HttpStatus.PAYMENT_REQUIRED,
-  feature_not_in_plan: HttpStatus.FORBIDDEN,
-  channel_not_found: HttpStatus.NOT_FOUND,
-  video_not_found: HttpStatus.NOT_FOUND,
-  playlist_not_found: HttpStatus.NOT_FOUND,
-  job_not_found: HttpStatus.NOT_FOUND,
-  not_found: HttpStatus.NOT_FOUND,
-  method_not_allowed: HttpStatus.METHOD_NOT_ALLOWED,
-  conflict: HttpStatus.CONFLICT,
-  job_finished: HttpStatus.CONFLICT,
-  idempotency_conflict: HttpStatus.CONFLICT,
-  results_expired: HttpStatus.GONE,
-  rate_limited: HttpStatus.TOO_MANY_REQUESTS,
-  too_many_jobs: HttpStatus.TOO_MANY_REQUESTS,
-  internal_error: HttpStatus.INTERNAL_SERVER_ERROR,
-  upstream_failure: HttpStatus.BAD_GATEWAY,
-  upstream_blocked: HttpStatus.BAD_GATEWAY,
-  service_unavailable: HttpStatus.SERVICE_UNAVAILABLE,
-  upstream_timeout: HttpStatus.GATEWAY_TIMEOUT,
-  transcript_unavailable: HttpStatus.NOT_FOUND,
-  language_unavailable: HttpStatus.NOT_FOUND,
-  video_unavailable: HttpStatus.NOT_FOUND,
-  video_private: HttpStatus.NOT_FOUND,
-  video_members_only: HttpStatus.NOT_FOUND,
-  video_age_restricted: HttpStatus.NOT_FOUND,
-  video_not_live_yet: HttpStatus.CONFLICT,
-  video_live: HttpStatus.CONFLICT,
-  upstream_busy: HttpStatus.SERVICE_UNAVAILABLE,
-};
 
 @ApiSchema({ name: 'InvalidField' })
 class InvalidFieldDto {
@@ -49,7 +13,7 @@ class InvalidFieldDto {
 
 @ApiSchema({ name: 'Error' })
 class ErrorDto {
-  @ApiProperty({ enum: Object.keys(ERROR_STATUS), description: 'A stable error code. docs/errors.md describes each.' })
+  @ApiProperty({ enum: Object.keys(ERROR_KINDS), description: 'A stable error code. docs/errors.md describes each.' })
   code: ErrorCode;
 
   @ApiProperty({ description: 'A message for developers. Its wording may change; match on `code` instead.' })
@@ -118,12 +82,8 @@ export class ErrorBodyDto {
   error: ErrorDto;
 }
 
-/** @param error the public part of a `DomainError`; `fields` are added to the common ones */
-export function errorBody(
-  error: { code: ErrorCode; message: string; retryable: boolean; fields?: ErrorFields },
-  requestId: string,
-): ErrorBodyDto {
-  return {
-    error: { code: error.code, message: error.message, retryable: error.retryable, requestId, ...error.fields },
-  };
+/** @param more fields in addition to those of the error */
+export function errorBody(error: DomainError, requestId: string, more: ErrorFields = {}): ErrorBodyDto {
+  const { code, message, retryable } = error;
+  return { error: { code, message, retryable, requestId, ...error.fields(), ...more } };
 }

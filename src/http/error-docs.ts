@@ -1,19 +1,22 @@
 import { applyDecorators } from '@nestjs/common';
-import { ApiExtraModels, ApiResponse, getSchemaPath } from '@nestjs/swagger';
+import { ApiExtraModels, ApiResponse, type ApiResponseOptions, getSchemaPath } from '@nestjs/swagger';
 import {
   ChannelNotFoundError,
   ConcurrencyLimitReachedError,
   DatabaseUnavailableError,
   FeatureNotInPlanError,
   IdempotencyConflictError,
+  InternalError,
   InvalidApiKeyError,
   InvalidRequestError,
   JobFinishedError,
   JobNotFoundError,
+  MethodNotAllowedError,
   PlanLimitExceededError,
   PlaylistNotFoundError,
   RequestRateExceededError,
   ResultsExpiredError,
+  RouteNotFoundError,
   ServiceAtCapacityError,
   TooManyFailedAuthenticationsError,
   TooManyJobsError,
@@ -22,10 +25,10 @@ import {
   VideoNotFoundError,
   type DomainError,
 } from '../domain/errors.js';
-import { ERROR_STATUS, errorBody, ErrorBodyDto } from './error-body.js';
+import { errorBody, ErrorBodyDto } from './error-body.js';
 import { bodyTooLarge, unsupportedBody } from './json-body.js';
 import { QUOTA_HEADERS, RATE_LIMIT_HEADERS } from './limit-headers.js';
-import { InternalError, MethodNotAllowedError, RefusedRequestError, RouteNotFoundError } from './routing-errors.js';
+import { REQUEST_ID_HEADER } from './response-docs.js';
 
 const INVALID_REQUEST = 'A parameter or a field is invalid';
 const REQUEST_ID = '3f0c2f5e-8a1b-4c55-9f5e-0d8f1a7c6b21';
@@ -95,7 +98,7 @@ const EXAMPLES = {
     title: 'The API key has too many requests for transcripts, uploads and job results in progress',
     error: new ConcurrencyLimitReachedError(10, 2),
   },
-  internal_error: { title: 'An unexpected error occurred', error: new InternalError(undefined) },
+  internal_error: { title: 'An unexpected error occurred', error: new InternalError() },
   upstream_failure: { title: 'YouTube could not be read', error: new UpstreamError('upstream_failure') },
   upstream_blocked: { title: 'YouTube blocks the service', error: new UpstreamError('upstream_blocked') },
   service_unavailable: {
@@ -128,8 +131,7 @@ export function ApiErrors(
   const byStatus = new Map<number, ErrorExample[]>();
   for (const given of errors) {
     const example = exampleOf(given);
-    const { error } = example;
-    const status = error instanceof RefusedRequestError ? error.status : ERROR_STATUS[error.code];
+    const { status } = example.error;
     byStatus.set(status, [...(byStatus.get(status) ?? []), example]);
   }
   return applyDecorators(
@@ -143,48 +145,38 @@ function exampleOf(given: keyof typeof EXAMPLES | ErrorExample | InvalidRequestE
   return given instanceof InvalidRequestError ? { title: INVALID_REQUEST, error: given } : given;
 }
 
+const text = (description: string) => ({ description, schema: { type: 'string' as const } });
+
+const RETRY_AFTER = {
+  'Retry-After': { description: 'Seconds to wait before a retry.', schema: { type: 'integer' as const } },
+};
+
+/** The headers of error responses by status, besides the ID of the request. */
+const HEADERS: Readonly<Record<number, NonNullable<ApiResponseOptions['headers']>>> = {
+  401: { 'WWW-Authenticate': text('`Bearer`') },
+  402: { ...RATE_LIMIT_HEADERS, ...QUOTA_HEADERS },
+  405: { Allow: text('The methods that the endpoint supports.') },
+  429: { ...RETRY_AFTER, ...RATE_LIMIT_HEADERS },
+  503: RETRY_AFTER,
+};
+
 function apiErrorResponse(status: number, examples: readonly ErrorExample[]): MethodDecorator & ClassDecorator {
   const codes = examples.map(({ error }) => error.code);
   return ApiResponse({
     status,
     description: examples.map(({ title, error }) => `\`${error.code}\`: ${title}.`).join(' '),
-    headers: headersOf(status),
+    headers: { ...REQUEST_ID_HEADER, ...HEADERS[status] },
     content: {
       'application/json': {
         schema: { $ref: getSchemaPath(ErrorBodyDto) },
         examples: Object.fromEntries(
           examples.map(({ title, error }, index) => {
-            const { code, message, retryable } = error;
+            const { code } = error;
             const name = codes.indexOf(code) === index ? code : `${code}_${index + 1}`;
-            const value = errorBody({ code, message, retryable, fields: error.fields() }, REQUEST_ID);
-            return [name, { summary: title, value }];
+            return [name, { summary: title, value: errorBody(error, REQUEST_ID) }];
           }),
         ),
       },
     },
   });
-}
-
-function headersOf(status: number): Record<string, { description: string; schema: { type: 'string' | 'integer' } }> {
-  const requestId = { 'X-Request-Id': { description: 'The ID of the request.', schema: { type: 'string' as const } } };
-  const retryAfter = {
-    'Retry-After': { description: 'Seconds to wait before a retry.', schema: { type: 'integer' as const } },
-  };
-  switch (status) {
-    case 401:
-      return { ...requestId, 'WWW-Authenticate': { description: '`Bearer`', schema: { type: 'string' } } };
-    case 402:
-      return { ...requestId, ...RATE_LIMIT_HEADERS, ...QUOTA_HEADERS };
-    case 405:
-      return {
-        ...requestId,
-        Allow: { description: 'The methods that the endpoint supports.', schema: { type: 'string' } },
-      };
-    case 429:
-      return { ...requestId, ...retryAfter, ...RATE_LIMIT_HEADERS };
-    case 503:
-      return { ...requestId, ...retryAfter };
-    default:
-      return requestId;
-  }
 }

@@ -1,16 +1,26 @@
-import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException, Logger } from '@nestjs/common';
+import {
+  type ArgumentsHost,
+  Catch,
+  type ExceptionFilter,
+  HttpException,
+  Logger,
+  NotFoundException,
+} from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { isDatabaseUnavailable } from '../database/database-errors.js';
 import {
   DatabaseUnavailableError,
   DomainError,
+  InternalError,
   InvalidRequestError,
+  MethodNotAllowedError,
   PlanLimitExceededError,
+  RouteNotFoundError,
 } from '../domain/errors.js';
-import { ERROR_STATUS, errorBody } from './error-body.js';
+import { errorBody } from './error-body.js';
 import { setQuotaHeaders } from './limit-headers.js';
 import { requestContext } from './request-context.js';
-import { InternalError, MethodNotAllowedError, RefusedRequestError, RouteNotFoundError } from './routing-errors.js';
+import { allowedMethods } from './request-checks.js';
 
 /** Seconds after which a caller may try again when the database is unavailable. */
 const DATABASE_RETRY_AFTER_SECONDS = 5;
@@ -20,9 +30,8 @@ const logger = new Logger('UnexpectedError');
 /** Turns what is not a domain error into one: the framework's own refusals, an unavailable database, and bugs, which are logged. */
 export function asDomainError(error: unknown, requestId: string): DomainError {
   if (error instanceof DomainError) return error;
-  if (error instanceof HttpException) {
-    if (error.getStatus() === 404) return new RouteNotFoundError();
-    if (error.getStatus() < 500) return new InvalidRequestError([{ field: 'request', message: error.message }]);
+  if (error instanceof HttpException && error.getStatus() < 500) {
+    return new InvalidRequestError([{ field: 'request', message: error.message }]);
   }
   if (isDatabaseUnavailable(error)) {
     logger.error({ event: 'database_away', requestId, cause: causeText(error) });
@@ -37,17 +46,18 @@ export function causeText(cause: unknown): string {
   return cause instanceof Error ? `${cause.name}: ${cause.message}` : String(cause);
 }
 
-const UNAUTHORIZED: number = ERROR_STATUS.unauthorized;
+const UNAUTHORIZED = 401;
 
-/** Maps domain errors to their status, headers and the error envelope. */
-@Catch(DomainError)
-export class DomainErrorFilter implements ExceptionFilter<DomainError> {
-  catch(error: DomainError, host: ArgumentsHost): void {
+/** Maps every error to its status, headers and the error envelope. */
+@Catch()
+export class ErrorFilter implements ExceptionFilter<unknown> {
+  catch(thrown: unknown, host: ArgumentsHost): void {
     const http = host.switchToHttp();
     const request = http.getRequest<Request>();
     const response = http.getResponse<Response>();
     const context = requestContext(request);
-    const status: number = error instanceof RefusedRequestError ? error.status : ERROR_STATUS[error.code];
+    const error = thrown instanceof NotFoundException ? unmatched(request) : asDomainError(thrown, context.requestId);
+    const { status } = error;
     context.log['code'] = error.code;
     if (error.cause !== undefined) context.log['cause'] = causeText(error.cause);
     // A truncated body must not look complete, so the connection is destroyed.
@@ -62,17 +72,12 @@ export class DomainErrorFilter implements ExceptionFilter<DomainError> {
     // A static file that failed to send has already set its headers.
     for (const name of ['ETag', 'Last-Modified', 'Accept-Ranges']) response.removeHeader(name);
     response.type('application/json');
-    const { code, message, retryable } = error;
-    response.status(status).json(errorBody({ code, message, retryable, fields: error.fields() }, context.requestId));
+    response.status(status).json(errorBody(error, context.requestId));
   }
 }
 
-/** Maps every other error to a domain error: the framework's own, an unavailable database, and bugs. */
-@Catch()
-export class UnexpectedErrorFilter implements ExceptionFilter<unknown> {
-  private readonly domainErrors = new DomainErrorFilter();
-
-  catch(error: unknown, host: ArgumentsHost): void {
-    this.domainErrors.catch(asDomainError(error, requestContext(host.switchToHttp().getRequest()).requestId), host);
-  }
+/** Nest reports that no route matches. */
+function unmatched(request: Request): DomainError {
+  const methods = allowedMethods(request);
+  return methods.length > 0 ? new MethodNotAllowedError(methods.join(', ')) : new RouteNotFoundError();
 }

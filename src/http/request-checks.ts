@@ -1,56 +1,20 @@
-import { isIPv6 } from 'node:net';
 import type { NextFunction, Request, Response } from 'express';
-import { InvalidRequestError } from '../domain/errors.js';
-import { RefusedRequestError } from './routing-errors.js';
-
-/** Well above what browsers and proxies send. */
-const HEADERS_MAX = 100;
-
-/** Middleware: Express would respond to `If-None-Match: *` with 304 and no body, although no response is cacheable. */
-export function ignoreConditionalHeaders(request: Request, _response: Response, next: NextFunction): void {
-  delete request.headers['if-none-match'];
-  delete request.headers['if-modified-since'];
-  next();
-}
-
-/** Middleware: Node limits the size of the headers, and would silently drop those beyond a maximum number. */
-export function rejectTooManyHeaders(request: Request, _response: Response, next: NextFunction): void {
-  const tooMany = request.rawHeaders.length / 2 > HEADERS_MAX;
-  const message = `The request has more than ${HEADERS_MAX} headers.`;
-  next(tooMany ? new RefusedRequestError(431, 'headers', message) : undefined);
-}
+import { InvalidRequestError, MethodNotAllowedError, RouteNotFoundError } from '../domain/errors.js';
 
 /**
- * A host and an optional port by the grammar of RFC 3986, section 3.2: an IPv6 address in brackets, or a name of unreserved
- * characters, percent-encoded bytes and sub-delims. Bytes above 0x7F are accepted too, which some clients send as they are.
+ * Middleware: HTTP/1.1 requires exactly one `Host` header. Of several `Authorization` headers Node uses the first one, and a
+ * proxy perhaps the last.
  */
-const HOST = /^(?:\[([0-9A-Fa-f:.]+)\]|(?:[A-Za-z0-9._~!$&'()*+,;=\x80-\xff-]|%[0-9A-Fa-f]{2})+)(?::([0-9]*))?$/;
-const PORT_MAX = 65_535;
-
-/** Middleware: HTTP/1.1 requires exactly one `Host` header; HTTP/1.0 allows none. Its value is a host, perhaps with a port. */
-export function rejectInvalidHost(request: Request, _response: Response, next: NextFunction): void {
-  const hosts = request.headersDistinct['host'] ?? [];
-  const required = request.httpVersion === '1.1';
-  if (hosts.length > 1 || (hosts.length === 0 && required)) {
-    next(new InvalidRequestError([{ field: 'Host', message: 'The Host header must be sent exactly once.' }]));
-    return;
+export function rejectRepeatedHeaders(request: Request, _response: Response, next: NextFunction): void {
+  const { host = [], authorization = [] } = request.headersDistinct;
+  const details = [];
+  if (host.length > 1 || (host.length === 0 && request.httpVersion === '1.1')) {
+    details.push({ field: 'Host', message: 'The Host header must be sent exactly once.' });
   }
-  const message = 'The Host header must be a host name or an address, and may have a port, such as example.com:3000.';
-  next(isHost(hosts[0] ?? '') ? undefined : new InvalidRequestError([{ field: 'Host', message }]));
-}
-
-/** Whether the value of a `Host` header is valid. RFC 9112, section 3.2, allows an empty one. */
-export function isHost(value: string): boolean {
-  if (value === '') return true;
-  const [host, ipv6, port = ''] = HOST.exec(value) ?? [];
-  return host !== undefined && (ipv6 === undefined || isIPv6(ipv6)) && Number(port) <= PORT_MAX;
-}
-
-/** Middleware, before authentication: Node uses the first of several `Authorization` headers, a proxy perhaps the last. */
-export function rejectRepeatedAuthorization(request: Request, _response: Response, next: NextFunction): void {
-  const repeated = (request.headersDistinct['authorization']?.length ?? 0) > 1;
-  const message = 'The Authorization header must be sent at most once.';
-  next(repeated ? new InvalidRequestError([{ field: 'Authorization', message }]) : undefined);
+  if (authorization.length > 1) {
+    details.push({ field: 'Authorization', message: 'The Authorization header must be sent at most once.' });
+  }
+  next(details.length > 0 ? new InvalidRequestError(details) : undefined);
 }
 
 /** Middleware: rejects a path that cannot be percent-decoded, before any other code parses it. */
@@ -63,4 +27,44 @@ export function rejectUndecodablePath(request: Request, _response: Response, nex
       'The path is not valid percent-encoding: each % must be followed by two hexadecimal digits, and the decoded bytes must be UTF-8.';
     next(new InvalidRequestError([{ field: 'path', message }]));
   }
+}
+
+const BELOW_DOCS = /^\/docs\//;
+/** A file of Swagger UI. */
+const DOCS_FILE = /^\/docs\/[A-Za-z0-9][A-Za-z0-9._-]*$/;
+
+/** Middleware: Express would resolve and decode the path of a file, and redirect. Test: `test/http/paths.e2e-spec.ts`. */
+export function rejectOtherDocs(request: Request, _response: Response, next: NextFunction): void {
+  next(BELOW_DOCS.test(request.path) && !DOCS_FILE.test(request.path) ? new RouteNotFoundError() : undefined);
+}
+
+/** HEAD would fetch transcripts and charge quota, or read all results of a job, without returning them. */
+const WITHOUT_HEAD = /^\/(?:(?:channels|playlists|videos)\/.+\/transcripts?|jobs\/[^/]+\/results)$/;
+
+/** Middleware: Express would handle HEAD as GET. */
+export function rejectExpensiveHead(request: Request, _response: Response, next: NextFunction): void {
+  const isRejected = request.method === 'HEAD' && WITHOUT_HEAD.test(request.path);
+  next(isRejected ? new MethodNotAllowedError('GET') : undefined);
+}
+
+/** In the order in which `Allow` lists them. */
+const METHODS = ['GET', 'PUT', 'POST', 'DELETE', 'PATCH'];
+
+/** The methods of the routes whose path matches. Express handles another method like an unknown path. */
+export function allowedMethods({ app, path }: Request): string[] {
+  const registered = app.router.stack.flatMap(({ route }) =>
+    route && patternOf(route.path).test(path) ? route.stack.map(({ method }) => method.toUpperCase()) : [],
+  );
+  const methods = METHODS.filter((method) => registered.includes(method));
+  return methods.includes('GET') && !WITHOUT_HEAD.test(path) ? [...methods, 'HEAD'] : methods;
+}
+
+/** `:id` is one segment of the path, `*id` also a URL with slashes. */
+function patternOf(route: string): RegExp {
+  return new RegExp(
+    `^${route
+      .replace(/[.+?()[\]{}|\\^$]/g, '\\$&')
+      .replace(/:\w+/g, '[^/]+')
+      .replace(/\*\w+/g, '.+')}$`,
+  );
 }

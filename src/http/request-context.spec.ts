@@ -3,19 +3,21 @@ import fc from 'fast-check';
 import { anyText } from '../../test/any-text.js';
 import type { Request, Response } from 'express';
 import { assignRequestContext, requestContext } from './request-context.js';
-import { Routes } from './routes.js';
 import { createRedactor } from '../observability/logging/redaction.js';
 
 const TOKEN = 'an-admin-token-of-the-tests-0d3e';
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-function assigned(given: unknown): { id: string; headers: Map<string, string>; passedOn: number } {
+function assigned(given: unknown): { request: Request; id: string; headers: Map<string, string>; passedOn: number } {
   const headers = new Map<string, string>();
   const request = { path: '/', headers: { 'x-request-id': given } } as unknown as Request;
-  const response = { setHeader: (name: string, value: string) => headers.set(name, value) } as unknown as Response;
+  const response = {
+    setHeader: (name: string, value: string) => headers.set(name, value),
+    once: () => undefined,
+  } as unknown as Response;
   let passedOn = 0;
-  assignRequestContext(createRedactor(TOKEN), new Routes())(request, response, () => passedOn++);
-  return { id: requestContext(request).requestId, headers, passedOn };
+  assignRequestContext(createRedactor(TOKEN))(request, response, () => passedOn++);
+  return { request, id: requestContext(request).requestId, headers, passedOn };
 }
 
 describe('the id of a request', () => {
@@ -52,30 +54,12 @@ describe('the id of a request', () => {
 });
 
 describe('the context of a call', () => {
-  it('has the route whose path matches, for any method, and none for an unknown path', () => {
-    const routes = new Routes();
-    routes.add('/channels/{id}/transcripts', ['GET']);
-    const routeOf = (path: string): string | undefined => {
-      const request = { method: 'POST', path, headers: {} } as unknown as Request;
-      const response = { setHeader: () => undefined } as unknown as Response;
-      assignRequestContext(createRedactor(), routes)(request, response, () => undefined);
-      return requestContext(request).route?.path;
-    };
-    expect(routeOf('/channels/@a/transcripts')).toBe('/channels/{id}/transcripts');
-    expect(routeOf('/channels/@a')).toBeUndefined();
-  });
-
   it('is an error for a call that bypassed the middleware', () => {
     expect(() => requestContext({})).toThrow('assignRequestContext');
   });
 
   it('has no caller before authentication, so that a route without the guard fails closed', () => {
-    const request = { path: '/', headers: {} };
-    assignRequestContext(createRedactor(), new Routes())(
-      request as unknown as Request,
-      { setHeader: () => undefined } as unknown as Response,
-      () => undefined,
-    );
+    const { request } = assigned(undefined);
     expect(() => requestContext(request).caller).toThrow('ApiKeyGuard');
   });
 });

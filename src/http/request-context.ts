@@ -4,11 +4,12 @@ import type { NextFunction, Request, Response } from 'express';
 import type { Caller } from '../domain/caller.js';
 import { bearerToken } from './bearer-token.js';
 import { createRedactor, type Redactor } from '../observability/logging/redaction.js';
-import { onResponseEnd } from './response-end.js';
-import type { Route, Routes } from './routes.js';
 
 /** Request ids accepted from callers. Anything else is replaced, because the id is echoed and logged. */
 const SAFE_REQUEST_ID = /^[A-Za-z0-9._:/+=@-]{1,128}$/;
+
+/** Given as the reason, because the default one is an exception whose stack trace costs time in every call. */
+const ENDED = 'The response has ended.';
 
 /** The state of one call, over HTTP or as a message, from its arrival to the end of its response. */
 export abstract class RequestContext {
@@ -20,13 +21,14 @@ export abstract class RequestContext {
   abstract readonly credentialLocation: string;
   /** The caller's IP address. */
   abstract readonly address: string | undefined;
+  /** Aborts when the response has ended, whether or not it was sent completely. */
+  readonly responseEnd: AbortSignal;
+  private readonly end = new AbortController();
   private authenticatedCaller: Caller | undefined;
 
-  /** @param route the route whose path matches, for any method; undefined for an unknown path and for a message */
-  constructor(
-    readonly requestId: string,
-    readonly route?: Route,
-  ) {}
+  constructor(readonly requestId: string) {
+    this.responseEnd = this.end.signal;
+  }
 
   /**
    * The caller that `ApiKeyGuard` has authenticated.
@@ -42,11 +44,18 @@ export abstract class RequestContext {
     this.authenticatedCaller = caller;
   }
 
-  /** Resolves when the response has ended, whether or not it was sent completely. */
-  abstract ended(): Promise<void>;
+  /** Resolves when the response has ended. */
+  ended(): Promise<void> {
+    if (this.responseEnd.aborted) return Promise.resolve();
+    return new Promise((resolve) => this.responseEnd.addEventListener('abort', () => resolve(), { once: true }));
+  }
 
   /** Sets a response header; has no effect for a message. */
   abstract setHeader(name: string, value: string | number): void;
+
+  protected finish(): void {
+    this.end.abort(ENDED);
+  }
 }
 
 class HttpRequestContext extends RequestContext {
@@ -54,11 +63,11 @@ class HttpRequestContext extends RequestContext {
 
   constructor(
     requestId: string,
-    route: Route | undefined,
     private readonly request: Request,
     private readonly response: Response,
   ) {
-    super(requestId, route);
+    super(requestId);
+    response.once('close', () => this.finish());
   }
 
   get apiKey(): string | undefined {
@@ -67,10 +76,6 @@ class HttpRequestContext extends RequestContext {
 
   get address(): string | undefined {
     return this.request.ip;
-  }
-
-  ended(): Promise<void> {
-    return new Promise((resolve) => onResponseEnd(this.response, resolve));
   }
 
   setHeader(name: string, value: string | number): void {
@@ -104,10 +109,10 @@ export function requestContextOf(execution: ExecutionContext): RequestContext {
 }
 
 /** Middleware: creates the context of a request and sets the headers that every response carries. */
-export function assignRequestContext(redact: Redactor, routes: Routes) {
+export function assignRequestContext(redact: Redactor) {
   return (request: Request, response: Response, next: NextFunction): void => {
     const requestId = requestIdFrom(request.headers['x-request-id'], redact);
-    setRequestContext(request, new HttpRequestContext(requestId, routes.find(request.path), request, response));
+    setRequestContext(request, new HttpRequestContext(requestId, request, response));
     response.setHeader('X-Request-Id', requestId);
     response.setHeader('Cache-Control', 'private, no-store');
     response.setHeader('X-Content-Type-Options', 'nosniff');

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { NextFunction, Request, Response } from 'express';
 import { Counter, Histogram, Registry } from 'prom-client';
 import { requestContext } from './request-context.js';
-import { onResponseEnd } from './response-end.js';
+import { routeLabel } from './request-paths.js';
 
 /** Seconds. A cached call takes milliseconds; one that fetches a hundred videos takes up to its deadline. */
 const BUCKETS_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 45, 60];
@@ -42,8 +42,10 @@ export class RequestMetrics {
 
   /** Middleware, after the one that creates the request context; does not count requests for /metrics. */
   readonly countRequests = (request: Request, response: Response, next: NextFunction): void => {
-    onResponseEnd(response, () => {
-      const route = requestContext(request).route?.path ?? 'other';
+    // Express cuts the path of a file.
+    const { path } = request;
+    response.once('close', () => {
+      const route = routeLabel(request, path);
       if (route !== OWN_ROUTE) this.count(request, response, route);
     });
     next();

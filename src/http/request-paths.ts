@@ -1,16 +1,10 @@
 import type { IncomingMessage, Server } from 'node:http';
-import { parse, type ParsedUrlQuery } from 'node:querystring';
+import { unescape } from 'node:querystring';
 import type { NextFunction, Request, Response } from 'express';
-import { PAGE_HOST, parseUrl } from '../domain/page-url.js';
-import { requestContext } from './request-context.js';
-import { DOT_SEGMENT } from './routes.js';
-import { MethodNotAllowedError, RouteNotFoundError } from './routing-errors.js';
+import { PAGE_HOST } from '../domain/page-url.js';
 
-/** Replaces a request target that cannot be parsed; `rejectUndecodablePath` rejects it. */
-const UNPARSABLE = '/%';
-
-/** A request target in absolute form: the scheme and the authority, then the rest. */
-const ABSOLUTE_FORM = /^[a-z][a-z0-9+.-]*:\/\/[^/?#]+((?:[/?#].*)?)$/is;
+/** The scheme and the authority of a request target that is a whole URL, as it is sent to a proxy. */
+const ORIGIN = /^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i;
 
 /** The URL of a page as the ID of a video or playlist, whose own query is not encoded: its `?` would end the path. */
 const RAW_PAGE_URL = new RegExp(
@@ -22,25 +16,19 @@ const RAW_PAGE_URL = new RegExp(
 const RAW_ID =
   /^\/(?<route>channels|videos|playlists)\/(?<id>[^/?]+\/[^?]*[^/?]\/?)\/(?<rest>(?:transcripts?|uploads)(?:\?.*)?)$/s;
 
+/** A `.` or `..` segment, also percent-encoded: proxies resolve them, this service does not. */
+const DOT_SEGMENT = /\/(?:\.|%2e){1,2}(?:\/|$)/i;
+
 /**
- * Reduces the target of every request, which a proxy may send as an absolute URL, to its path and query without resolving
- * or decoding anything, and encodes a URL that is sent raw as an ID, as by gateways that decode `%2F`. Express would respond to a target that it
- * cannot parse in HTML, before all middleware.
+ * Makes a path of every request target before Express reads it, which would respond to one that it cannot parse in HTML.
+ * Also encodes a URL that is sent raw as an ID, as by gateways that decode `%2F`.
  */
 export function normalizeRequestUrls(server: Server): void {
   server.prependListener('request', (request: IncomingMessage) => {
-    request.url = encodeRawUrl(pathAndQuery(request.url ?? ''));
+    // A request target has no fragment, but `url.parse` would remove one.
+    const target = (request.url ?? '').replace(ORIGIN, '').replaceAll('#', '%23');
+    request.url = encodeRawUrl(target.startsWith('/') ? target : `/${target}`);
   });
-}
-
-function pathAndQuery(target: string): string {
-  // A request target has no fragment, but `url.parse` would remove one.
-  const address = target.replaceAll('#', '%23');
-  if (address.startsWith('/') || address === '*') return address;
-  const [, rest] = ABSOLUTE_FORM.exec(address) ?? [];
-  // The path is cut from the text, because the URL parser resolves `/x/../metrics` to `/metrics`.
-  if (rest === undefined || !parseUrl(address)) return UNPARSABLE;
-  return rest.startsWith('/') ? rest : `/${rest}`;
 }
 
 /** Encodes a URL that is sent raw as an ID, that of a page together with its query; other targets stay as they are. */
@@ -63,25 +51,22 @@ export function leadBrowsersToDocs(request: Request, response: Response, next: N
   response.redirect('/docs');
 }
 
-/** Parses all parameters of a query; by default those after the thousandth are ignored. */
-export function readQuery(query: string | null): ParsedUrlQuery {
-  return parse(query ?? '', undefined, undefined, { maxKeys: 0 });
+const DOCS = /^\/docs(?:[/-]|$)/;
+
+/** The path of the matched route as it is declared; undefined when no route matched. */
+export function declaredRoute(request: Request): string | undefined {
+  const route: unknown = request.route;
+  const path = typeof route === 'object' && route !== null && 'path' in route ? route.path : undefined;
+  return typeof path === 'string' ? path : undefined;
 }
 
-/**
- * Middleware: passes only the routes of the controllers and of `/docs`. Responds with 405 and `Allow` when the path exists
- * for other methods, with 404 otherwise.
- */
-export function rejectUnknownPaths(request: Request, _response: Response, next: NextFunction): void {
-  const { route } = requestContext(request);
-  if (!route) next(new RouteNotFoundError());
-  else next(route.methods.includes(request.method) ? undefined : new MethodNotAllowedError(route.methods.join(', ')));
+/** The route of a request as the OpenAPI document names it, `/docs`, or `other`: never text from a caller. */
+export function routeLabel(request: Request, path: string): string {
+  if (DOCS.test(path)) return '/docs';
+  return declaredRoute(request)?.replace(/[:*](\w+)/g, '{$1}') ?? 'other';
 }
 
-/** A percent-encoded byte, whose percent sign may itself be encoded any number of times. */
-const ENCODED = /%(?:25)*[0-9a-f]{2}/gi;
-const SEQUENCE = /(?:%[0-9a-f]{2})+/gi;
-/** Each layer triples the length of a text, so that no request line has room for more. */
+/** Layers of percent-encoding that are decoded; clients encode once or twice. */
 const LAYERS_MAX = 16;
 const ILLEGIBLE = '(encoded too often)';
 
@@ -92,18 +77,9 @@ const ILLEGIBLE = '(encoded too often)';
 export function legiblePath(path: string): string {
   let text = path;
   for (let layer = 0; layer < LAYERS_MAX; layer += 1) {
-    const decoded = text.replace(ENCODED, (code) => `%${code.slice(-2)}`).replace(SEQUENCE, decodedSequence);
+    const decoded = unescape(text);
     if (decoded === text) return text;
     text = decoded;
   }
   return ILLEGIBLE;
-}
-
-/** Decodes only the ASCII characters of a sequence that is not valid UTF-8. */
-function decodedSequence(sequence: string): string {
-  try {
-    return decodeURIComponent(sequence);
-  } catch {
-    return sequence.replace(/%[0-7][0-9a-f]/gi, decodeURIComponent);
-  }
 }

@@ -1,10 +1,9 @@
 import type { Span } from '@opentelemetry/api';
 import type { NextFunction, Request, Response } from 'express';
 import { activeTraceId, failSpan, inServerSpan } from '../observability/tracing/tracer.js';
-import { legiblePath } from './request-paths.js';
+import { declaredRoute, legiblePath } from './request-paths.js';
 import { requestContext } from './request-context.js';
 import type { Redactor } from '../observability/logging/redaction.js';
-import { onResponseEnd } from './response-end.js';
 
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'CONNECT']);
 /** Requested every few seconds by probes and scrapers, whose traces would drown the others. */
@@ -31,7 +30,7 @@ export function traceRequests(redact: Redactor) {
       if (traceId !== undefined) log['traceId'] = traceId;
       if (span.isRecording()) {
         span.setAttribute('url.path', redact(legiblePath(request.path)).slice(0, PATH_LENGTH_MAX));
-        onResponseEnd(response, () => endSpan(span, method, request, response, log['code']));
+        response.once('close', () => endSpan(span, method, request, response, log['code']));
       }
       next();
     });
@@ -39,18 +38,11 @@ export function traceRequests(redact: Redactor) {
 }
 
 function endSpan(span: Span, method: string, request: Request, response: Response, code: unknown): void {
-  const route = routeOf(request);
+  const route = declaredRoute(request);
   if (route !== undefined) span.updateName(`${method} ${route}`).setAttribute('http.route', route);
   const { statusCode } = response;
   span.setAttribute('http.response.status_code', statusCode);
   if (statusCode >= 500) failSpan(span, typeof code === 'string' ? code : String(statusCode));
   else if (!response.writableFinished) span.setAttribute('channel_transcripts.left', true);
   span.end();
-}
-
-/** The path of the matched route as it is declared; undefined when no route matched. */
-function routeOf(request: Request): string | undefined {
-  const route: unknown = request.route;
-  const path = typeof route === 'object' && route !== null && 'path' in route ? route.path : undefined;
-  return typeof path === 'string' ? path : undefined;
 }

@@ -18,7 +18,6 @@ import { FeatureNotInPlanError } from '../domain/errors.js';
 import { planIncludes, requiredPlan } from '../domain/plan.js';
 import { asDomainError, causeText } from '../http/error.filters.js';
 import type { RequestContext } from '../http/request-context.js';
-import { responseEnd } from '../http/response-end.js';
 import { type Redactor, redactorFor } from '../observability/logging/redaction.js';
 import { inSpan } from '../observability/tracing/tracer.js';
 import { CallsInFlight } from '../rate-limit/calls-in-flight.js';
@@ -93,11 +92,10 @@ export class McpTools {
    * @param message the parsed body
    */
   async serve(request: Request, response: Response, message: unknown, context: RequestContext): Promise<void> {
-    const ended = responseEnd(response);
     const createServer = (): Server => {
       const server = new Server(SERVER, { capabilities: { tools: {} }, instructions: INSTRUCTIONS });
       server.setRequestHandler('tools/list', () => LISTED);
-      server.setRequestHandler('tools/call', ({ params }, { mcpReq }) => this.call(params, mcpReq, context, ended));
+      server.setRequestHandler('tools/call', ({ params }, { mcpReq }) => this.call(params, mcpReq, context));
       return server;
     };
     const handler = createMcpHandler(createServer, {
@@ -127,13 +125,12 @@ export class McpTools {
     params: CallToolRequest['params'],
     mcpReq: ServerContext['mcpReq'],
     context: RequestContext,
-    ended: AbortSignal,
   ): Promise<CallToolResult> {
     const tool = TOOLS.find(({ name }) => name === params.name);
     if (!tool) throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'Unknown tool. tools/list names the tools.');
     const { name, feature, limitsConcurrency } = tool;
     const count = (outcome: string): void =>
-      this.calls.inc({ tool: name, outcome: ended.aborted ? 'canceled' : outcome });
+      this.calls.inc({ tool: name, outcome: context.responseEnd.aborted ? 'canceled' : outcome });
     context.log['tool'] = name;
     try {
       const { text, structured } = await inSpan('mcp.tool', { 'mcp.tool': name }, async () => {
@@ -141,8 +138,7 @@ export class McpTools {
         if (feature !== undefined && !planIncludes(organization.plan, feature))
           throw new FeatureNotInPlanError(feature, organization.plan, requiredPlan(feature));
         if (limitsConcurrency) this.inFlight.acquire(keyId, context.ended());
-        const times = { startedAtMs: context.startedAtMs, responseEnd: ended };
-        const call = { context, times, progress: progressReporter(mcpReq) };
+        const call = { context, times: context, progress: progressReporter(mcpReq) };
         return tool.run(params.arguments ?? {}, call, this.services);
       });
       count('ok');

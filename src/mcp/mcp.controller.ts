@@ -3,12 +3,12 @@ import { ApiBody, ApiHeader, ApiOkResponse, ApiOperation, ApiResponse, ApiTags, 
 import type { Request, Response } from 'express';
 import { RequiresApiKey } from '../auth/guarded.decorator.js';
 import { Environment } from '../config/environment.js';
+import { RefusedRequestError } from '../domain/errors.js';
 import { ErrorBodyDto } from '../http/error-body.js';
 import { ApiErrors } from '../http/error-docs.js';
 import { bodyTooLarge, readBytes } from '../http/json-body.js';
 import { requestContext } from '../http/request-context.js';
 import { API_HEADERS, REQUEST_ID_HEADER } from '../http/response-docs.js';
-import { RefusedRequestError } from '../http/routing-errors.js';
 import { McpTools } from './mcp-tools.js';
 
 /** Messages have cursors and the client's description of itself; the proxy in deploy/nginx.conf has the same limit. */

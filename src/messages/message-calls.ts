@@ -1,121 +1,90 @@
-import { applyDecorators, type ExecutionContext, Injectable, Logger } from '@nestjs/common';
-import { Reflector } from '@nestjs/core';
-import { MessagePattern, RpcException } from '@nestjs/microservices';
-import type { Span } from '@opentelemetry/api';
+import { EventEmitter, once } from 'node:events';
+import { type ExecutionContext, Injectable, Logger } from '@nestjs/common';
+import { RpcException } from '@nestjs/microservices';
 import { catchError, defer, finalize, Observable, throwError } from 'rxjs';
-import { RequiresFeature } from '../auth/guarded.decorator.js';
-import { ServiceAtCapacityError } from '../domain/errors.js';
-import type { Feature } from '../domain/plan.js';
-import { errorBody, type ErrorBodyDto } from '../http/error-body.js';
+import { errorBody } from '../http/error-body.js';
 import { asDomainError, causeText } from '../http/error.filters.js';
 import { RequestContext, requestContext, requestIdFrom, setRequestContext } from '../http/request-context.js';
 import { ShutdownState } from '../http/shutdown-state.js';
-import { RefusalSampler } from '../observability/logging/refusal-sampler.js';
 import { activeTraceId, failSpan, inServerSpan } from '../observability/tracing/tracer.js';
 import { fieldsOf } from './message-reader.js';
-import type { ReplyChannel } from './message-transport.js';
 
-/** The pattern of a handler: the subject over NATS, the pattern over TCP. Also the name of its messages in logs and spans. */
-export const MessageName = Reflector.createDecorator<string>();
-
-/** Handles the messages of a pattern, behind the guards of a feature. */
-export function OnMessage(pattern: string, feature: Feature): MethodDecorator {
-  return applyDecorators(MessagePattern(pattern), MessageName(pattern), RequiresFeature(feature));
+/** The message's way back to its caller. */
+export interface ReplyChannel {
+  /** The pattern (TCP) or subject (NATS) of the message, in logs and spans. */
+  readonly name: string;
+  /** The address of the caller; undefined when the transport does not know it. */
+  readonly address: string | undefined;
+  /** Contains `traceparent` and `tracestate` when the caller sent them. */
+  readonly traceHeaders: object;
+  /** The maximum size of an event in bytes of JSON; undefined when there is none. */
+  readonly eventBytesMax?: number | undefined;
+  /** @returns removes the callback */
+  onDisconnect(callback: () => void): () => void;
+  /** Resolves when the reader (TCP) or the NATS server has taken what was sent. @param signal ends the wait (TCP) */
+  taken(signal: AbortSignal): Promise<void>;
 }
-
-/** Messages in the guards. NATS has no back-pressure, so that further ones are refused. */
-const PENDING_MAX = 1_000;
-const RETRY_AFTER_SECONDS = 2;
 
 /** A call that arrived as a message. */
 export class MessageCall extends RequestContext {
   readonly credentialLocation = 'the field "apiKey" of the message';
   readonly apiKey: string | undefined;
-  /** Aborts when the response has ended or the caller has disconnected. */
-  readonly responseEnd: AbortSignal;
-  private readonly end = new AbortController();
-  private readonly removeFromConnection: () => void;
-  private disconnected = false;
-  private resolveEnded: () => void;
-  private readonly whenEnded = new Promise<void>((resolve) => (this.resolveEnded = resolve));
+  isDisconnected = false;
+  private readonly stopWatching: () => void;
 
   constructor(
     message: unknown,
-    /** The pattern of the message. */
-    readonly name: string,
     readonly replyChannel: ReplyChannel,
   ) {
     const { apiKey, requestId } = fieldsOf(message);
     super(requestIdFrom(requestId));
     this.apiKey = typeof apiKey === 'string' && apiKey !== '' ? apiKey : undefined;
-    this.responseEnd = this.end.signal;
-    this.removeFromConnection = replyChannel.connection.begin(() => this.disconnect());
+    this.stopWatching = replyChannel.onDisconnect(() => this.disconnect());
   }
 
   get address(): string | undefined {
     return this.replyChannel.address;
   }
 
-  get isDisconnected(): boolean {
-    return this.disconnected;
-  }
-
-  ended(): Promise<void> {
-    return this.whenEnded;
-  }
-
+  /** The caller needs the response no more. */
   disconnect(): void {
-    this.disconnected = true;
-    this.end.abort();
+    this.isDisconnected = true;
+    this.finish();
   }
 
-  finish(): void {
-    this.removeFromConnection();
-    this.end.abort();
-    this.resolveEnded();
+  override finish(): void {
+    this.stopWatching();
+    super.finish();
   }
 
   /** A message has no headers; `GET /usage` returns the quota. */
   setHeader(): void {}
 }
 
+/** The call of a message. @param context what Nest passes to its handler */
+export function messageCall(context: object): MessageCall {
+  const call = requestContext(context);
+  if (!(call instanceof MessageCall)) throw new Error('The call did not arrive as a message.');
+  return call;
+}
+
 /** Does for messages what middleware and filters do for requests: ids, spans, log lines, error bodies, shutdown. */
 @Injectable()
 export class MessageCalls {
   private readonly logger = new Logger(MessageCalls.name);
-  private readonly refusals = new RefusalSampler((counts) =>
-    this.logger.log({ event: 'message_refusals_not_logged', counts }),
-  );
   private readonly running = new Set<MessageCall>();
-  /** The messages that have not passed the guards. */
-  private readonly pending = new Set<MessageCall>();
+  private readonly ends = new EventEmitter();
 
-  constructor(
-    private readonly shutdown: ShutdownState,
-    private readonly reflector: Reflector,
-  ) {}
-
-  /** The call of a message that has passed the guards: the limits of calls in flight apply from here on. */
-  accept(context: object): MessageCall {
-    const call = requestContext(context);
-    if (!(call instanceof MessageCall)) throw new Error('The call did not arrive as a message.');
-    this.pending.delete(call);
-    return call;
-  }
+  constructor(private readonly shutdown: ShutdownState) {}
 
   /** Opens the call of a message and runs it through the guards and its handler; `next` returns the response. */
   open(context: ExecutionContext, replyChannel: ReplyChannel, next: () => Observable<unknown>): Observable<unknown> {
     const rpc = context.switchToRpc();
-    const name = this.reflector.get(MessageName, context.getHandler());
-    if (this.pending.size >= PENDING_MAX) return throwError(() => this.refuseUnread(rpc.getData<unknown>(), name));
-    const call = new MessageCall(rpc.getData<unknown>(), name, replyChannel);
+    const call = new MessageCall(rpc.getData<unknown>(), replyChannel);
     setRequestContext(rpc.getContext<object>(), call);
     this.running.add(call);
-    this.pending.add(call);
     const response = defer(() => (this.shutdown.refusing ? throwError(() => this.shutdown.refusal()) : next())).pipe(
-      catchError((error: unknown) =>
-        throwError(() => new RpcException(this.errorBody(error, call.requestId, call.log))),
-      ),
+      catchError((error: unknown) => throwError(() => asRpcException(error, call))),
       finalize(() => void this.finish(call)),
     );
     return inSpanOf(call, response);
@@ -123,7 +92,7 @@ export class MessageCalls {
 
   /** Resolves when every call has ended. */
   async idle(): Promise<void> {
-    while (this.running.size > 0) await Promise.all([...this.running].map((call) => call.ended()));
+    while (this.running.size > 0) await once(this.ends, 'end');
   }
 
   /** Disconnects the calls that are still running. */
@@ -131,69 +100,47 @@ export class MessageCalls {
     for (const call of this.running) call.disconnect();
   }
 
-  /** Refuses a message at the lowest cost possible, because a flood of them has to be refused. */
-  private refuseUnread(message: unknown, name: string): RpcException {
-    const requestId = requestIdFrom(fieldsOf(message)['requestId']);
-    const log: Record<string, unknown> = {};
-    const body = this.errorBody(new ServiceAtCapacityError(RETRY_AFTER_SECONDS), requestId, log);
-    this.writeLine(name, { requestId, ...log });
-    return new RpcException(body);
-  }
-
-  private errorBody(error: unknown, requestId: string, log: Record<string, unknown>): ErrorBodyDto {
-    const reported = asDomainError(error, requestId);
-    const { code, message, retryable, retryAfterSeconds } = reported;
-    log['code'] = code;
-    if (reported.cause !== undefined) log['cause'] = causeText(reported.cause);
-    // Over HTTP this is the header Retry-After.
-    const fields = { ...reported.fields(), ...(retryAfterSeconds !== undefined && { retryAfterSeconds }) };
-    return errorBody({ code, message, retryable, fields }, requestId);
-  }
-
   private async finish(call: MessageCall): Promise<void> {
-    const { name, log, requestId, startedAtMs, replyChannel, responseEnd } = call;
-    this.pending.delete(call);
-    // A caller that has already disconnected raises no event any more.
-    if (!responseEnd.aborted) {
-      const disconnected = new Promise<void>((resolve) => responseEnd.addEventListener('abort', () => resolve()));
-      await Promise.race([replyChannel.taken(), disconnected]);
-    }
+    await call.replyChannel.taken(call.responseEnd);
     this.running.delete(call);
+    this.ends.emit('end');
     call.finish();
-    this.writeLine(name, {
-      requestId,
-      ms: Math.round((performance.now() - startedAtMs) * 10) / 10,
+    this.logger.log({
+      event: 'message',
+      pattern: call.replyChannel.name,
+      requestId: call.requestId,
+      ms: Math.round((performance.now() - call.startedAtMs) * 10) / 10,
       ...(call.isDisconnected && { left: true }),
-      ...log,
+      ...call.log,
     });
   }
+}
 
-  /** Errors of unauthenticated callers and of the rate limit are sampled: a caller controls their number. */
-  private writeLine(pattern: string, fields: Readonly<Record<string, unknown>>): void {
-    const { code, organizationId } = fields;
-    if (typeof code === 'string' && (organizationId === undefined || code === 'rate_limited')) {
-      if (!this.refusals.allows(code)) return;
-    }
-    this.logger.log({ event: 'message', pattern, ...fields });
-  }
+/** The error of a message has the body that HTTP would send. */
+function asRpcException(error: unknown, { requestId, log }: MessageCall): RpcException {
+  const reported = asDomainError(error, requestId);
+  const { retryAfterSeconds } = reported;
+  log['code'] = reported.code;
+  if (reported.cause !== undefined) log['cause'] = causeText(reported.cause);
+  // Over HTTP this is the header Retry-After.
+  return new RpcException(errorBody(reported, requestId, retryAfterSeconds === undefined ? {} : { retryAfterSeconds }));
 }
 
 /** Runs the call within a span whose parent is the span that the sender names. */
 function inSpanOf(call: MessageCall, response: Observable<unknown>): Observable<unknown> {
-  const attributes = { 'messaging.operation.type': 'process', 'messaging.destination.name': call.name };
+  const { name, traceHeaders } = call.replyChannel;
+  const attributes = { 'messaging.operation.type': 'process', 'messaging.destination.name': name };
   return new Observable((subscriber) =>
-    inServerSpan(`process ${call.name}`, call.replyChannel.traceHeaders, attributes, (span) => {
+    inServerSpan(`process ${name}`, traceHeaders, attributes, (span) => {
       const traceId = activeTraceId();
       if (traceId !== undefined) call.log['traceId'] = traceId;
-      void call.ended().then(() => endSpan(span, call));
+      void call.ended().then(() => {
+        const { code } = call.log;
+        if (typeof code === 'string') failSpan(span, code);
+        if (call.isDisconnected) span.setAttribute('channel_transcripts.left', true);
+        span.end();
+      });
       return response.subscribe(subscriber);
     }),
   );
-}
-
-function endSpan(span: Span, { log, isDisconnected }: MessageCall): void {
-  const { code } = log;
-  if (typeof code === 'string') failSpan(span, code);
-  if (isDisconnected) span.setAttribute('channel_transcripts.left', true);
-  span.end();
 }

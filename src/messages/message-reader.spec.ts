@@ -2,61 +2,9 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { InvalidRequestError } from '../domain/errors.js';
 import { TranscriptsQueryDto } from '../transcripts/dto/transcripts-query.dto.js';
-import {
-  NotAMessageError,
-  PacketDeserializer,
-  readIdMessage,
-  readPacket,
-  readVideosMessage,
-} from './message-reader.js';
+import { readIdMessage, readVideosMessage } from './message-reader.js';
 
 const readTranscriptsMessage = (message: unknown) => readIdMessage(message, TranscriptsQueryDto, 'a channel');
-
-describe('readPacket', () => {
-  it.each<[string, unknown]>([
-    ['a number', 1],
-    ['null', null],
-    ['a list', [{ pattern: 'a' }]],
-    ['an object without a pattern and data', { id: '1' }],
-    ['an id that is no string', { id: 1, pattern: 'a' }],
-    ['an id that is too long', { id: 'x'.repeat(129), pattern: 'a' }],
-  ])('refuses %s', (_name, value) => {
-    expect(readPacket(value)).toBeUndefined();
-  });
-
-  it('reads a pattern that is not a short string as an empty one, which has no handler', () => {
-    expect(readPacket({ id: '1', pattern: { cmd: 'a' } })?.pattern).toBe('');
-    expect(readPacket({ id: '1', pattern: '['.repeat(200) })?.pattern).toBe('');
-    expect(readPacket({ id: '1', pattern: 'a' })?.pattern).toBe('a');
-  });
-
-  it('reads any JSON without an error', () => {
-    fc.assert(
-      fc.property(fc.jsonValue(), (value) => {
-        const packet = readPacket(value);
-        expect(packet === undefined || typeof packet.metadata === 'object').toBe(true);
-      }),
-    );
-  });
-});
-
-describe('PacketDeserializer', () => {
-  const read = (value: unknown, hasReply: boolean): unknown =>
-    new PacketDeserializer(
-      (one) => one,
-      () => hasReply,
-    ).deserialize(value);
-
-  it('removes the data of a message that requests no response', () => {
-    expect(read({ id: '1', pattern: 'a', data: 2 }, true)).toMatchObject({ id: '1', data: 2 });
-    expect(read({ id: '1', pattern: 'a', data: 2 }, false)).toMatchObject({ data: undefined });
-    expect(read({ pattern: 'a', data: 2 }, true)).toEqual({ pattern: 'a', data: undefined });
-  });
-
-  it('throws for a value that is not a message', () => {
-    expect(() => read('a', true)).toThrow(NotAMessageError);
-  });
-});
 
 async function fieldsRefused(
   message: unknown,
@@ -108,7 +56,8 @@ describe('readIdMessage', () => {
     [{ id: 'x', languages: ['en', 1] }, ['languages']],
     [{ id: 'x', languages: null }, ['languages']],
     [JSON.parse('{ "id": "x", "__proto__": 1 }'), ['__proto__']],
-    [{ limit: 0, page: 1 }, ['id', 'limit', 'page']],
+    [{ limit: 0, page: 1 }, ['id']],
+    [{ id: 'x', limit: 0, page: 1 }, ['limit', 'page']],
     ['@name', ['id']],
     [null, ['id']],
   ])('refuses %j, naming %j', async (message, fields) => {

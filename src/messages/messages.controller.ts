@@ -1,10 +1,12 @@
-import { Controller } from '@nestjs/common';
-import { Ctx, Payload } from '@nestjs/microservices';
+import { applyDecorators, Controller } from '@nestjs/common';
+import { Ctx, MessagePattern, Payload } from '@nestjs/microservices';
 import { from, type Observable } from 'rxjs';
 import { PlaylistQueryDto, TranscriptsQueryDto, UploadsQueryDto } from '../transcripts/dto/transcripts-query.dto.js';
 import { toUploadsDto, UPLOADS_RATE_LIMIT } from '../channels/dto/uploads-response.dto.js';
 import { DomainError, VideoNotFoundError } from '../domain/errors.js';
 import { parseVideoReference } from '../domain/video-reference.js';
+import { RequiresFeature } from '../auth/guarded.decorator.js';
+import type { Feature } from '../domain/plan.js';
 import { OwnRateLimit } from '../rate-limit/rate-limit.guard.js';
 import { payerOf } from '../transcripts/quota-reservations.js';
 import { entryJson, serializeNdjson, type Chunk } from '../transcripts/response/response-writer.js';
@@ -17,8 +19,13 @@ import type { Delivery } from '../transcripts/transcript-delivery.js';
 import type { TranscriptsRequest } from '../transcripts/call-plan.js';
 import { TranscriptsService } from '../transcripts/transcripts.service.js';
 import { parseVideoList, VideoMessageDto } from '../videos/dto/videos-request.dto.js';
-import { type MessageCall, MessageCalls, OnMessage } from './message-calls.js';
+import { messageCall, type MessageCall } from './message-calls.js';
 import { readIdMessage, readVideosMessage } from './message-reader.js';
+
+/** Handles the messages of a pattern, which over NATS is the subject, behind the guards of a feature. */
+function OnMessage(pattern: string, feature: Feature): MethodDecorator {
+  return applyDecorators(MessagePattern(pattern), RequiresFeature(feature));
+}
 
 /** The HTTP operations for transcripts and uploads as messages, behind the same guards; the responses are streams of events. */
 @Controller()
@@ -27,12 +34,11 @@ export class MessagesController {
     private readonly uploads: ChannelUploads,
     private readonly playlists: PlaylistSource,
     private readonly transcripts: TranscriptsService,
-    private readonly calls: MessageCalls,
   ) {}
 
   @OnMessage('channels.transcripts', 'channel_transcripts')
   async channel(@Payload() message: unknown, @Ctx() context: object): Promise<Observable<unknown>> {
-    const call = this.calls.accept(context);
+    const call = messageCall(context);
     const { id, query } = await readIdMessage(
       message,
       TranscriptsQueryDto,
@@ -44,7 +50,7 @@ export class MessagesController {
   @OnMessage('channels.uploads', 'channel_uploads')
   @OwnRateLimit(UPLOADS_RATE_LIMIT)
   async channelUploads(@Payload() message: unknown, @Ctx() context: object): Promise<Observable<unknown>> {
-    const call = this.calls.accept(context);
+    const call = messageCall(context);
     const { id, query } = await readIdMessage(message, UploadsQueryDto, 'the handle, the ID or the URL of a channel');
     const listed = await this.uploads.listWithinDeadline(id, query, call);
     call.log['channelId'] = listed.channel.id;
@@ -53,21 +59,21 @@ export class MessagesController {
 
   @OnMessage('playlists.transcripts', 'bulk_transcripts')
   async playlist(@Payload() message: unknown, @Ctx() context: object): Promise<Observable<unknown>> {
-    const call = this.calls.accept(context);
+    const call = messageCall(context);
     const { id, query } = await readIdMessage(message, PlaylistQueryDto, 'the ID or the URL of a playlist');
     return this.stream(call, { source: this.playlists.source(id, query.limit), languages: query.languages });
   }
 
   @OnMessage('videos.transcripts', 'bulk_transcripts')
   async videos(@Payload() message: unknown, @Ctx() context: object): Promise<Observable<unknown>> {
-    const call = this.calls.accept(context);
+    const call = messageCall(context);
     const { videos, languages } = await readVideosMessage(message);
     return this.stream(call, { source: givenVideos(parseVideoList(videos)), languages });
   }
 
   @OnMessage('videos.transcript', 'video_transcripts')
   async video(@Payload() message: unknown, @Ctx() context: object): Promise<Observable<unknown>> {
-    const call = this.calls.accept(context);
+    const call = messageCall(context);
     const { id, query } = await readIdMessage(message, VideoMessageDto, 'the ID or the URL of a video');
     const videoId = parseVideoReference(id);
     if (videoId === undefined) throw new VideoNotFoundError();
@@ -118,6 +124,6 @@ async function* eventsFor(call: MessageCall, lines: AsyncIterable<Chunk> | Itera
     if (eventBytesMax !== undefined && bytes > eventBytesMax) throw new EventTooLargeError(bytes, eventBytesMax);
     if (call.isDisconnected) return;
     yield JSON.parse(text);
-    await replyChannel.taken();
+    await replyChannel.taken(call.responseEnd);
   }
 }

@@ -1,24 +1,40 @@
+import { once } from 'node:events';
+import type { Server, Socket } from 'node:net';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Logger, Module, type ExecutionContext } from '@nestjs/common';
-import { NestMicroservice } from '@nestjs/microservices';
+import { NestMicroservice, ServerNats, ServerTCP, type NatsContext, type TcpContext } from '@nestjs/microservices';
 import type { NestExpressApplication } from '@nestjs/platform-express';
+import type { MsgHdrs, NatsConnection, Subscription } from '@nats-io/transport-node';
 import type { Observable } from 'rxjs';
 import { AuthModule } from '../auth/auth.module.js';
 import type { Environment } from '../config/environment.js';
 import { withTimeout } from '../domain/with-timeout.js';
 import { ShutdownState } from '../http/shutdown-state.js';
 import { TranscriptsModule } from '../transcripts/transcripts.module.js';
-import { MessageCalls } from './message-calls.js';
+import { MessageCalls, type ReplyChannel } from './message-calls.js';
 import { MessagesController } from './messages.controller.js';
-import { NatsMessages } from './nats-server.js';
-import { TcpMessages } from './tcp-server.js';
 
-/** The operation as a message, in addition to HTTP. Imported only when MESSAGE_TRANSPORT is set. */
+/** The operations as messages, in addition to HTTP. Imported only when MESSAGE_TRANSPORT is set. */
 @Module({
   imports: [AuthModule, TranscriptsModule],
   controllers: [MessagesController],
   providers: [MessageCalls],
 })
 export class MessagesModule {}
+
+/** One of Nest's own transports. */
+interface Transport {
+  readonly server: ServerTCP | ServerNats;
+  /** The variables that say where messages are received. */
+  readonly settings: string;
+  /** Rejects when the server cannot listen, for reasons that Nest does not report as well. */
+  readonly listening?: Promise<unknown>;
+  /** Where messages are received, without a password. */
+  url(): string;
+  replyChannel(context: object): ReplyChannel;
+  /** Receives no more messages (NATS) or connections (TCP); running calls still get their responses. */
+  stopAccepting(): void;
+}
 
 /**
  * Starts to receive messages and registers their end for the shutdown. The filters and pipes of the application are for
@@ -27,23 +43,139 @@ export class MessagesModule {}
  * @throws Error when the address is in use or NATS is unavailable
  */
 export async function startMessages(app: NestExpressApplication, environment: Environment): Promise<void> {
-  const server =
-    environment.MESSAGE_TRANSPORT === 'nats' ? new NatsMessages(environment) : new TcpMessages(environment);
+  const transport = environment.MESSAGE_TRANSPORT === 'nats' ? natsTransport(environment) : tcpTransport(environment);
   const calls = app.get(MessageCalls);
-  const microservice = app.connectMicroservice({ strategy: server }, { deferInitialization: true });
+  const microservice = app.connectMicroservice({ strategy: transport.server }, { deferInitialization: true });
   // The application has already called the initialization hooks.
   if (microservice instanceof NestMicroservice) microservice.setIsInitHookCalled(true);
   microservice.registerPreRequestHook((context: ExecutionContext, next: () => Observable<unknown>) =>
-    calls.open(context, server.replyChannel(context.switchToRpc().getContext()), next),
+    calls.open(context, transport.replyChannel(context.switchToRpc().getContext()), next),
   );
-  await microservice.listen();
+  try {
+    await Promise.all([microservice.listen(), transport.listening]);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new Error(`Messages cannot be received at ${transport.url()}: ${reason}. Change ${transport.settings}.`, {
+      cause: error,
+    });
+  }
   app.get(ShutdownState).servers.push({
     close: async (graceMs) => {
-      await server.stopAccepting();
+      transport.stopAccepting();
       await withTimeout(calls.idle(), graceMs);
       calls.disconnectAll();
-      await server.close();
+      await transport.server.close();
     },
   });
-  new Logger('Messages').log({ event: 'messages_listening', url: server.url });
+  new Logger('Messages').log({ event: 'messages_listening', url: transport.url() });
+}
+
+/** Nest counts what arrives in one read, up to 64 KB, together with the message that it completes. */
+const BUFFERED_CHARACTERS_MAX = 2 * 64 * 1024;
+/** Unsent bytes of one connection. A call waits for its reader, so only many concurrent calls reach this. */
+const UNSENT_BYTES_MAX = 32 * 1024 * 1024;
+const CONNECTIONS_MAX = 1_024;
+/** How much longer than the deadline of a call nothing may be sent or taken, before a connection is closed. */
+const IDLE_MARGIN_SECONDS = 60;
+
+/** Nest's TCP server, for a trusted network: it has no encryption, and its limits are per connection. */
+function tcpTransport(environment: Environment): Transport {
+  const { MESSAGE_HOST: host, MESSAGE_PORT: port, REQUEST_DEADLINE_SECONDS: deadlineSeconds } = environment;
+  const options = { maxBufferSize: BUFFERED_CHARACTERS_MAX, maxSendBufferSize: UNSENT_BYTES_MAX };
+  const server = new ServerTCP({ host, port, ...options });
+  const listener = server.unwrap<Server>();
+  listener.maxConnections = CONNECTIONS_MAX;
+  listener.on('connection', (socket: Socket) => {
+    // Each running call adds one.
+    socket.setMaxListeners(0);
+    socket.setTimeout((deadlineSeconds + IDLE_MARGIN_SECONDS) * 1000, () => socket.destroy());
+  });
+  return {
+    server,
+    settings: 'MESSAGE_HOST or MESSAGE_PORT',
+    listening: once(listener, 'listening'),
+    url: () => {
+      const address = listener.address();
+      return `tcp://${host}:${typeof address === 'object' && address ? address.port : port}`;
+    },
+    stopAccepting: () => void listener.close(),
+    replyChannel: (context: TcpContext) => {
+      const socket = context.getSocketRef().netSocket;
+      return {
+        name: context.getPattern(),
+        address: socket.remoteAddress,
+        traceHeaders: { ...context.getMetadata() },
+        onDisconnect: (callback) => {
+          socket.once('close', callback);
+          return () => void socket.off('close', callback);
+        },
+        taken: async (signal) => {
+          await nextTurn();
+          if (socket.writableNeedDrain) await once(socket, 'drain', { signal }).catch(() => undefined);
+        },
+      };
+    },
+  };
+}
+
+/** What Nest adds to an event: the ID of the message and field names. */
+const ENVELOPE_BYTES = 1024;
+
+/** NATS, as a member of a queue group. The client reconnects by itself, however long the servers are unavailable. */
+function natsTransport({ NATS_URL: urls = [], NATS_QUEUE: queue }: Environment): Transport {
+  const servers = urls.map((url) => new URL(url));
+  const server = new QueueMember({
+    servers: servers.map(({ host }) => host),
+    ...credentialsOf(servers[0]),
+    ...(servers.some(({ protocol }) => protocol === 'tls:') && { tls: {} }),
+    name: 'channel-transcripts',
+    queue,
+    maxReconnectAttempts: -1,
+  });
+  return {
+    server,
+    settings: 'NATS_URL',
+    url: () => servers.map(({ protocol, host }) => `${protocol}//${host}`).join(','),
+    stopAccepting: () => server.leave(),
+    replyChannel: (context: NatsContext) => {
+      const client = server.unwrap<NatsConnection>();
+      const headers = context.getHeaders() as MsgHdrs | undefined;
+      return {
+        name: context.getSubject(),
+        // Callers are connected to the NATS server, which reports neither their address nor their end.
+        address: undefined,
+        onDisconnect: () => () => undefined,
+        traceHeaders: { traceparent: headers?.get('traceparent'), tracestate: headers?.get('tracestate') },
+        eventBytesMax: client.info && client.info.max_payload - ENVELOPE_BYTES,
+        taken: async () => {
+          await nextTurn();
+          await client.flush().catch(() => undefined);
+        },
+      };
+    },
+  };
+}
+
+/** Leaves the queue group before the running calls have ended. Nest would leave it when it closes the connection. */
+class QueueMember extends ServerNats {
+  private readonly joined: Subscription[] = [];
+
+  override bindEvents(client: NatsConnection): void {
+    const subscribe: NatsConnection['subscribe'] = (subject, options) => {
+      const subscription = client.subscribe(subject, options);
+      this.joined.push(subscription);
+      return subscription;
+    };
+    super.bindEvents({ subscribe });
+  }
+
+  leave(): void {
+    for (const subscription of this.joined) subscription.unsubscribe();
+  }
+}
+
+function credentialsOf(url: URL | undefined): { user?: string; pass?: string; token?: string } {
+  const [name, password] = [url?.username ?? '', url?.password ?? ''].map(decodeURIComponent);
+  if (name === undefined || name === '') return {};
+  return password === undefined || password === '' ? { token: name } : { user: name, pass: password };
 }

@@ -1,11 +1,46 @@
-import { Controller, Get, Header, UseGuards } from '@nestjs/common';
+import {
+  Controller,
+  Get,
+  Header,
+  Injectable,
+  UseGuards,
+  type CanActivate,
+  type ExecutionContext,
+} from '@nestjs/common';
 import { ApiBearerAuth, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import type { Request } from 'express';
 import { collectDefaultMetrics, Registry } from 'prom-client';
+import { Environment } from '../config/environment.js';
+import { DomainError } from '../domain/errors.js';
+import { SecretToken } from '../http/bearer-token.js';
 import { ApiErrors, type ErrorExample } from '../http/error-docs.js';
-import { MetricsGuard, MetricsTokenError } from './metrics.guard.js';
 
 /** Metrics of the process and not of an application in it: prom-client's default collectors may be started only once. */
 const processMetrics = new Registry();
+
+/** The metrics token is missing or wrong. */
+class MetricsTokenError extends DomainError {
+  readonly code = 'unauthorized';
+
+  constructor() {
+    super('Send the metrics token of the service in the header "Authorization: Bearer <METRICS_TOKEN>".');
+  }
+}
+
+/** Requires `METRICS_TOKEN` as the Bearer token when it is set. */
+@Injectable()
+class MetricsGuard implements CanActivate {
+  private readonly token: SecretToken | undefined;
+
+  constructor({ METRICS_TOKEN }: Environment) {
+    this.token = METRICS_TOKEN === undefined ? undefined : new SecretToken(METRICS_TOKEN);
+  }
+
+  canActivate(context: ExecutionContext): boolean {
+    if (this.token && !this.token.isIn(context.switchToHttp().getRequest<Request>())) throw new MetricsTokenError();
+    return true;
+  }
+}
 
 /** The name of the metrics token's scheme in the OpenAPI document. */
 export const METRICS_TOKEN_SCHEME = 'metricsToken';

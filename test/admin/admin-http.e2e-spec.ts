@@ -221,7 +221,7 @@ describe('an invalid admin request', () => {
     ['POST', '/organizations', '{"name":"A","plan":"pro","__proto__":{"x":1}}', '__proto__'],
     ['POST', '/organizations', '{"name":"A","plan":"pro","constructor":1}', 'constructor'],
     ['POST', '/organizations', '{"name":"A"', 'body'],
-    ['POST', '/organizations', `{"plan":"pro","name":${'['.repeat(7_900)}${']'.repeat(7_900)}}`, 'body'],
+    ['POST', '/organizations', `{"plan":"pro","name":${'['.repeat(7_900)}${']'.repeat(7_900)}}`, 'name'],
     ['POST', '/organizations', 'null', 'body'],
     ['POST', '/organizations?dry=1', { name: 'A', plan: 'pro' }, 'dry'],
     ['PATCH', '/organizations/ID', {}, 'body'],

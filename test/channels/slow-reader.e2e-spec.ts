@@ -4,7 +4,7 @@ import { connect, type AddressInfo, type Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Response } from 'express';
 import { writeResponse, type Chunk } from '../../src/transcripts/response/response-writer.js';
-import { Connections } from '../../src/http/connections/connections.js';
+import { limitConnections } from '../../src/http/connections.js';
 import { startService, type TestService } from '../service.js';
 import { storedText } from '../stored-text.js';
 import { until } from '../until.js';
@@ -158,7 +158,7 @@ describe('writing a response body', () => {
     });
     if (!server) throw new Error('There is no server.');
     const listening = server;
-    new Connections().track(listening, STALLED_READER_MS);
+    limitConnections(listening, STALLED_READER_MS);
     await new Promise<void>((resolve) => listening.listen(0, '127.0.0.1', resolve));
     const reader = await Reader.request((listening.address() as AddressInfo).port, '/');
     const close = (): void => {

@@ -95,24 +95,6 @@ describe('a caller over TCP', () => {
     expect(logged(service, 'slow').left).toBeUndefined();
     sender.socket.destroy();
   });
-
-  it('is disconnected for sending malformed frames, without affecting other callers', async () => {
-    const { key } = await service.organization();
-    const client = clientOf(messageUrl(service));
-    expect((await request(client, { apiKey: key, id: '@emptyslip' })).error).toBeUndefined();
-    const sender = await Sender.to(messageUrl(service));
-    sender.read();
-    const closed = new Promise((resolve) => sender.socket.once('close', resolve));
-    sender.socket.write('GET / HTTP/1.1\r\n#');
-    await closed;
-    const other = await Sender.to(messageUrl(service));
-    other.read();
-    const otherClosed = new Promise((resolve) => other.socket.once('close', resolve));
-    other.socket.write(`${2 * MEGABYTE}#${'x'.repeat(MEGABYTE + 1)}`);
-    await otherClosed;
-    expect((await request(client, { apiKey: key, id: '@emptyslip' })).error).toBeUndefined();
-    await client.close();
-  });
 });
 
 describe('a service that accepts messages at shutdown', () => {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { closed } from './closed-schema.js';
-import { Routes } from '../../src/http/routes.js';
+import type { Router } from 'express';
 import { startService, type ServiceResponse, type TestService } from '../service.js';
 import { until } from '../until.js';
 import { WEBHOOK_SECRET_KEY } from '../webhooks/receiver.js';
@@ -74,75 +74,14 @@ function operations(): [string, Operation][] {
 const TRANSCRIPTS = '/channels/{id}/transcripts';
 
 describe('the OpenAPI document', () => {
-  it('lists every route once, and no other route', () => {
-    expect(
-      operations()
-        .map(([name]) => name)
-        .sort(),
-    ).toEqual([
-      'DELETE /admin/keys/{id}',
-      'DELETE /admin/organizations/{id}',
-      'DELETE /jobs/{id}',
-      'DELETE /webhooks/{id}',
-      'GET /admin/audit',
-      'GET /admin/organizations',
-      'GET /admin/organizations/{id}',
-      'GET /admin/organizations/{id}/keys',
-      'GET /admin/organizations/{id}/usage',
-      'GET /channels/{id}/transcripts',
-      'GET /channels/{id}/uploads',
-      'GET /health/live',
-      'GET /health/ready',
-      'GET /jobs',
-      'GET /jobs/{id}',
-      'GET /jobs/{id}/results',
-      'GET /metrics',
-      'GET /playlists/{id}/transcripts',
-      'GET /usage',
-      'GET /videos/{id}/transcript',
-      'GET /webhooks',
-      'GET /webhooks/{id}/deliveries',
-      'PATCH /admin/organizations/{id}',
-      'POST /admin/jobs/{id}/cancel',
-      'POST /admin/keys/{id}/rotate',
-      'POST /admin/organizations',
-      'POST /admin/organizations/{id}/keys',
-      'POST /admin/usage/prune',
-      'POST /jobs',
-      'POST /jobs/{id}/cancel',
-      'POST /jobs/{id}/resume',
-      'POST /mcp',
-      'POST /transcripts',
-      'POST /webhooks',
-      'POST /webhooks/{id}/rotate',
-      'POST /webhooks/{id}/test',
-    ]);
-  });
-
   it('lists exactly the routes that are served', () => {
-    const served = service.app
-      .get(Routes)
-      .all.flatMap(({ path, methods }) => methods.map((method) => `${method} ${path}`));
+    const { router } = service.app.getHttpAdapter().getInstance() as { router: Router };
+    const routes = router.stack.flatMap(({ route }) => (route && !route.path.startsWith('/docs') ? [route] : []));
+    const served = routes.flatMap(({ path, stack }) =>
+      stack.map(({ method }) => `${method.toUpperCase()} ${path.replace(/[:*](\w+)/g, '{$1}')}`),
+    );
     const listed = operations().map(([name]) => name);
-    expect(served.filter((name) => !name.startsWith('HEAD ')).sort()).toEqual(listed.sort());
-  });
-
-  it('describes every status of the operation', () => {
-    const statuses = Object.keys(document.paths[TRANSCRIPTS]?.['get']?.responses ?? {});
-    expect(statuses.sort()).toEqual([
-      '200',
-      '400',
-      '401',
-      '402',
-      '403',
-      '404',
-      '405',
-      '429',
-      '500',
-      '502',
-      '503',
-      '504',
-    ]);
+    expect([...new Set(served)].sort()).toEqual(listed.sort());
   });
 
   it('describes the rate limit and quota headers where they are sent', () => {
@@ -202,15 +141,6 @@ describe('the OpenAPI document', () => {
       expect(Object.keys(responses)).toHaveLength(expected.length + (/rotate|cancel/.test(name) ? 2 : 1));
     }
   });
-
-  it('is served with an interactive page', async () => {
-    const page = await service.request('GET', '/docs');
-    expect(page.status).toBe(200);
-    expect(page.headers['content-type']).toContain('text/html');
-    for (const asset of ['swagger-ui.css', 'swagger-ui-bundle.js', 'swagger-ui-init.js']) {
-      expect((await service.request('GET', `/docs/${asset}`)).status).toBe(200);
-    }
-  });
 });
 
 describe('a response matches the document', () => {
@@ -225,62 +155,59 @@ describe('a response matches the document', () => {
     return response;
   }
 
+  interface Sent {
+    as?: string;
+    body?: unknown;
+    headers?: Record<string, string>;
+  }
+
+  /** Sends requests with a key, or with another token when one is given. */
+  function matcher(key: string) {
+    return (
+      status: number,
+      method: string,
+      template: string,
+      path: string,
+      { as = key, body, headers = {} }: Sent = {},
+    ): Promise<ServiceResponse> => {
+      const sent = { Authorization: `Bearer ${as}`, ...(body !== undefined && JSON_TYPE), ...headers };
+      const text = body === undefined ? undefined : JSON.stringify(body);
+      return expectMatch(status, template, () => service.request(method, path, sent, text), method.toLowerCase());
+    };
+  }
+
   it('for the other reads', async () => {
     const { key } = await service.organization();
     const free = await service.organization({ plan: 'free' });
-    const get =
-      (path: string, as = key) =>
-      () =>
-        service.get(path, as);
-    const post =
-      (body: object, as = key) =>
-      () =>
-        service.request(
-          'POST',
-          '/transcripts',
-          { Authorization: `Bearer ${as}`, 'Content-Type': 'application/json' },
-          JSON.stringify(body),
-        );
+    const match = matcher(key);
     const [video, playlist, uploads] = [
       '/videos/{id}/transcript',
       '/playlists/{id}/transcripts',
       '/channels/{id}/uploads',
     ] as const;
-    await expectMatch(200, video, get('/videos/hl-dinghy__/transcript', free.key));
-    await expectMatch(400, video, get('/videos/hl-dinghy__/transcript?format=pdf'));
+    const asFree = { as: free.key };
+    await match(200, 'GET', video, '/videos/hl-dinghy__/transcript', asFree);
+    await match(400, 'GET', video, '/videos/hl-dinghy__/transcript?format=pdf');
     for (const id of ['short', 'hl-silent__', 'hl-private_', 'no-such-vid'])
-      await expectMatch(404, video, get(`/videos/${id}/transcript`));
-    await expectMatch(409, video, get('/videos/hl-tidecam_/transcript'));
-    await expectMatch(200, uploads, get('/channels/@harbourlight/uploads', free.key));
-    await expectMatch(404, uploads, get('/channels/@no-such-channel/uploads'));
-    await expectMatch(200, playlist, get('/playlists/UUharbourlight__________/transcripts?limit=100'));
-    await expectMatch(400, playlist, get('/playlists/WL/transcripts'));
-    await expectMatch(403, playlist, get('/playlists/UUharbourlight__________/transcripts', free.key));
-    await expectMatch(404, playlist, get('/playlists/PL/transcripts'));
-    await expectMatch(200, '/transcripts', post({ videos: ['hl-dinghy__', 'hl-dinghy__', 'no-such-vid'] }), 'post');
-    await expectMatch(400, '/transcripts', post({ videos: ['x'] }), 'post');
-    await expectMatch(403, '/transcripts', post({ videos: ['hl-dinghy__'] }, free.key), 'post');
-    await expectMatch(405, '/transcripts', get('/transcripts'), 'post');
+      await match(404, 'GET', video, `/videos/${id}/transcript`);
+    await match(409, 'GET', video, '/videos/hl-tidecam_/transcript');
+    await match(200, 'GET', uploads, '/channels/@harbourlight/uploads', asFree);
+    await match(404, 'GET', uploads, '/channels/@no-such-channel/uploads');
+    await match(200, 'GET', playlist, '/playlists/UUharbourlight__________/transcripts?limit=100');
+    await match(400, 'GET', playlist, '/playlists/WL/transcripts');
+    await match(403, 'GET', playlist, '/playlists/UUharbourlight__________/transcripts', asFree);
+    await match(404, 'GET', playlist, '/playlists/PL/transcripts');
+    const [list, videos] = ['/transcripts', ['hl-dinghy__', 'hl-dinghy__', 'no-such-vid']];
+    await match(200, 'POST', list, list, { body: { videos } });
+    await match(400, 'POST', list, list, { body: { videos: ['x'] } });
+    await match(403, 'POST', list, list, { body: { videos }, ...asFree });
+    await expectMatch(405, list, () => service.get(list, key), 'post');
   });
 
   it('for jobs', async () => {
     const { key } = await service.organization();
     const free = await service.organization({ plan: 'free' });
-    const match = (
-      status: number,
-      method: string,
-      template: string,
-      path: string,
-      { as = key, body, headers = {} }: { as?: string; body?: unknown; headers?: Record<string, string> } = {},
-    ): Promise<ServiceResponse> => {
-      const sent = { Authorization: `Bearer ${as}`, ...(body !== undefined && JSON_TYPE), ...headers };
-      return expectMatch(
-        status,
-        template,
-        () => service.request(method, path, sent, body === undefined ? undefined : JSON.stringify(body)),
-        method.toLowerCase(),
-      );
-    };
+    const match = matcher(key);
     const [jobs, one] = ['/jobs', '/jobs/{id}'];
     const body = { channel: '@tidewater', limit: 3 };
     const headers = { 'Idempotency-Key': 'a' };
@@ -315,17 +242,7 @@ describe('a response matches the document', () => {
   it('for webhooks', async () => {
     const { key } = await service.organization();
     const free = await service.organization({ plan: 'free' });
-    const match = (
-      status: number,
-      method: string,
-      template: string,
-      path: string,
-      { as = key, body, type = 'application/json' }: { as?: string; body?: unknown; type?: string } = {},
-    ): Promise<ServiceResponse> => {
-      const sent = { Authorization: `Bearer ${as}`, ...(body !== undefined && { 'Content-Type': type }) };
-      const text = body === undefined ? undefined : JSON.stringify(body);
-      return expectMatch(status, template, () => service.request(method, path, sent, text), method.toLowerCase());
-    };
+    const match = matcher(key);
     const all = '/webhooks';
     // An address, which needs no name server; nothing is sent to it.
     const body = { url: 'https://93.184.215.14/hook' };
@@ -334,7 +251,7 @@ describe('a response matches the document', () => {
     await match(400, 'POST', all, all, { body: { url: 'https://127.0.0.1/' } });
     await match(403, 'POST', all, all, { body, as: free.key });
     await match(413, 'POST', all, all, { body: { url: 'x'.repeat(17_000) } });
-    await match(415, 'POST', all, all, { body, type: 'text/plain' });
+    await match(415, 'POST', all, all, { body, headers: { 'Content-Type': 'text/plain' } });
     for (let count = 2; count < 10; count += 1) await match(201, 'POST', all, all, { body });
     await match(409, 'POST', all, all, { body });
     await match(200, 'GET', all, all);
@@ -391,30 +308,22 @@ describe('a response matches the document', () => {
   });
 
   it('for the admin routes', async () => {
-    const json = { 'Content-Type': 'application/json', Authorization: `Bearer ${ADMIN_TOKEN}` };
-    const match = (
-      status: number,
-      method: string,
-      template: string,
-      path: string,
-      body?: object,
-    ): Promise<ServiceResponse> => {
-      const text = body && JSON.stringify(body);
-      return expectMatch(status, template, () => service.request(method, path, json, text), method.toLowerCase());
-    };
+    const match = matcher(ADMIN_TOKEN);
     const all = '/admin/organizations';
     const one = `${all}/{id}`;
-    const { id } = (await match(201, 'POST', all, all, { name: 'A', plan: 'pro', monthlyLimit: 5 })).body as {
+    const { id } = (await match(201, 'POST', all, all, { body: { name: 'A', plan: 'pro', monthlyLimit: 5 } })).body as {
       id: string;
     };
     const mine = `${all}/${id}`;
-    await match(400, 'POST', all, all, { name: 'A', plan: 'gold' });
-    await match(413, 'POST', all, all, { name: 'A'.repeat(20_000) });
+    await match(400, 'POST', all, all, { body: { name: 'A', plan: 'gold' } });
+    await match(413, 'POST', all, all, { body: { name: 'A'.repeat(20_000) } });
     await match(200, 'GET', all, `${all}?limit=1`);
     await match(200, 'GET', one, mine);
     await match(404, 'GET', one, `${all}/org_none`);
-    await match(200, 'PATCH', one, mine, { monthlyLimit: null });
-    const key = (await match(201, 'POST', `${one}/keys`, `${mine}/keys`, { expiresInDays: 9 })).body as { id: string };
+    await match(200, 'PATCH', one, mine, { body: { monthlyLimit: null } });
+    const key = (await match(201, 'POST', `${one}/keys`, `${mine}/keys`, { body: { expiresInDays: 9 } })).body as {
+      id: string;
+    };
     await match(201, 'POST', '/admin/keys/{id}/rotate', `/admin/keys/${key.id}/rotate`);
     await match(409, 'POST', '/admin/keys/{id}/rotate', `/admin/keys/${key.id}/rotate`);
     await match(200, 'DELETE', '/admin/keys/{id}', `/admin/keys/${key.id}`);
@@ -428,6 +337,6 @@ describe('a response matches the document', () => {
     await match(404, 'GET', '/admin/audit', '/admin/audit?organization=org_none');
     await match(200, 'DELETE', one, mine);
     await expectMatch(401, one, () => service.request('GET', mine));
-    await expectMatch(405, one, () => service.request('PUT', mine, json));
+    await expectMatch(405, one, () => service.request('PUT', mine));
   });
 });

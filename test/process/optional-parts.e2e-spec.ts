@@ -61,7 +61,7 @@ describe('a service', () => {
 
   it('does not start when the configured NATS server is unavailable, and names it without its password', async () => {
     expect(await failure({ MESSAGE_TRANSPORT: 'nats', NATS_URL: 'nats://app:hidden@127.0.0.1:1' })).toMatch(
-      /^channel-transcripts: The NATS server at nats:\/\/127\.0\.0\.1:1 cannot be used: [^\n]+\.\n$/,
+      /^channel-transcripts: Messages cannot be received at nats:\/\/127\.0\.0\.1:1: [^\n]+\. Change NATS_URL\.\n$/,
     );
     expect(await failure({ MESSAGE_TRANSPORT: 'nats' })).toBe(
       'channel-transcripts: NATS_URL must be set when MESSAGE_TRANSPORT is nats\n',

@@ -12,12 +12,11 @@ import type { Request } from 'express';
 import { FailedAuthentications } from '../../auth/failed-authentications.js';
 import { Environment } from '../../config/environment.js';
 import type { Actor } from '../../domain/caller.js';
-import { DomainError } from '../../domain/errors.js';
+import { DomainError, RouteNotFoundError } from '../../domain/errors.js';
 import { SecretToken } from '../../http/bearer-token.js';
 import { ApiErrors, type ErrorExample } from '../../http/error-docs.js';
 import { JsonBody } from '../../http/json-body.js';
 import { requestContextOf } from '../../http/request-context.js';
-import { RouteNotFoundError } from '../../http/routing-errors.js';
 import { UnknownKeyError, UnknownOrganizationError } from '../../organizations/organization-errors.js';
 import { KEY, ORGANIZATION } from './dto/responses.dto.js';
 

@@ -18,17 +18,10 @@ const NOT_RECORDED = trace.wrapSpanContext(INVALID_SPAN_CONTEXT);
 /**
  * Runs work in a child span of the active span; a rejection marks the span as failed. Without an active span, such as in
  * a health check, none is created.
- *
- * @param kind `CLIENT` for work that another program does
  */
-export function inSpan<T>(
-  name: string,
-  attributes: Attributes,
-  work: (span: Span) => Promise<T>,
-  kind = SpanKind.INTERNAL,
-): Promise<T> {
+export function inSpan<T>(name: string, attributes: Attributes, work: (span: Span) => Promise<T>): Promise<T> {
   if (!trace.getActiveSpan()) return work(NOT_RECORDED);
-  return tracer.startActiveSpan(name, { kind, attributes }, async (span) => {
+  return tracer.startActiveSpan(name, { attributes }, async (span) => {
     try {
       return await work(span);
     } catch (error) {

@@ -1,5 +1,4 @@
 import type { Response } from 'express';
-import { onResponseEnd, responseEnd } from '../../http/response-end.js';
 import { inflate, type TranscriptText } from '../cache/transcript-text.js';
 import type { ListHeader } from '../sources/video-list.js';
 import type { Entry, TranscriptsEvent } from '../transcript-events.js';
@@ -31,7 +30,7 @@ export async function writeResponse(
     if (gzip) writer.write(gzip.begin());
     for await (const chunk of chunks) {
       if (writer.isFull) await writer.room();
-      if (responseEnd(response).aborted) return;
+      if (response.closed) return;
       for (const part of chunk) {
         if (typeof part === 'string') writer.write(gzip ? gzip.literal(part) : Buffer.from(part));
         else writer.write(gzip ? gzip.text(part) : await inflate(part));
@@ -55,7 +54,7 @@ class PacedWriter {
   private resume: (() => void) | undefined;
 
   constructor(private readonly response: Response) {
-    onResponseEnd(response, () => this.resume?.());
+    response.once('close', () => this.resume?.());
   }
 
   get isFull(): boolean {
@@ -71,7 +70,7 @@ class PacedWriter {
   /** Waits until the reader has taken what was written, or the response has ended. */
   async room(): Promise<void> {
     this.flush();
-    while (this.isBehind && !responseEnd(this.response).aborted) {
+    while (this.isBehind && !this.response.closed) {
       await new Promise<void>((resolve) => (this.resume = resolve));
     }
   }

@@ -3,7 +3,6 @@ import type { Request, Response } from 'express';
 import { VideoFailedError } from '../../domain/errors.js';
 import { setQuotaHeaders } from '../../http/limit-headers.js';
 import { requestContext, type RequestContext } from '../../http/request-context.js';
-import { responseEnd } from '../../http/response-end.js';
 import { deflate } from '../cache/transcript-text.js';
 import { markdownDocument } from '../formats/markdown.js';
 import { FORMAT_MEDIA_TYPES, formatEntry } from '../formats/transcript-formats.js';
@@ -50,7 +49,7 @@ export class TranscriptsResponse {
   async send(wanted: TranscriptsRequest, request: Request, response: Response): Promise<void> {
     const type = listType(request);
     const encoding = encodingFor(request);
-    const plan = await this.prepare(wanted, request, response);
+    const plan = await this.prepare(wanted, request);
     setEntryHeaders(response, plan, type);
     const events = this.deliver(plan, request).events(type === NDJSON ? 'as-finished' : 'listed');
     const chunks = {
@@ -73,7 +72,7 @@ export class TranscriptsResponse {
     response: Response,
     format: EntryFormat = acceptedFormat(request),
   ): Promise<void> {
-    const plan = await this.prepare(wanted, request, response);
+    const plan = await this.prepare(wanted, request);
     const entry = await onlyEntry(this.deliver(plan, request).events('listed'));
     setEntryHeaders(response, plan, ENTRY_MEDIA_TYPES[format]);
     const encoding = encodingFor(request);
@@ -85,10 +84,9 @@ export class TranscriptsResponse {
   }
 
   /** Plans the call of a request. @throws the errors that refuse the call */
-  private async prepare(wanted: TranscriptsRequest, request: Request, response: Response): Promise<CallPlan> {
+  private async prepare(wanted: TranscriptsRequest, request: Request): Promise<CallPlan> {
     const context = requestContext(request);
-    const times = { startedAtMs: context.startedAtMs, responseEnd: responseEnd(response) };
-    const plan = await this.transcripts.prepare(wanted, payerOf(context), times);
+    const plan = await this.transcripts.prepare(wanted, payerOf(context), context);
     logPlan(context.log, plan);
     return plan;
   }

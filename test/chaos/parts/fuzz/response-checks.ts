@@ -15,7 +15,7 @@ import type { Area } from './credentials.js';
 import { describe, type FuzzRequest } from './fuzz-request.js';
 
 /** Errors that Node or the middleware may return on every route; the document does not repeat them for each. */
-const ANYWHERE = new Set([400, 404, 405, 408, 417, 431]);
+const ANYWHERE = new Set([400, 404, 405, 408, 431]);
 const INTERNALS = /node_modules|\.[jt]s:\d+|postgres(?:ql)?:\/\/|ECONN|\bat [A-Za-z.]+ \(|SELECT .* FROM/;
 const NDJSON = 'application/x-ndjson';
 const EVENT_STREAM = 'text/event-stream';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { RefusalSampler, type NotLogged } from './refusal-sampler.js';
+import { RefusalSampler, type NotLogged } from './request-log.js';
 
 let reports: NotLogged[];
 let sampler: RefusalSampler;
