@@ -130,20 +130,6 @@ describe('a key at its concurrency limit', () => {
     expect((await narrow.get('/channels/@bench-1x1/transcripts', key)).status).toBe(200);
   });
 
-  it('regains the slot of a call that is refused later or fails', async () => {
-    const { key } = await narrow.organization({ monthlyLimit: 0 });
-    const refusals = [
-      ['/channels/@tidewater/transcripts?limit=0', 400],
-      ['/channels/x!/transcripts', 404],
-      ['/channels/@fogsignalradio/transcripts', 402],
-    ] as const;
-    for (const [path, status] of refusals) expect((await narrow.get(path, key)).status).toBe(status);
-    narrow.fakeYoutube.setFaults({ kind: 'captcha' });
-    await times(AT_ONCE, async () =>
-      expect((await narrow.get('/channels/@bench-1x9/transcripts', key)).status).toBe(502),
-    );
-  });
-
   it('regains a slot when a client disconnects', async () => {
     const { key } = await narrow.organization();
     const hold = narrow.fakeYoutube.hold({ kind: 'timedtext' }, AT_ONCE);
@@ -152,6 +138,21 @@ describe('a key at its concurrency limit', () => {
     expect((await narrow.get('/channels/x!/transcripts', key)).status).toBe(429);
     leaving.forEach((disconnect) => disconnect());
     await until(async () => (await narrow.get('/channels/x!/transcripts', key)).status === 404);
+  });
+
+  it('regains the slot of a call that is refused later or fails', async () => {
+    const { key } = await narrow.organization({ monthlyLimit: 0 });
+    const refusals = [
+      ['/channels/@tidewater/transcripts?limit=0', 400],
+      ['/channels/x!/transcripts', 404],
+      ['/channels/@fogsignalradio/transcripts', 402],
+    ] as const;
+    for (const [path, status] of refusals) expect((await narrow.get(path, key)).status).toBe(status);
+    // The address rests after this refusal, which refuses the calls that follow.
+    narrow.fakeYoutube.setFaults({ kind: 'captcha' });
+    await times(AT_ONCE, async () =>
+      expect((await narrow.get('/channels/@bench-1x9/transcripts', key)).status).toBe(502),
+    );
   });
 });
 
