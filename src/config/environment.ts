@@ -23,7 +23,7 @@ export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', '
 
 const HTTP_URL = /^https?$/;
 
-/** The variables. docs/configuration.md has their descriptions and defaults; `npm run configuration` generates its tables. */
+/** The variables. docs/configuration.md has their descriptions and defaults; `npm run configuration` generates them. */
 export const VARIABLES = z.object({
   PORT: wholeNumber(0, 65_535).default(3_000).describe('0 selects any free port'),
   HOST: z.string().default('0.0.0.0').describe('the address to listen on'),
@@ -31,18 +31,16 @@ export const VARIABLES = z.object({
     .default('off')
     .describe(
       'whose `X-Forwarded-*` headers are trusted: `off`, the number of proxies in front (at most 10), or their addresses ' +
-        'and ranges. The resulting address counts failed authentication',
+        'and ranges',
     ),
   CORS_ORIGINS: listOf(origin)
     .optional()
-    .describe(
-      'origins that may call from a browser, separated by commas, or `*`; never for `/admin` or `/metrics`. Unset: none',
-    ),
+    .describe('origins that may call from a browser, separated by commas, or `*`; never for `/admin` or `/metrics`'),
   ADMIN_TOKEN: secretToken
     .optional()
     .describe(
       'enables `/admin` for callers that send it as a Bearer token; at least 32 characters (`openssl rand -hex 32`). ' +
-        'Unset, everything under `/admin` is 404',
+        'Unset: everything under `/admin` is 404',
     ),
 
   DATABASE_URL: url(/^postgres(?:ql)?$/, 'postgres://user:password@host:5432/name')
@@ -62,10 +60,7 @@ export const VARIABLES = z.object({
   TRANSCRIPT_TTL_SECONDS: wholeNumber(1).default(86_400).describe('how long a transcript is cached'),
   UNAVAILABLE_TTL_SECONDS: wholeNumber(1)
     .default(3_600)
-    .describe(
-      'how long it is cached that a video has no transcript; five minutes at most if only one client says ' +
-        '`video_unavailable`, or a video of the last day has no captions',
-    ),
+    .describe('how long it is cached that a video has no transcript'),
   UPLOADS_TTL_SECONDS: wholeNumber(1).default(120).describe("how long a channel's list of uploads is cached"),
   CHANNEL_TTL_SECONDS: wholeNumber(1).default(86_400).describe("how long a channel's ID, name and handle are cached"),
 
@@ -122,10 +117,7 @@ export const VARIABLES = z.object({
 
   UPSTREAM_CONCURRENCY: wholeNumber(1, 1_024)
     .default(16)
-    .describe(
-      'concurrent outgoing requests of the process; also the connections per egress. A call works on 1.5 times as many ' +
-        'videos; archive jobs send at most three quarters of the requests',
-    ),
+    .describe('concurrent outgoing requests of the process; archive jobs send at most three quarters of them'),
   UPSTREAM_TIMEOUT_SECONDS: wholeNumber(1, 3_600)
     .default(10)
     .describe('for one outgoing request, to the last byte of its response'),
@@ -140,17 +132,14 @@ export const VARIABLES = z.object({
   UPSTREAM_PLAYER_PER_MINUTE: wholeNumber(0, 1_000_000)
     .optional()
     .describe(
-      'the most player requests a minute of each egress; a gateway counts as one egress. Unset: no ceiling; the pace is ' +
-        'learned from refusals ([youtube.md](youtube.md#pace)). 0 turns the pace off: requests are sent as fast as they ' +
-        'come, and refusals only pause the egress',
+      'the most player requests a minute of each egress; a gateway counts as one. Unset: the ' +
+        '[pace](youtube.md#pace) is learned from refusals. 0: requests are sent as fast as they come, and refusals only ' +
+        'pause the egress',
     ),
   UPSTREAM_TIMEDTEXT_PER_MINUTE: wholeNumber(0, 1_000_000).optional().describe('the same for caption requests'),
   YOUTUBE_BASE_URL: url(HTTP_URL, 'http://127.0.0.1:8090')
     .optional()
-    .describe(
-      'receives every request to YouTube instead: an egress gateway, or the fake YouTube. Requests to `PO_TOKEN_URL` are ' +
-        'still sent to that address',
-    ),
+    .describe('receives every request to YouTube instead: an egress gateway, or the fake YouTube'),
   YOUTUBE_CLIENTS: distinct(YOUTUBE_CLIENTS)
     .default(['VISIONOS', 'ANDROID', 'IOS', 'ANDROID_REEL', 'ANDROID_VR'])
     .describe(
@@ -160,14 +149,14 @@ export const VARIABLES = z.object({
   YOUTUBE_CLIENT_OVERRIDES: clientOverrides(YOUTUBE_CLIENTS)
     .optional()
     .describe(
-      'newer versions of InnerTube clients, as JSON: `{ "VISIONOS": { "clientVersion": "1.04", "osVersion": ' +
-        '"26.6.0.23O770", "userAgent": "…" } }`; see [client versions](youtube.md#client-versions)',
+      'newer [versions of InnerTube clients](youtube.md#client-versions), as JSON: ' +
+        '`{ "VISIONOS": { "clientVersion": "1.04", … } }`',
     ),
   PO_TOKEN_URL: url(HTTP_URL, 'http://127.0.0.1:4416')
     .optional()
     .describe(
-      "a provider of PO tokens, bgutil's HTTP server, such as `http://127.0.0.1:4416`: WEB, which needs tokens, is then " +
-        'the last client unless `YOUTUBE_CLIENTS` lists it; see [PO tokens](youtube.md#client-fallback)',
+      "a provider of [PO tokens](youtube.md#client-fallback), bgutil's HTTP server, such as `http://127.0.0.1:4416`: " +
+        'WEB, which needs tokens, is then the last client unless `YOUTUBE_CLIENTS` lists it',
     ),
   PUBLISH_DATES: oneOf(['feed', 'exact'])
     .default('feed')
@@ -196,14 +185,14 @@ export const VARIABLES = z.object({
   METRICS_TOKEN: secretToken
     .optional()
     .describe(
-      'required at `/metrics` as a Bearer token; at least 32 characters (`openssl rand -hex 32`). Unset, `/metrics` is open ' +
-        'to everyone who reaches the port',
+      'required at `/metrics` as a Bearer token; at least 32 characters. Unset: `/metrics` is open to everyone who ' +
+        'reaches the port',
     ),
   OTEL_EXPORTER_OTLP_ENDPOINT: url(HTTP_URL, 'http://127.0.0.1:4318')
     .optional()
     .describe(
-      'an OpenTelemetry collector for OTLP over HTTP, such as `http://127.0.0.1:4318`; see ' +
-        '[traces](monitoring.md#traces). Unset: no traces',
+      'an OpenTelemetry collector for OTLP over HTTP, such as `http://127.0.0.1:4318`, which receives ' +
+        '[traces](monitoring.md#traces)',
     ),
 
   MESSAGE_TRANSPORT: oneOf(['tcp', 'nats'])
