@@ -30,11 +30,11 @@ function expanded(expression: string, { job, instance }: { job: string; instance
   return expression.replaceAll('$__rate_interval', '8s').replaceAll('$job', job).replaceAll('$instance', instance);
 }
 
-/** The metrics in the table of docs/monitoring.md; `…_queued` stands for the prefix of the name before it. */
+/** The metrics in the list of docs/monitoring.md; `…_queued` stands for the prefix of the name before it. */
 function documented(): Set<string> {
   const names = new Set<string>();
-  for (const [, cell = ''] of read('docs/monitoring.md').matchAll(/^\| (`ct_[^|]+)\|/gm)) {
-    const [first = '', ...more] = [...cell.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name);
+  for (const [, item = ''] of read('docs/monitoring.md').matchAll(/^- (`ct_[^(:]+)/gm)) {
+    const [first = '', ...more] = [...item.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name);
     names.add(first);
     for (const name of more) {
       if (!name.startsWith('…')) names.add(name);
