@@ -55,13 +55,13 @@ export class Call implements ReadingContext {
    * @throws CallEnded when the call ends first; the work continues, and the caller of this method handles its result
    */
   within<T>(work: Promise<T>): Promise<T> {
-    const waiting = new AbortController();
+    let stop = (): void => undefined;
     const ended = new Promise<never>((_resolve, reject) => {
-      const stop = (): void => reject(this.signal.reason as Error);
+      stop = () => reject(this.signal.reason as Error);
       if (this.signal.aborted) stop();
-      else this.signal.addEventListener('abort', stop, { once: true, signal: waiting.signal });
+      else this.signal.addEventListener('abort', stop, { once: true });
     });
-    return Promise.race([work, ended]).finally(() => waiting.abort());
+    return Promise.race([work, ended]).finally(() => this.signal.removeEventListener('abort', stop));
   }
 
   /** Cancels the call, unless it has finished. */

@@ -25,17 +25,22 @@ export async function writeResponse(
 ): Promise<void> {
   const gzip = encoding === 'gzip' ? new GzipMember() : undefined;
   if (gzip) response.setHeader('Content-Encoding', 'gzip');
-  const writer = new PacedWriter(response);
+  const writer = new PacedWriter(response, (text) => gzip?.literal(text) ?? Buffer.from(text));
   try {
     if (gzip) writer.write(gzip.begin());
     for await (const chunk of chunks) {
       if (writer.isFull) await writer.room();
       if (response.closed) return;
       for (const part of chunk) {
-        if (typeof part === 'string') writer.write(gzip ? gzip.literal(part) : Buffer.from(part));
-        else writer.write(gzip ? gzip.text(part) : await inflate(part));
+        if (typeof part === 'string') writer.writeLiteral(part);
+        else {
+          writer.endLiteral();
+          if (gzip) writer.write(gzip.text(part));
+          else writer.write(await inflate(part));
+        }
       }
     }
+    writer.endLiteral();
     if (gzip) writer.write(gzip.end());
     writer.end();
   } catch (error) {
@@ -44,21 +49,40 @@ export async function writeResponse(
   }
 }
 
-/** Joins what is written in one turn of the event loop into one system call, and waits until the reader has taken it. */
+/**
+ * Joins what is written in one turn of the event loop into one system call, and waits until the reader has taken it.
+ * Literals that follow each other become one buffer.
+ */
 class PacedWriter {
   private batch: Buffer[] = [];
   private batchBytes = 0;
+  private literal = '';
   /** Written to the response and not yet taken by the connection. */
   private waitingBytes = 0;
   private scheduled: NodeJS.Immediate | undefined;
   private resume: (() => void) | undefined;
 
-  constructor(private readonly response: Response) {
+  constructor(
+    private readonly response: Response,
+    private readonly encodeLiteral: (text: string) => Buffer,
+  ) {
     response.once('close', () => this.resume?.());
   }
 
   get isFull(): boolean {
     return this.waitingBytes + this.batchBytes >= WRITE_BYTES;
+  }
+
+  writeLiteral(text: string): void {
+    this.literal += text;
+    this.scheduled ??= setImmediate(() => this.flush());
+  }
+
+  /** Writes the literals so far. Has to be called before other bytes are encoded and written. */
+  endLiteral(): void {
+    if (this.literal === '') return;
+    this.write(this.encodeLiteral(this.literal));
+    this.literal = '';
   }
 
   write(bytes: Buffer): void {
@@ -88,27 +112,32 @@ class PacedWriter {
   }
 
   /**
-   * Waits for the callback of each write instead of 'drain', which is not emitted for a response that is queued behind
-   * another. Corks the socket and not the response: Node.js 22 and 24 uncork the socket before they pass on the chunks of a
-   * corked response, each of which would be a system call of its own.
+   * Waits for the callback of the last write instead of 'drain', which is not emitted for a response that is queued behind
+   * another. A corked response sends its batch as one chunk of the transfer encoding. The socket is corked as well: Node.js
+   * 22 and 24 uncork it before they pass on the parts of that chunk, each of which would be a system call of its own.
    */
   private flush(): void {
+    this.endLiteral();
     clearImmediate(this.scheduled);
     this.scheduled = undefined;
-    const { socket } = this.response;
-    socket?.cork();
-    for (const bytes of this.batch) {
-      this.waitingBytes += bytes.length;
-      this.response.write(bytes, (error) => {
-        // The connection is closed: the end of the response follows and wakes the writer.
-        if (error) return;
-        this.waitingBytes -= bytes.length;
-        if (!this.isBehind) this.resume?.();
-      });
-    }
-    socket?.uncork();
+    const { batch, batchBytes, response } = this;
+    const last = batch.pop();
+    if (!last) return;
     this.batch = [];
     this.batchBytes = 0;
+    this.waitingBytes += batchBytes;
+    const { socket } = response;
+    socket?.cork();
+    response.cork();
+    for (const bytes of batch) response.write(bytes);
+    response.write(last, (error) => {
+      // The connection is closed: the end of the response follows and wakes the writer.
+      if (error) return;
+      this.waitingBytes -= batchBytes;
+      if (!this.isBehind) this.resume?.();
+    });
+    response.uncork();
+    socket?.uncork();
   }
 }
 
