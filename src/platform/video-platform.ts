@@ -13,11 +13,6 @@ export interface ReadingContext {
    * True for an archive job: calls are served first. Becomes false when a call waits for the same result, so read it each time.
    */
   readonly background?: boolean;
-  /**
-   * Calls `listener` whenever `background` becomes false, and returns the function that removes it. Undefined for a context
-   * whose `background` never changes.
-   */
-  readonly onForeground?: ((listener: () => void) => () => void) | undefined;
   /** Called when a request for the result is sent to the platform. */
   readonly onRequest?: (() => void) | undefined;
 }

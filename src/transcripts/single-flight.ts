@@ -20,7 +20,6 @@ class Flight<T> implements ReadingContext {
   readonly signal = this.controller.signal;
   succeeded = false;
   requested = false;
-  private readonly foregroundListeners = new Set<() => void>();
 
   constructor(readonly fairnessKey: object) {}
 
@@ -38,17 +37,6 @@ class Flight<T> implements ReadingContext {
   get background(): boolean {
     for (const { context } of this.waiters) if (context.background !== true) return false;
     return this.waiters.size > 0;
-  }
-
-  readonly onForeground = (listener: () => void): (() => void) => {
-    this.foregroundListeners.add(listener);
-    return () => this.foregroundListeners.delete(listener);
-  };
-
-  add(waiter: Waiter<T>): void {
-    const wasBackground = this.background;
-    this.waiters.add(waiter);
-    if (wasBackground && !this.background) for (const listener of this.foregroundListeners) listener();
   }
 }
 
@@ -95,7 +83,7 @@ export class SingleFlight<T> {
         flight.controller.abort(context.signal.reason);
       };
       const waiter: Waiter<T> = { context, disconnect, resolve, reject };
-      flight.add(waiter);
+      flight.waiters.add(waiter);
       if (flight.requested) context.onRequest?.();
       context.signal.addEventListener('abort', disconnect, { once: true });
     });

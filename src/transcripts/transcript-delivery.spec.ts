@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it } from '@jest/globals';
 import { Registry } from 'prom-client';
 import { Logger } from '@nestjs/common';
 import fc from 'fast-check';
@@ -28,9 +28,13 @@ const fetcher: ConstructorParameters<typeof Delivery>[1] = {
 };
 
 const memory = new ResponseMemory(new Environment(), new Registry());
+const calls: Call[] = [];
+
+afterEach(() => calls.splice(0).forEach((call) => call.finish()));
 
 function deliver(videoIds: readonly string[], background = false): { delivery: Delivery; call: Call } {
   const call = new Call(60, { background });
+  calls.push(call);
   const known = new Map(videoIds.map((id) => [id, { upload: unlistedVideo(id), outcome: undefined }]));
   const order = videoIds.flatMap((id) => known.get(id) ?? []);
   const plan = { call, header: { type: 'videos' }, videos: [...known.values()], order, languages: [] };

@@ -43,7 +43,6 @@ function optionalContext({ context }: RequestScope, signal: AbortSignal): Reques
   return {
     signal,
     fairnessKey: context.fairnessKey,
-    onForeground: context.onForeground,
     get deadlineAtMs() {
       return context.deadlineAtMs;
     },

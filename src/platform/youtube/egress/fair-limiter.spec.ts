@@ -12,25 +12,6 @@ function pending() {
   return { task: () => promise, resolve, reject };
 }
 
-/** The context of a job's task for which a call can wait later. */
-function sharedContext(signal = NEVER) {
-  const listeners = new Set<() => void>();
-  const context = {
-    fairnessKey: {},
-    signal,
-    background: true,
-    onForeground: (listener: () => void) => {
-      listeners.add(listener);
-      return () => void listeners.delete(listener);
-    },
-  };
-  const joinCall = () => {
-    context.background = false;
-    for (const listener of listeners) listener();
-  };
-  return { context, listeners, joinCall };
-}
-
 const turns = async () => {
   for (let turn = 0; turn < 20; turn += 1) await Promise.resolve();
 };
@@ -76,15 +57,15 @@ describe('FairLimiter', () => {
   it('an aborted waiting task rejects with the reason, does not run and frees its slot', async () => {
     const limiter = new FairLimiter(1);
     const canceled = new AbortController();
-    const shared = sharedContext(canceled.signal);
+    const context = { fairnessKey: {}, signal: canceled.signal };
     const first = pending();
     const running = limiter.run({ fairnessKey: {}, signal: NEVER }, first.task);
     let ran = false;
-    const abandoned = limiter.run(shared.context, () => Promise.resolve(void (ran = true)));
+    const abandoned = limiter.run(context, () => Promise.resolve(void (ran = true)));
     canceled.abort(new Error('canceled'));
     await expect(abandoned).rejects.toThrow('canceled');
-    await expect(limiter.run(shared.context, () => Promise.resolve(void (ran = true)))).rejects.toThrow('canceled');
-    expect([limiter.queued, shared.listeners.size]).toEqual([0, 0]);
+    await expect(limiter.run(context, () => Promise.resolve(void (ran = true)))).rejects.toThrow('canceled');
+    expect(limiter.queued).toBe(0);
     first.resolve();
     await running;
     await expect(limiter.run({ fairnessKey: {}, signal: NEVER }, () => Promise.resolve('next'))).resolves.toBe('next');
@@ -124,35 +105,20 @@ describe('FairLimiter', () => {
     expect(order).toEqual(['call', 'job', 'other job', 'late call']);
   });
 
-  it('starts a waiting background task at once when a call waits for it too and a slot is free', async () => {
-    const limiter = new FairLimiter(4);
-    const shared = sharedContext();
+  it('starts a waiting background task for which a call waits too as a task of the call', async () => {
+    const limiter = new FairLimiter(2);
+    const [first, second] = [pending(), pending()];
     const job = { fairnessKey: {}, signal: NEVER, background: true };
-    const running = [pending(), pending(), pending()];
-    const done = running.map(({ task }) => limiter.run(job, task));
+    const shared = { fairnessKey: {}, signal: NEVER, background: true };
+    const done = [limiter.run(job, first.task), limiter.run(job, second.task)];
     let started = false;
-    done.push(limiter.run(shared.context, () => Promise.resolve(void (started = true))));
-    await turns();
-    expect([started, limiter.running, limiter.queued]).toEqual([false, 3, 1]);
-    shared.joinCall();
+    done.push(limiter.run(shared, () => Promise.resolve(void (started = true))));
+    shared.background = false;
+    limiter.startNext();
     await turns();
     expect(started).toBe(true);
-    running.forEach(({ resolve }) => resolve());
-    await Promise.all(done);
-    expect(shared.listeners.size).toBe(0);
-  });
-
-  it('starts a further background task when a call waits for a running one too', async () => {
-    const limiter = new FairLimiter(2);
-    const shared = sharedContext();
-    const [running, waiting] = [pending(), pending()];
-    const done = [limiter.run(shared.context, running.task)];
-    done.push(limiter.run({ fairnessKey: {}, signal: NEVER, background: true }, waiting.task));
-    expect([limiter.running, limiter.queued]).toEqual([1, 1]);
-    shared.joinCall();
-    expect([limiter.running, limiter.queued]).toEqual([2, 0]);
-    running.resolve();
-    waiting.resolve();
+    first.resolve();
+    second.resolve();
     await Promise.all(done);
   });
 

@@ -4,7 +4,7 @@ import type { ReadingContext } from '../../video-platform.js';
 const BACKGROUND_SHARE = 0.75;
 
 /** The call that a task belongs to. `background` can change while the task waits or runs, so it is read each time. */
-type TaskContext = Pick<ReadingContext, 'fairnessKey' | 'signal' | 'background' | 'onForeground'>;
+type TaskContext = Pick<ReadingContext, 'fairnessKey' | 'signal' | 'background'>;
 
 /** A task that waits or runs, under the key that it came with. */
 interface Task {
@@ -53,8 +53,6 @@ export class FairLimiter {
   async run<T>(context: TaskContext, task: () => Promise<T>, waitMs: () => number = () => 0): Promise<T> {
     const { signal, fairnessKey } = context;
     signal.throwIfAborted();
-    // A waiting task that is of a call now may start at once. A running one leaves its place to another background task.
-    const stopListening = context.onForeground?.(() => this.startNext());
     let abort = (): void => undefined;
     const done = new Promise<T>((resolve, reject) => {
       const entry: Task = { context, fairnessKey, waitMs, start: () => resolve(this.runNow(entry, task)) };
@@ -73,7 +71,6 @@ export class FairLimiter {
       return await done;
     } finally {
       signal.removeEventListener('abort', abort);
-      stopListening?.();
     }
   }
 
