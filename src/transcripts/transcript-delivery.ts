@@ -78,20 +78,27 @@ export class Delivery {
 
   /** The header of the list, the entries in the given order, and the summary. Throws only for a bug. */
   async *events(order: EntryOrder): AsyncGenerator<TranscriptsEvent, void, undefined> {
+    for await (const batch of this.batches(order)) yield* batch;
+  }
+
+  /** The same events, those that are available together in one batch. */
+  async *batches(order: EntryOrder): AsyncGenerator<readonly TranscriptsEvent[], void, undefined> {
     this.reading = true;
     const { header, call } = this.plan;
     try {
-      yield header;
-      for await (const entry of this.entries(order)) {
-        count(this.summary, entry);
-        // A job counts the entries that it stores.
-        if (!call.background) this.metrics.entry(entry);
-        yield { type: 'result', entry };
+      yield [header];
+      for await (const entries of this.entries(order)) {
+        for (const entry of entries) {
+          count(this.summary, entry);
+          // A job counts the entries that it stores.
+          if (!call.background) this.metrics.entry(entry);
+        }
+        yield entries.map((entry) => ({ type: 'result', entry }));
       }
       const untilDeadlineMs = call.deadlineAtMs + AFTER_DEADLINE_MAX_MS - performance.now();
       await withTimeout(this.settled, Math.min(SETTLEMENT_WAIT_MS, untilDeadlineMs));
       call.finish();
-      yield { type: 'summary', summary: this.summary };
+      yield [{ type: 'summary', summary: this.summary }];
     } finally {
       // Nothing reads the texts any more; the fetching and the settlement may still be running.
       this.held.close();
@@ -100,36 +107,33 @@ export class Delivery {
   }
 
   /** The further entries of a video cost nothing. */
-  private async *entries(order: EntryOrder): AsyncGenerator<Entry> {
+  private async *entries(order: EntryOrder): AsyncGenerator<Entry[]> {
     const { videos, order: listed } = this.plan;
     const sent = new Set<PlannedVideo>();
-    for await (const video of order === 'listed' ? listed : this.asFinished()) {
-      const entry = await this.entry(video);
-      yield entry.ok && sent.has(video) ? { ...entry, cached: true } : entry;
-      sent.add(video);
+    for await (const batch of order === 'listed' ? runs(listed) : this.asFinished()) {
+      const entries: Entry[] = [];
+      for (const video of batch) {
+        const entry = knownEntry(video) ?? (await this.fetchedEntry(video));
+        entries.push(entry.ok && sent.has(video) ? { ...entry, cached: true } : entry);
+        sent.add(video);
+      }
+      yield entries;
       // When a video is listed twice, all texts are held until the end.
-      if (listed.length === videos.length) this.release(video, entry);
+      if (listed.length === videos.length) for (const video of batch) this.release(video, entries);
     }
   }
 
   /** First the cached videos, then each fetched one as it finishes, as often as it is listed. */
-  private async *asFinished(): AsyncGenerator<PlannedVideo> {
+  private async *asFinished(): AsyncGenerator<PlannedVideo[]> {
     const { videos, order } = this.plan;
-    yield* order.filter(({ outcome }) => outcome);
+    yield order.filter(({ outcome }) => outcome);
     const missing = videos.filter(({ outcome }) => !outcome);
-    for await (const finished of inOrderOfCompletion(missing, (video) => this.entry(video)))
-      yield* order.filter((video) => video === finished);
+    for await (const finished of inOrderOfCompletion(missing, (video) => this.fetchedEntry(video)))
+      yield order.filter((video) => video === finished);
   }
 
-  private entry(video: PlannedVideo): Promise<Entry> {
-    const { upload, outcome } = video;
-    if (!outcome) return this.fetching.get(video) ?? Promise.reject(new Error('The entry was sent already.'));
-    const { details } = outcome;
-    return Promise.resolve(
-      outcome.ok
-        ? succeededEntry(upload, details, outcome.transcript, true)
-        : failedEntry(upload, details, outcome.failure),
-    );
+  private fetchedEntry(video: PlannedVideo): Promise<Entry> {
+    return this.fetching.get(video) ?? Promise.reject(new Error('The entry was sent already.'));
   }
 
   /** @param pay called when the call pays for the transcript. Rejects only for a bug. */
@@ -165,10 +169,33 @@ export class Delivery {
     return failedEntry(upload, NO_DETAILS, failure);
   }
 
-  /** Releases a text that was sent: it is not retained until the end of the call. */
-  private release(video: PlannedVideo, entry: Entry): void {
-    if (this.fetching.delete(video) && entry.ok) this.held.releaseFetched(entry.transcript.deflated);
+  /** Releases a text that was fetched and sent: it is not retained until the end of the call. */
+  private release(video: PlannedVideo, [entry]: readonly Entry[]): void {
+    if (this.fetching.delete(video) && entry?.ok) this.held.releaseFetched(entry.transcript.deflated);
   }
+}
+
+/** The entry of a video whose outcome was known when the call was planned. */
+function knownEntry({ upload, outcome }: PlannedVideo): Entry | undefined {
+  if (!outcome) return undefined;
+  const { details } = outcome;
+  return outcome.ok
+    ? succeededEntry(upload, details, outcome.transcript, true)
+    : failedEntry(upload, details, outcome.failure);
+}
+
+/** The videos in their order: those whose outcome is known together, each of the others by itself. */
+function* runs(videos: readonly PlannedVideo[]): Generator<PlannedVideo[]> {
+  let known: PlannedVideo[] = [];
+  for (const video of videos) {
+    if (video.outcome) known.push(video);
+    else {
+      yield known;
+      yield [video];
+      known = [];
+    }
+  }
+  yield known;
 }
 
 function ignore(): void {

@@ -29,9 +29,9 @@ export async function writeResponse(
   try {
     if (gzip) writer.write(gzip.begin());
     for await (const chunk of chunks) {
-      if (writer.isFull) await writer.room();
-      if (response.closed) return;
       for (const part of chunk) {
+        if (writer.isFull) await writer.room();
+        if (response.closed) return;
         if (typeof part === 'string') writer.writeLiteral(part);
         else {
           writer.endLiteral();
@@ -141,16 +141,20 @@ class PacedWriter {
   }
 }
 
+/** Events, or batches of those that are written together. */
+type Events = AsyncIterable<TranscriptsEvent | readonly TranscriptsEvent[]>;
+
 /** The response as one JSON document, in chunks; the texts of transcripts pass through unchanged. */
-export async function* serializeJson(events: AsyncIterable<TranscriptsEvent>): AsyncGenerator<Chunk> {
+export async function* serializeJson(events: Events): AsyncGenerator<Chunk> {
   let separator = '';
-  for await (const event of events) {
-    if (event.type === 'result') {
-      yield entryJson(separator, event.entry, '');
+  for await (const batch of events)
+    yield [batch].flat().flatMap((event) => {
+      if (event.type === 'summary') return [`],"summary":${JSON.stringify(event.summary)}}`];
+      if (event.type !== 'result') return [`{${headerField(event)}"results":[`];
+      const entry = entryJson(separator, event.entry, '');
       separator = ',';
-    } else if (event.type === 'summary') yield [`],"summary":${JSON.stringify(event.summary)}}`];
-    else yield [`{${headerField(event)}"results":[`];
-  }
+      return entry;
+    });
 }
 
 function headerField(header: ListHeader): string {
@@ -165,11 +169,14 @@ function headerField(header: ListHeader): string {
 }
 
 /** The response as NDJSON, one line per event, for clients that show progress. */
-export async function* serializeNdjson(events: AsyncIterable<TranscriptsEvent>): AsyncGenerator<Chunk> {
-  for await (const event of events) {
-    if (event.type === 'result') yield entryJson('{"type":"result","result":', event.entry, '}\n');
-    // The caller named the videos, so that there is nothing to name.
-    else if (event.type !== 'videos') yield [`${JSON.stringify(event)}\n`];
+export async function* serializeNdjson(events: Events): AsyncGenerator<Chunk> {
+  for await (const batch of events) {
+    const chunk = [batch].flat().flatMap((event) => {
+      if (event.type === 'result') return entryJson('{"type":"result","result":', event.entry, '}\n');
+      // The caller named the videos, so that there is nothing to name.
+      return event.type === 'videos' ? [] : [`${JSON.stringify(event)}\n`];
+    });
+    if (chunk.length > 0) yield chunk;
   }
 }
 

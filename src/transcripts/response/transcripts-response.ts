@@ -51,11 +51,11 @@ export class TranscriptsResponse {
     const encoding = encodingFor(request);
     const plan = await this.prepare(wanted, request);
     setEntryHeaders(response, plan, type);
-    const events = this.deliver(plan, request).events(type === NDJSON ? 'as-finished' : 'listed');
+    const delivery = this.deliver(plan, request);
     const chunks = {
-      'application/json': () => serializeJson(events),
-      [NDJSON]: () => serializeNdjson(events),
-      [MARKDOWN]: () => textChunks(markdownDocument(events, plan.languages), encoding),
+      'application/json': () => serializeJson(delivery.batches('listed')),
+      [NDJSON]: () => serializeNdjson(delivery.batches('as-finished')),
+      [MARKDOWN]: () => textChunks(markdownDocument(delivery.events('listed'), plan.languages), encoding),
     };
     await writeResponse(response, chunks[type](), encoding);
   }
