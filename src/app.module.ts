@@ -1,7 +1,8 @@
 import { Module, type DynamicModule, type Type } from '@nestjs/common';
 import { AdminModule } from './admin/admin.module.js';
 import { CacheModule } from './cache/cache.module.js';
-import { ChannelsModule } from './channels/channels.module.js';
+import { AuthModule } from './auth/auth.module.js';
+import { ChannelsController } from './channels/channels.controller.js';
 import { ConfigModule } from './config/config.module.js';
 import type { Environment } from './config/environment.js';
 import { DatabaseModule } from './database/database.module.js';
@@ -12,10 +13,11 @@ import { McpModule } from './mcp/mcp.module.js';
 import { MonitoringModule } from './monitoring/monitoring.module.js';
 import { ApiKey } from './organizations/api-key.js';
 import { Organization } from './organizations/organization.entity.js';
-import { VideosModule } from './videos/videos.module.js';
 import { YoutubeModule } from './platform/youtube/youtube.module.js';
-import { PlaylistsModule } from './playlists/playlists.module.js';
+import { PlaylistsController } from './playlists/playlists.controller.js';
+import { TranscriptsModule } from './transcripts/transcripts.module.js';
 import { UsageModule } from './usage/usage.module.js';
+import { VideosController } from './videos/videos.controller.js';
 import { WebhooksModule } from './webhooks/webhooks.module.js';
 
 /** Wiring only, and the only module that names the platform. */
@@ -25,15 +27,15 @@ export class AppModule {
   static with(environment: Environment, others: readonly Type<unknown>[] = []): DynamicModule {
     return {
       module: AppModule,
+      controllers: [ChannelsController, PlaylistsController, VideosController],
       imports: [
         ConfigModule.forRoot(environment),
         DatabaseModule.forRoot({ as: 'service', entities: [Organization, ApiKey], migrations: MIGRATIONS }),
         CacheModule.forRoot(environment),
         HttpModule,
         { module: YoutubeModule, global: true },
-        ChannelsModule,
-        PlaylistsModule,
-        VideosModule,
+        AuthModule,
+        TranscriptsModule,
         UsageModule,
         JobsModule,
         WebhooksModule,

@@ -2,7 +2,7 @@ import { CACHE_MANAGER, type Cache } from '@nestjs/cache-manager';
 import { Inject, Injectable } from '@nestjs/common';
 import { z } from 'zod';
 import { Environment } from '../../config/environment.js';
-import { parseChannelReference, type ChannelReference } from '../../domain/channel-reference.js';
+import { parseChannelReference } from '../../domain/channel-reference.js';
 import { ChannelNotFoundError, UpstreamError } from '../../domain/errors.js';
 import { VIDEO_FAILURE_CODES, type Channel, type Upload } from '../../domain/transcript.js';
 import { VideoPlatform, type ReadingContext, type UploadsList } from '../../platform/video-platform.js';
@@ -90,9 +90,7 @@ export class ChannelUploads {
    * @throws ChannelNotFoundError | UpstreamError, and the reason of `context.signal` when that is aborted first
    */
   async list(text: string, { limit, since }: UploadsSelection, context: ReadingContext): Promise<ChannelWithUploads> {
-    const reference = parseChannelReference(text);
-    if (!reference) throw new ChannelNotFoundError();
-    const channelId = await this.resolve(reference, context);
+    const channelId = await this.resolve(text, context);
     const [channel, uploads] = await Promise.allSettled([
       this.channel(channelId, context),
       this.uploads(channelId, limit, context),
@@ -113,13 +111,13 @@ export class ChannelUploads {
    * @throws ChannelNotFoundError | UpstreamError, and the reason of `context.signal` when that is aborted first
    */
   async find(text: string, context: ReadingContext): Promise<Channel> {
-    const reference = parseChannelReference(text);
-    if (!reference) throw new ChannelNotFoundError();
-    return this.channel(await this.resolve(reference, context), context);
+    return this.channel(await this.resolve(text, context), context);
   }
 
-  private resolve(reference: ChannelReference, context: ReadingContext): Promise<string> {
-    if (reference.kind === 'id') return Promise.resolve(reference.id);
+  private async resolve(text: string, context: ReadingContext): Promise<string> {
+    const reference = parseChannelReference(text);
+    if (!reference) throw new ChannelNotFoundError();
+    if (reference.kind === 'id') return reference.id;
     // Handles are case-insensitive on the platform; the older names are not.
     const name = reference.kind === 'handle' ? reference.handle.toLowerCase() : reference.name;
     return this.ids.get(`${CACHE_FORMAT}:id:${reference.kind}:${name}`, context, (shared) =>
