@@ -181,23 +181,6 @@ export const redirectedUrl = (url: unknown) => ({
   endpoint: { commandMetadata: {}, urlEndpoint: { url, target: 'TARGET_NEW_WINDOW' } },
 });
 
-/** The page of one of the platform's topic channels, such as Sports. */
-export const topicChannelPage = {
-  header: {
-    carouselHeaderRenderer: {
-      contents: [
-        { carouselItemRenderer: { carouselItems: [] } },
-        {
-          topicChannelDetailsRenderer: {
-            title: { simpleText: 'Sailing' },
-            subscribeButton: { subscribeButtonRenderer: { channelId: CHANNEL_ID } },
-          },
-        },
-      ],
-    },
-  },
-};
-
 export const ageGatedPage = {
   contents: {
     twoColumnBrowseResultsRenderer: {

@@ -105,8 +105,8 @@ const resolved: Reader = (body) => readResolvedUrl(body) !== null;
 const RECORDINGS: Readonly<Record<string, [Reader, string]>> = {
   'channel-age-restricted': [channel, '["age-gated",true]'],
   'channel-bad-browse-id': [channel, 'unreadable'],
-  // A topic channel of the platform has no handle.
-  'channel-carousel-header': [channel, '["channel",null]'],
+  // A topic channel of the platform, which has no uploads.
+  'channel-carousel-header': [channel, 'unreadable'],
   'channel-gone-3': [channel, '"terminated"'],
   'channel-gone-4': [channel, '"terminated"'],
   'channel-gone-6': [channel, '"terminated"'],

@@ -9,7 +9,6 @@ import {
   channelPage,
   movedPage,
   redirectedUrl,
-  topicChannelPage,
   oldPage,
   playlistPage,
   playlistVideo,
@@ -68,11 +67,6 @@ describe('a channel page', () => {
 
   it('does not report a notice as a terminated channel', () => {
     expect(() => readChannelPage(alertPage('This channel does not exist.', 'INFO'))).toThrow(UnreadableError);
-  });
-
-  it('reads a topic channel, which has a carousel header and no metadata', () => {
-    const channel = { id: CHANNEL_ID, name: 'Sailing', handle: null };
-    expect(readChannelPage(topicChannelPage)).toEqual({ kind: 'channel', channel });
   });
 
   it.each(['onResponseReceivedActions', 'onResponseReceivedEndpoints'])('reads the new channel in %s', (list) => {

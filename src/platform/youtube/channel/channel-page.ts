@@ -7,7 +7,6 @@ import {
   asString,
   at,
   isObject,
-  textOf,
   hasErrorAlert,
   receivedActions,
   UnreadableError,
@@ -39,10 +38,8 @@ export function readChannelPage(page: unknown): ChannelPage {
   const movedTo = newChannelId(page);
   if (movedTo !== undefined) return { kind: 'moved', channelId: movedTo };
   if (hasErrorAlert(page, REMOVED)) return { kind: 'terminated' };
-  const topic = topicChannel(page);
-  if (topic) return { kind: 'channel', channel: topic };
   const gate = ageGate(page);
-  if (gate === undefined) throw new UnreadableError('a channel, a topic channel, an age gate or an alert');
+  if (gate === undefined) throw new UnreadableError('a channel, an age gate or an alert');
   return { kind: 'age-gated', name: asString(at(gate, 'channelTitle')) };
 }
 
@@ -64,20 +61,6 @@ export function readHandle(url: unknown): string | null {
   } catch {
     return null;
   }
-}
-
-/**
- * The platform's topic channels (Sports, Gaming, …) have no metadata and no handle: only the carousel in their header
- * contains their ID and name (recorded in January 2026).
- */
-function topicChannel(page: unknown): Channel | undefined {
-  for (const item of asArray(at(page, 'header', 'carouselHeaderRenderer', 'contents'))) {
-    const details = at(item, 'topicChannelDetailsRenderer');
-    const id = asString(at(details, 'subscribeButton', 'subscribeButtonRenderer', 'channelId'));
-    const name = textOf(at(details, 'title'));
-    if (id !== null && CHANNEL_ID.test(id) && name !== null) return { id, name, handle: null };
-  }
-  return undefined;
 }
 
 /** The target of a `navigateAction`, in the form that maintained clients read. */

@@ -22,8 +22,6 @@ const TABS = 'contents/twoColumnBrowseResultsRenderer/tabs/tabRenderer/content';
 /** Of `contents` only the age gate, as an age-gated channel has nothing else. */
 export const CHANNEL_FIELDS =
   'alerts,onResponseReceivedActions,metadata/channelMetadataRenderer(title,externalId,vanityChannelUrl,ownerUrls),' +
-  'header/carouselHeaderRenderer/contents/topicChannelDetailsRenderer' +
-  '(title,subscribeButton/subscribeButtonRenderer/channelId),' +
   `${TABS}/sectionListRenderer/contents/channelAgeGateRenderer/channelTitle`;
 
 const PLAYLIST_VIDEO =
