@@ -91,24 +91,6 @@ describe('FairLimiter', () => {
     expect(ran).toBe(false);
   });
 
-  it('leaves a quarter of the slots to calls, and at least one slot to background tasks', async () => {
-    for (const [concurrencyMax, forBackground] of [
-      [1, 1],
-      [2, 1],
-      [4, 3],
-      [16, 12],
-    ] as const) {
-      const limiter = new FairLimiter(concurrencyMax);
-      const job = { fairnessKey: {}, signal: NEVER, background: true };
-      const ends = Array.from({ length: concurrencyMax }, pending);
-      const done = ends.map((end) => limiter.run(job, end.task));
-      expect([limiter.running, limiter.queued]).toEqual([forBackground, concurrencyMax - forBackground]);
-      if (concurrencyMax > 1) await limiter.run({ fairnessKey: {}, signal: NEVER }, () => Promise.resolve());
-      ends.forEach((end) => end.resolve());
-      await Promise.all(done);
-    }
-  });
-
   it('starts background tasks when no other task waits, whichever came first', async () => {
     const limiter = new FairLimiter(1);
     const order: string[] = [];
@@ -140,20 +122,6 @@ describe('FairLimiter', () => {
     running.forEach(({ resolve }) => resolve());
     await Promise.all(done);
     expect(shared.listeners.size).toBe(0);
-  });
-
-  it('starts a further background task when a call waits for a running one too', async () => {
-    const limiter = new FairLimiter(2);
-    const shared = sharedContext();
-    const [running, waiting] = [pending(), pending()];
-    const done = [limiter.run(shared.context, running.task)];
-    done.push(limiter.run({ fairnessKey: {}, signal: NEVER, background: true }, waiting.task));
-    expect([limiter.running, limiter.queued]).toEqual([1, 1]);
-    shared.joinCall();
-    expect([limiter.running, limiter.queued]).toEqual([2, 0]);
-    running.resolve();
-    waiting.resolve();
-    await Promise.all(done);
   });
 
   it('a task that may not start yet lets others go first, and starts when it may', async () => {
