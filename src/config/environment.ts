@@ -125,7 +125,7 @@ export const VARIABLES = z.object({
   UPSTREAM_PROXY_URL: listOf(proxyUrl)
     .optional()
     .describe(
-      'a proxy (`http://`, `https://`, `socks5://`), or several separated by commas, for all requests to YouTube, not for ' +
+      'an HTTP(S) proxy, or several separated by commas, for all requests to YouTube, not for ' +
         'the PO token provider. `{session}` in one, usually in its user name, makes it a rotating gateway: each attempt ' +
         'at a video gets a fresh value, and so a fresh address. Percent-encode special characters of the password',
     ),

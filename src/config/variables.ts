@@ -57,8 +57,8 @@ export const proxyUrl = z
   .string()
   .refine(
     isProxyUrl,
-    'must be the URL of a proxy (http://, https:// or socks5://) such as http://user:password@host:3128, with special ' +
-      'characters of the user and password percent-encoded (% is %25) and no other braces than those of {session}',
+    'must be the URL of a proxy such as http://user:password@host:3128, with special characters of the user and ' +
+      'password percent-encoded (% is %25) and no other braces than those of {session}',
   );
 
 function isProxyUrl(text: string): boolean {
@@ -69,7 +69,7 @@ function isProxyUrl(text: string): boolean {
   } catch {
     return false;
   }
-  return /^(?:https?|socks5):$/.test(protocol ?? '') && hostname !== '' && !/[{}]/.test(replaced);
+  return /^https?:$/.test(protocol ?? '') && hostname !== '' && !/[{}]/.test(replaced);
 }
 
 /** An origin that may call from a browser, or `*` for all. */

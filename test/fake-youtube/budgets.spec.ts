@@ -1,7 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { Budgets, type BudgetSettings, isBad, REPORTED_BUDGETS } from './budgets.js';
-import { startFakeYoutube } from './fake-youtube.js';
-import { postInnertube, request } from './requests.js';
+import { Budgets, type BudgetSettings, isBad } from './budgets.js';
 
 const PLAYER = { kind: 'player', egress: '127.0.0.2' } as const;
 const TEXT = { kind: 'timedtext', egress: '127.0.0.2' } as const;
@@ -63,34 +61,4 @@ it('the share of bad addresses is as set, and the addresses are the same each ti
   const bad = addresses.filter((address) => isBad(address, 0.3));
   expect(bad.length / addresses.length).toBeCloseTo(0.3, 1);
   expect(bad.every((address) => isBad(address, 0.6))).toBe(true);
-});
-
-describe('the fake YouTube with budgets', () => {
-  it('checks for bots and answers 429 above them, until a reset', async () => {
-    const budgets = {
-      ...REPORTED_BUDGETS,
-      player: { burst: 1, perMinute: 0, blockSeconds: 60 },
-      timedtext: { burst: 0, perMinute: 0, blockSeconds: 60 },
-    };
-    const fakeYoutube = await startFakeYoutube({ budgets });
-    const play = () => postInnertube(fakeYoutube.url, 'player', { videoId: 'ps-plain___' }, 'VISIONOS');
-    expect((await play()).json).toMatchObject({ playabilityStatus: { status: 'OK' } });
-    expect((await play()).json).toMatchObject({ playabilityStatus: { status: 'LOGIN_REQUIRED' } });
-    expect((await request(`${fakeYoutube.url}/api/timedtext?v=ps-plain___`)).status).toBe(429);
-    fakeYoutube.reset();
-    expect((await play()).json).toMatchObject({ playabilityStatus: { status: 'OK' } });
-    await fakeYoutube.close();
-  });
-
-  it('is set over HTTP', async () => {
-    const fakeYoutube = await startFakeYoutube();
-    const change = (body: object) =>
-      request(`${fakeYoutube.url}/fake-youtube/faults`, { method: 'POST', body: JSON.stringify(body) });
-    expect((await change({ budgets: { player: { burst: 0, perMinute: 0 } } })).status).toBe(200);
-    const { json } = await postInnertube(fakeYoutube.url, 'player', { videoId: 'ps-plain___' }, 'VISIONOS');
-    expect(json).toMatchObject({ playabilityStatus: { status: 'LOGIN_REQUIRED' } });
-    expect((await change({ budgets: { badShare: 2 } })).status).toBe(400);
-    expect((await change({ budgets: { player: { burst: 'x' } } })).status).toBe(400);
-    await fakeYoutube.close();
-  });
 });

@@ -5,7 +5,7 @@ import { once } from 'node:events';
 export interface GatewayOptions {
   /** Where every tunnel leads, e.g. the host of the fake YouTube; default: where the client asks for. */
   target?: string;
-  /** The loopback address from which a session's connections come; default: one of its own for each session. */
+  /** The loopback address from which a session's connections come; default: one of its own for each. */
   addressOf?: (session: string) => string;
 }
 
@@ -16,6 +16,8 @@ export interface GatewayOptions {
 export interface Gateway {
   /** For `UPSTREAM_PROXY_URL`, with `{session}`. */
   url: string;
+  /** The user names and passwords that were sent. */
+  credentials: ReadonlySet<string>;
   /** Tunnels opened, by session; the key of connections without one is empty. */
   tunnels: ReadonlyMap<string, number>;
   /** Sessions, in order of their first tunnel. */
@@ -29,15 +31,15 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
   const addresses = new Map<string, string>();
   const tunnels = new Map<string, number>();
   const sockets = new Set<Socket>();
+  const credentials = new Set<string>();
   let issued = 0;
   const nextAddress = (): string => {
     issued += 1;
     return `127.${16 + ((issued >> 16) & 15)}.${(issued >> 8) & 255}.${issued & 255}`;
   };
   const addressOf = (session: string): string => {
-    if (session === '') return nextAddress();
     const address = addresses.get(session) ?? options.addressOf?.(session) ?? nextAddress();
-    addresses.set(session, address);
+    if (session !== '') addresses.set(session, address);
     return address;
   };
   const server: Server = createServer();
@@ -47,7 +49,12 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
     socket.on('close', () => sockets.delete(socket));
   });
   server.on('connect', (request, client: Socket) => {
-    const session = sessionOf(request.headers['proxy-authorization']);
+    const given = Buffer.from(
+      request.headers['proxy-authorization']?.replace(/^Basic /, '') ?? '',
+      'base64',
+    ).toString();
+    credentials.add(given);
+    const session = /-session-([^:]*)/.exec(given)?.[1] ?? '';
     tunnels.set(session, (tunnels.get(session) ?? 0) + 1);
     const [host = '', port = ''] = (options.target ?? request.url ?? '').split(':');
     const upstream = connect({ host, port: Number(port), localAddress: addressOf(session) }, () => {
@@ -64,7 +71,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
   const { port } = server.address() as AddressInfo;
   return {
     url: `http://operator-session-{session}:secret@127.0.0.1:${port}`,
-    tunnels,
+    ...{ tunnels, credentials },
     get sessions() {
       return [...tunnels.keys()];
     },
@@ -76,9 +83,4 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
       await closed;
     },
   };
-}
-
-function sessionOf(authorization: string | undefined): string {
-  const credentials = Buffer.from(authorization?.replace(/^Basic /, '') ?? '', 'base64').toString();
-  return /-session-([^:]*)/.exec(credentials)?.[1] ?? '';
 }

@@ -1,17 +1,13 @@
-import { HELP, readCommandLine } from './command-line.js';
+import { parseArgs } from 'node:util';
 import { startFakeYoutube } from './fake-youtube.js';
+import { readChanges } from './settings.js';
+
+const text = { type: 'string' } as const;
 
 try {
-  const options = readCommandLine(process.argv.slice(2));
-  if (options) await run(options);
-  else process.stdout.write(HELP);
-} catch (error) {
-  process.stderr.write(`fake-youtube: ${error instanceof Error ? error.message : String(error)}\n`);
-  process.exitCode = 1;
-}
-
-async function run(options: NonNullable<ReturnType<typeof readCommandLine>>): Promise<void> {
-  const fakeYoutube = await startFakeYoutube(options);
+  const { values } = parseArgs({ options: { port: text, settings: text } });
+  const { settings, faults = [] } = readChanges(values.settings ?? '{}');
+  const fakeYoutube = await startFakeYoutube({ ...settings, faults, port: Number(values.port ?? 0) });
   process.stdout.write(
     `The fake YouTube listens at ${fakeYoutube.url}\n` +
       `  start the service with   YOUTUBE_BASE_URL=${fakeYoutube.url}\n` +
@@ -22,4 +18,7 @@ async function run(options: NonNullable<ReturnType<typeof readCommandLine>>): Pr
   const stop = (): void => void fakeYoutube.close();
   process.once('SIGINT', stop);
   process.once('SIGTERM', stop);
+} catch (error) {
+  process.stderr.write(`fake-youtube: ${error instanceof Error ? error.message : String(error)}\n`);
+  process.exitCode = 1;
 }

@@ -101,24 +101,6 @@ export function readChanges(text: string): { faults?: Fault[]; settings: Partial
   return { ...(given && { faults: given as Fault[] }), settings: changed as Partial<Settings> };
 }
 
-/**
- * Reads a fault from a command line: `429`, `429=0.1` or `429=0.1@player`.
- *
- * @throws UnreadableError
- */
-export function readFaultFlag(text: string): Fault {
-  const [, name = '', rate, requests] = /^([a-z0-9-]+)(?:=([0-9.]+))?(?:@([a-z-]+))?$/.exec(text) ?? [];
-  if (name === '')
-    throw new UnreadableError(`A fault is written kind[=rate][@requests], e.g. 429=0.1@player, not ${text}`);
-  const given = {
-    kind: name,
-    ...(rate !== undefined && { rate: Number(rate) }),
-    ...(requests !== undefined && { match: { kind: requests } }),
-  };
-  const [fault] = valid(faults, [given]);
-  return fault as Fault;
-}
-
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text);

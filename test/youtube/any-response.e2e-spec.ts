@@ -7,22 +7,18 @@ import { anyText } from '../any-text.js';
 import { DomainError } from '../../src/domain/errors.js';
 import { ContinuationRejectedError } from '../../src/platform/video-platform.js';
 import { VIDEO_FAILURE_CODES } from '../../src/domain/transcript.js';
-import { asString, at } from '../../src/platform/youtube/response-parsing.js';
 import { mutationsOf } from '../pages/page-mutations.js';
 import {
-  alertPage,
   captionTrack,
   CHANNEL_ID,
   channelPage,
   lockup,
-  movedPage,
   newToken,
   oldPage,
   oldToken,
   playerResponse,
   playlistPage,
   playlistVideo,
-  redirectedUrl,
   VIDEO_ID,
 } from '../pages/youtube-pages.js';
 import { type Adapter, context, openAdapter } from './adapter.js';
@@ -218,138 +214,6 @@ describe('a refused field mask', () => {
     for (let times = 0; times < 2; times += 1)
       expect(await adapter.platform.readVideo(VIDEO_ID, [], context())).toMatchObject({ ok: false });
     expect(masks.filter((masked) => !masked)).toHaveLength(2);
-    await adapter.close();
-  });
-});
-
-describe('a channel whose name or page redirects', () => {
-  const NEW_ID = `UC${'d'.repeat(22)}`;
-  const endpointOf = (browseId: string) => json({ endpoint: { browseEndpoint: { browseId } } });
-  const named = (id: string) => channelPage({ externalId: id });
-
-  /** Responds to each request in turn; the last response repeats. */
-  function inTurn(...responses: Given[]) {
-    let requests = 0;
-    const respond = () => responses[Math.min(requests++, responses.length - 1)] ?? json({});
-    return { respond, count: () => requests };
-  }
-
-  async function opened<T>(read: (platform: Adapter['platform']) => Promise<T>): Promise<T> {
-    const adapter = await openAdapter(url);
-    return read(adapter.platform).finally(() => adapter.close());
-  }
-
-  const resolve = () =>
-    opened((platform) => platform.resolveChannel({ kind: 'handle', handle: 'old-name' }, context()));
-
-  it('is resolved over at most three redirects', async () => {
-    const again = json(redirectedUrl('https://www.youtube.com/@new-name'));
-    const chain = inTurn(again, again, again, endpointOf(NEW_ID));
-    given = { resolve_url: chain.respond };
-    await expect(resolve()).resolves.toBe(NEW_ID);
-
-    const endless = inTurn(again);
-    given = { resolve_url: endless.respond };
-    await expect(resolve()).rejects.toMatchObject({ code: 'upstream_failure' });
-    expect(endless.count()).toBe(4);
-  });
-
-  it('is not found when the target is another site, which is never contacted', async () => {
-    const chain = inTurn(json(redirectedUrl(`${url}/@elsewhere`)));
-    given = { resolve_url: chain.respond };
-    await expect(resolve()).rejects.toMatchObject({ code: 'channel_not_found' });
-    expect(chain.count()).toBe(1);
-  });
-
-  it('is read under its new ID', async () => {
-    given = { browse: inTurn(json(movedPage(NEW_ID)), json(named(NEW_ID))).respond };
-    await expect(opened((platform) => platform.readChannel(CHANNEL_ID, context()))).resolves.toMatchObject({
-      id: NEW_ID,
-    });
-    const endless = inTurn(json(movedPage(NEW_ID)));
-    given = { browse: endless.respond };
-    await expect(opened((platform) => platform.readChannel(CHANNEL_ID, context()))).rejects.toMatchObject({
-      code: 'upstream_failure',
-    });
-    expect(endless.count()).toBe(4);
-  });
-
-  it('has the uploads of its new ID', async () => {
-    const listed: string[] = [];
-    const browse = (_requested: URL, sent: unknown): Given => {
-      const browseId = asString(at(sent, 'browseId')) ?? '';
-      listed.push(browseId);
-      if (browseId === CHANNEL_ID) return json(movedPage(NEW_ID));
-      if (browseId === NEW_ID) return json(named(NEW_ID));
-      return json(
-        browseId === `VLUU${NEW_ID.slice(2)}`
-          ? oldPage([playlistVideo('aaaaaaaaaaa')])
-          : alertPage('The playlist does not exist.'),
-      );
-    };
-    given = { browse };
-    const { uploads } = await opened((platform) => platform.listUploads(CHANNEL_ID, 5, context()));
-    expect(uploads.map(({ videoId }) => videoId)).toEqual(['aaaaaaaaaaa']);
-    expect(listed).toContain(`VLUU${CHANNEL_ID.slice(2)}`);
-  });
-});
-
-describe('a playlist', () => {
-  const MISSING = JSON.stringify({ error: { code: 404, message: 'Requested entity was not found.' } });
-  it.each([
-    ['JSON', 'application/json', MISSING, 'playlist_not_found'],
-    ['an HTML page', 'text/html', '<!DOCTYPE html>', 'upstream_failure'],
-  ])('that is answered with 404 as %s', async (_form, contentType, body, code) => {
-    given = { browse: { status: 404, headers: { 'content-type': contentType }, body: bytes(body) } };
-    const adapter = await openAdapter(url);
-    const reading = adapter.platform.listPlaylist(`PL${'a'.repeat(32)}`, 3, context());
-    await expect(reading).rejects.toMatchObject({ code });
-    await adapter.close();
-  });
-});
-
-describe('the feed', () => {
-  it('that is not found leaves the dates unknown, and is counted but not logged', async () => {
-    const missing: Given = { status: 404, headers: { 'content-type': 'text/html' }, body: bytes('<!DOCTYPE html>') };
-    given = {
-      browse: json(oldPage([playlistVideo('aaaaaaaaaaa')], { responseContext: undefined })),
-      'videos.xml': missing,
-    };
-    const adapter = await openAdapter(url);
-    const { uploads } = await adapter.platform.listUploads(CHANNEL_ID, 5, context());
-    expect(uploads).toMatchObject([{ videoId: 'aaaaaaaaaaa', publishedAt: null }]);
-    expect(adapter.logged).toEqual([]);
-    expect(await adapter.registry.metrics()).toMatch(
-      /ct_upstream_requests_total\{kind="feed",client="WEB",exit="direct",outcome="http-4xx"\} 1/,
-    );
-    await adapter.close();
-  });
-});
-
-describe('an age-gated channel', () => {
-  it.each([
-    ['A whisky', 'A whisky', '@a.whisky'],
-    [undefined, '@a.whisky', '@a.whisky'],
-  ])('whose age gate names %s is %s', async (channelTitle, name, handle) => {
-    const gate = { channelAgeGateRenderer: { mainText: {}, channelTitle } };
-    const content = { sectionListRenderer: { contents: [gate] } };
-    const page = { contents: { twoColumnBrowseResultsRenderer: { tabs: [{ tabRenderer: { content } }] } } };
-    const link = { browseEndpoint: { browseId: CHANNEL_ID, canonicalBaseUrl: '/@a.whisky' } };
-    const byline = { runs: [{ text: 'The tavern', navigationEndpoint: link }] };
-    // The age gate is requested with a mask; the list, for its owner, without.
-    const browse = (requested: URL) =>
-      json(
-        requested.searchParams.has('$fields')
-          ? page
-          : oldPage([playlistVideo('aaaaaaaaaaa', { shortBylineText: byline })]),
-      );
-    given = { browse };
-    const adapter = await openAdapter(url);
-    await expect(adapter.platform.readChannel(CHANNEL_ID, context())).resolves.toEqual({
-      id: CHANNEL_ID,
-      name,
-      handle,
-    });
     await adapter.close();
   });
 });

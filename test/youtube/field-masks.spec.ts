@@ -16,7 +16,6 @@ import {
   playlistPage,
   playlistVideo,
   shortsLockup,
-  topicChannelPage,
   VIDEO_ID,
 } from '../pages/youtube-pages.js';
 import { readChannelPage } from '../../src/platform/youtube/channel/channel-page.js';
@@ -99,7 +98,6 @@ describe.each<[string, string, (page: unknown) => unknown, unknown[]]>([
       channelPage(),
       channelPage({ vanityChannelUrl: undefined }),
       ageGatedPage,
-      topicChannelPage,
       alertPage('This channel does not exist.'),
     ],
   ],

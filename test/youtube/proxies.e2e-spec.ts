@@ -1,59 +1,12 @@
-import { once } from 'node:events';
-import { createServer, type Server } from 'node:http';
-import { type AddressInfo, connect, type Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { videoId } from '../fake-youtube/catalogue/model.js';
 import { type FakeYoutube, startFakeYoutube } from '../fake-youtube/fake-youtube.js';
 import { startGateway, type Gateway, type GatewayOptions } from '../fake-youtube/gateway.js';
 import { type Adapter, context, end, openAdapter } from './adapter.js';
-import { startSocks5Proxy } from './socks5-proxy.js';
-
-/** A proxy that tunnels (CONNECT) and counts; with `refuses` it responds with 429 in place of the platform. */
-interface Proxy {
-  url: string;
-  tunnels: number;
-  authorizations: Set<string | undefined>;
-  /** The address from which the platform is contacted from now on. */
-  sendFrom(address: string): void;
-  close(): Promise<void>;
-}
-
-async function startProxy(target: string | null): Promise<Proxy> {
-  const sockets = new Set<Socket>();
-  const server: Server = createServer();
-  let localAddress = '127.0.0.1';
-  const proxy: Proxy = {
-    sendFrom: (address) => void (localAddress = address),
-    ...{ url: '', tunnels: 0, authorizations: new Set<string | undefined>() },
-    close: async () => {
-      const closed = once(server, 'close');
-      for (const socket of sockets) socket.destroy();
-      server.close();
-      await closed;
-    },
-  };
-  server.on('connection', (socket) => sockets.add(socket).size);
-  server.on('connect', (request, client: Socket) => {
-    proxy.tunnels += 1;
-    proxy.authorizations.add(request.headers['proxy-authorization']);
-    const [host = '', port = ''] = (target ?? request.url ?? '').split(':');
-    const upstream = connect({ port: Number(port), host, localAddress }, () => {
-      client.write('HTTP/1.1 200 Connection established\r\n\r\n');
-      client.pipe(upstream).pipe(client);
-    });
-    for (const socket of [client, upstream]) socket.on('error', () => undefined);
-    client.on('close', () => upstream.destroy());
-    sockets.add(upstream);
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  proxy.url = `http://operator:p%40ss@127.0.0.1:${(server.address() as AddressInfo).port}`;
-  return proxy;
-}
 
 let fakeYoutube: FakeYoutube;
 let refusing: FakeYoutube;
-let proxies: Proxy[];
+let proxies: Gateway[];
 let adapter: Adapter;
 
 beforeAll(async () => {
@@ -75,10 +28,17 @@ afterEach(async () => {
 
 afterAll(() => Promise.all([fakeYoutube.close(), refusing.close()]));
 
+/** Opens the adapter with proxies that have one address each: `127.0.0.2`, `127.0.0.3`, … */
 async function openThrough(...targets: (string | null)[]): Promise<void> {
-  proxies = await Promise.all(targets.map(startProxy));
-  adapter = await openAdapter(fakeYoutube.url, { UPSTREAM_PROXY_URL: proxies.map(({ url }) => url) });
+  proxies = await Promise.all(
+    targets.map((target, index) =>
+      startGateway({ ...(target !== null && { target }), addressOf: () => `127.0.0.${index + 2}` }),
+    ),
+  );
+  adapter = await openAdapter(fakeYoutube.url, { UPSTREAM_PROXY_URL: proxies.map(urlOf) });
 }
+
+const urlOf = ({ url }: Gateway) => url.replace(/operator.*:secret@/, 'operator:p%40ss@');
 
 const read = (name: string) => adapter.platform.readVideo(videoId(name), [], context());
 const refusingAddress = () => new URL(refusing.url).host;
@@ -87,10 +47,8 @@ describe('a pool of proxies', () => {
   it('every request is sent through a proxy, with the operator’s name and password', async () => {
     await openThrough(null);
     expect(end(await read('hl-island'))).toBe('ok');
-    expect(proxies[0]?.tunnels).toBeGreaterThan(0);
-    expect([...(proxies[0]?.authorizations ?? [])]).toEqual([
-      `Basic ${Buffer.from('operator:p@ss').toString('base64')}`,
-    ]);
+    expect(fakeYoutube.requests.count({ egress: '127.0.0.2' })).toBe(fakeYoutube.requests.total);
+    expect([...(proxies[0]?.credentials ?? [])]).toEqual(['operator:p@ss']);
   });
 
   it('a refused proxy is paused and another takes over, within the same call', async () => {
@@ -111,8 +69,8 @@ describe('a pool of proxies', () => {
 
 describe('a proxy that is down', () => {
   it('is not used, and the requests are sent through another one', async () => {
-    proxies = [await startProxy(null)];
-    const urls = ['http://127.0.0.1:1', ...proxies.map(({ url }) => url)];
+    proxies = [await startGateway()];
+    const urls = ['http://127.0.0.1:1', ...proxies.map(urlOf)];
     adapter = await openAdapter(fakeYoutube.url, { UPSTREAM_PROXY_URL: urls });
     expect(end(await read('hl-island'))).toBe('ok');
     await expect(adapter.platform.resolveChannel({ kind: 'handle', handle: 'tidewater' }, context())).resolves.toMatch(
@@ -125,26 +83,12 @@ describe('a proxy that is down', () => {
 describe('captions that are refused through one egress', () => {
   it('are read through another, and the refused one is not used until its pause ends', async () => {
     await openThrough(null, null);
-    proxies[0]?.sendFrom('127.0.0.2');
     fakeYoutube.setFaults({ kind: '429', match: { kind: 'timedtext', egress: '127.0.0.2' } });
     for (const name of ['hl-island', 'hl-walk', 'hl-dinghy', 'hl-first']) expect(end(await read(name))).toBe('ok');
     expect(fakeYoutube.requests.count({ kind: 'timedtext', egress: '127.0.0.2' })).toBe(1);
     expect(adapter.logged).toContainEqual(
       expect.objectContaining({ event: 'youtube_block_opened', exit: 'proxy-1', openForSeconds: 30 }),
     );
-  });
-});
-
-describe('a SOCKS5 proxy', () => {
-  it('carries every request, with the operator’s name and password', async () => {
-    const proxy = await startSocks5Proxy('operator', 'p@ss');
-    adapter = await openAdapter(fakeYoutube.url, { UPSTREAM_PROXY_URL: [proxy.url] });
-    expect(end(await read('hl-island'))).toBe('ok');
-    await expect(adapter.platform.resolveChannel({ kind: 'handle', handle: 'tidewater' }, context())).resolves.toMatch(
-      /^UC/,
-    );
-    expect(new Set(proxy.hosts)).toEqual(new Set([new URL(fakeYoutube.url).hostname]));
-    await proxy.close();
   });
 });
 

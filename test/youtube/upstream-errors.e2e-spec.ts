@@ -73,36 +73,6 @@ describe('retired client versions', () => {
     expect(retired()).toEqual([{ event: 'youtube_client_retired', client: 'VISIONOS' }]);
   });
 
-  it('a retired client is asked by one video an hour, and used again when that is served', async () => {
-    fakeYoutube.setFaults({ kind: 'retired', match: { client: 'VISIONOS' } });
-    for (const name of FIVE) await readNamed(name);
-    const clock = advancing();
-    try {
-      clock.advance(3_601);
-      fakeYoutube.requests.clear();
-      for (const name of FIVE) expect(end(await readNamed(name))).toBe('ok');
-      expect(fakeYoutube.requests.count({ kind: 'player', client: 'VISIONOS' })).toBe(1);
-      fakeYoutube.setFaults();
-      clock.advance(3_601);
-      fakeYoutube.requests.clear();
-      for (const name of FIVE) expect(end(await readNamed(name))).toBe('ok');
-      expect(fakeYoutube.requests.count({ kind: 'player', client: 'VISIONOS' })).toBe(5);
-      expect(adapter.logged).toContainEqual({ event: 'youtube_client_reinstated', client: 'VISIONOS' });
-      expect(retired()).toHaveLength(1);
-    } finally {
-      clock.restore();
-    }
-  });
-
-  it('one odd video does not move a client that serves the others', async () => {
-    fakeYoutube.setFaults({ kind: 'retired', match: { videoId: ISLAND, client: 'VISIONOS' } });
-    for (let times = 0; times < 5; times += 1) {
-      expect(end(await read())).toBe('ok');
-      expect(end(await readNamed('hl-dinghy'))).toBe('ok');
-    }
-    expect(retired()).toEqual([]);
-  });
-
   it.each(RETIRED)('%s of all clients is never reported as an unavailable video', async (kind) => {
     fakeYoutube.setFaults({ kind });
     for (const name of [...FIVE, 'hl-deleted', 'hl-silent'])
@@ -126,43 +96,6 @@ describe('retired client versions', () => {
     await reopen({ YOUTUBE_CLIENT_OVERRIDES: new Map([['VISIONOS', { clientVersion: '1.04' }] as const]) });
     expect(end(await read())).toBe('ok');
     expect(new Set(fakeYoutube.requests.list.map(({ client }) => client))).toEqual(new Set(['VISIONOS']));
-  });
-});
-
-describe('the signature timestamp of WEB', () => {
-  it('is read again when the platform refuses it, after five minutes at the earliest', async () => {
-    await reopen({ PO_TOKEN_URL: fakeYoutube.url, YOUTUBE_CLIENTS: ['WEB', 'VISIONOS'] });
-    const used = async (name: string) => {
-      fakeYoutube.requests.clear();
-      expect(end(await readNamed(name))).toBe('ok');
-      return [fakeYoutube.requests.list.at(-1)?.client, fakeYoutube.requests.count({ kind: 'page' })];
-    };
-    const clock = advancing();
-    try {
-      expect(await used('hl-dinghy')).toEqual(['WEB', 2]);
-      fakeYoutube.set({ signatureTimestamp: 20_400 });
-      for (const name of ['hl-keeper', 'hl-bowline']) expect(await used(name)).toEqual(['VISIONOS', 0]);
-      clock.advance(301);
-      expect(await used('hl-first')).toEqual(['WEB', 2]);
-    } finally {
-      clock.restore();
-    }
-  });
-});
-
-describe('faults of caption responses', () => {
-  it.each([
-    ['429', 'upstream_blocked'],
-    ['captcha', 'upstream_blocked'],
-    ['empty', 'upstream_blocked'],
-    ['500', 'upstream_failure'],
-    ['truncated', 'upstream_failure'],
-    ['not-json', 'upstream_failure'],
-    ['huge', 'upstream_failure'],
-    ['hostile-captions', 'upstream_failure'],
-  ] as const)('%s of a caption response is reported as %s', async (kind, code) => {
-    fakeYoutube.setFaults({ kind, match: { kind: 'timedtext' } });
-    expect(end(await read())).toBe(code);
   });
 });
 

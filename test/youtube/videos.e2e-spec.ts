@@ -110,28 +110,6 @@ describe('a video that single clients report as unavailable', () => {
     expect(end(await read(name))).toBe(outcome);
   });
 
-  it('is confirmed by a second client with one request each after the first one was served', async () => {
-    await read('ps-plain');
-    fakeYoutube.requests.clear();
-    const outcome = await read('ps-gone');
-    expect(outcome).toMatchObject({ ok: false, failure: { code: 'video_unavailable' } });
-    expect(outcome).not.toMatchObject({ confirmed: false });
-    expect(fakeYoutube.requests.list.filter(({ kind }) => kind === 'player').map(({ client }) => client)).toEqual([
-      'VISIONOS',
-      'ANDROID',
-    ]);
-  });
-
-  it.each([['ANDROID'], ['ANDROID_REEL'], ['ANDROID', 'ANDROID_REEL'], ['VISIONOS', 'ANDROID_VR']] as const)(
-    'is unconfirmed when no other client than %s %s can be asked',
-    async (...clients) => {
-      await adapter.close();
-      adapter = await openAdapter(fakeYoutube.url, { YOUTUBE_CLIENTS: [...clients] });
-      expect(end(await read('ps-plain'))).toBe('ok');
-      expect(await read('ps-gone')).toMatchObject({ failure: { code: 'video_unavailable' }, confirmed: false });
-    },
-  );
-
   it.each([
     ['bot-check', 'upstream_blocked'],
     ['reload', 'upstream_blocked'],

@@ -1,6 +1,6 @@
 import { Module } from '@nestjs/common';
 import { Registry } from 'prom-client';
-import { Environment, type YoutubeClient } from '../../config/environment.js';
+import { Environment } from '../../config/environment.js';
 import { MetricsRegistryModule } from '../../observability/metrics-registry.js';
 import { VideoPlatform } from '../video-platform.js';
 import { ChannelReader } from './channel/channel-reader.js';
@@ -37,7 +37,7 @@ import { YoutubePlatform } from './youtube-platform.js';
       inject: [Environment, FairLimiter, UpstreamMetrics, { token: ExchangeListener, optional: true }],
       useFactory: createPipeline,
     },
-    { provide: ClientOrder, inject: [Environment, Registry], useFactory: createClientOrder },
+    ClientOrder,
     { provide: PoTokenProvider, inject: [Environment], useFactory: createPoTokenProvider },
     SignatureTimestamp,
     WebProofs,
@@ -81,13 +81,6 @@ function createPipeline(
     metrics,
     listener,
   });
-}
-
-/** WEB, whose PO tokens cost the provider seconds, comes last unless it is listed. */
-function createClientOrder({ YOUTUBE_CLIENTS, PO_TOKEN_URL }: Environment, registry: Registry): ClientOrder {
-  const appended: YoutubeClient[] = PO_TOKEN_URL === undefined || YOUTUBE_CLIENTS.includes('WEB') ? [] : ['WEB'];
-  const clients = [...YOUTUBE_CLIENTS, ...appended];
-  return new ClientOrder(clients, registry);
 }
 
 function createPoTokenProvider({ PO_TOKEN_URL, UPSTREAM_CONCURRENCY }: Environment): PoTokenProvider | null {

@@ -8,11 +8,13 @@ import {
   channelPage,
   continuedPage,
   lockup,
+  movedPage,
   newToken,
   oldPage,
   oldToken,
   playlistPage,
   playlistVideo,
+  redirectedUrl,
 } from '../../../../test/pages/youtube-pages.js';
 import { Environment } from '../../../config/environment.js';
 import { ContinuationRejectedError, type UploadsListPage } from '../../video-platform.js';
@@ -20,15 +22,16 @@ import { EgressPool } from '../egress/egress-pool.js';
 import { FairLimiter } from '../egress/fair-limiter.js';
 import type { RequestScope } from '../egress/request-pipeline.js';
 import { RetryBudget } from '../egress/retry.js';
-import type { FailedResponse } from '../egress/upstream-response.js';
-import { InnertubeClient, type InnertubeCall, parsed } from '../innertube/innertube-client.js';
+import type { FailedResponse, UpstreamResponse } from '../egress/upstream-response.js';
+import type { InnertubeCall } from '../innertube/clients.js';
+import { InnertubeClient, parsed } from '../innertube/innertube-client.js';
 import { UpstreamMetrics } from '../upstream-metrics.js';
 import { ChannelReader } from './channel-reader.js';
 import { PlaylistReader } from './playlist-reader.js';
 
 Logger.overrideLogger(false);
 
-const FEED = '<feed></feed>';
+const FEED: UpstreamResponse = { kind: 'ok', media: 'other', body: '<feed></feed>' };
 const [A, B] = ['aaaaaaaaaaa', 'bbbbbbbbbbb'];
 /** 400 and 404 for a request that is invalid. */
 const refused = (status: number) => ({ kind: 'http-error', status, media: 'json' });
@@ -38,7 +41,7 @@ const refused = (status: number) => ({ kind: 'http-error', status, media: 'json'
  *
  * @param respond the page of a token, or of a `browseId` or `url`; a number is the status of a JSON error
  */
-function open(respond: (argument: string) => unknown) {
+function open(respond: (argument: string) => unknown, feed: UpstreamResponse = FEED) {
   const requested: string[] = [];
   const innertube = Object.assign(Object.create(InnertubeClient.prototype) as InnertubeClient, {
     query: ({ payload }: InnertubeCall, parse: (response: unknown) => unknown) => {
@@ -47,9 +50,15 @@ function open(respond: (argument: string) => unknown) {
       const response = respond(argument);
       return Promise.resolve(typeof response === 'number' ? refused(response) : parsed(() => parse(response)));
     },
-    fetchText: () => Promise.resolve({ kind: 'ok', media: 'other', body: FEED }),
+    fetchText: () => Promise.resolve(feed),
   });
-  return { list: (token?: string) => readerOf(innertube).uploadsPage(CHANNEL_ID, token, scope()), requested };
+  const channels = readerOf(innertube);
+  return {
+    list: (token?: string) => channels.uploadsPage(CHANNEL_ID, token, scope()),
+    resolve: () => channels.resolve({ kind: 'handle', handle: 'somebody' }, scope()),
+    read: () => channels.read(CHANNEL_ID, scope()),
+    requested,
+  };
 }
 
 function readerOf(innertube: InnertubeClient): ChannelReader {
@@ -208,5 +217,66 @@ describe('a failed request', () => {
   ];
   it.each(failed)('a 400 for an ID whose check has the response %j is %s', async (check, code, cause) => {
     await expect(failing(400, 'json', check).read()).rejects.toMatchObject({ code, cause });
+  });
+});
+
+describe('a channel that is found under another name or ID', () => {
+  const NEW_ID = `UC${'d'.repeat(22)}`;
+  const redirect = redirectedUrl('https://www.youtube.com/@new-name');
+  const found = { endpoint: { browseEndpoint: { browseId: NEW_ID } } };
+
+  /** Responds to each request in turn; the last response repeats. */
+  function inTurn(...responses: unknown[]): () => unknown {
+    let requests = 0;
+    return () => responses[Math.min(requests++, responses.length - 1)];
+  }
+
+  it('is resolved over at most three redirects', async () => {
+    await expect(open(inTurn(redirect, redirect, redirect, found)).resolve()).resolves.toBe(NEW_ID);
+    const endless = open(() => redirect);
+    await expect(endless.resolve()).rejects.toMatchObject({ code: 'upstream_failure' });
+    expect(endless.requested).toHaveLength(4);
+  });
+
+  it('is not found when the target is another site, which is never contacted', async () => {
+    const elsewhere = open(() => redirectedUrl('https://example.org/@elsewhere'));
+    await expect(elsewhere.resolve()).rejects.toMatchObject({ code: 'channel_not_found' });
+    expect(elsewhere.requested).toEqual(['https://www.youtube.com/@somebody']);
+  });
+
+  it('is read under its new ID', async () => {
+    await expect(open(inTurn(movedPage(NEW_ID), channelPage({ externalId: NEW_ID }))).read()).resolves.toMatchObject({
+      id: NEW_ID,
+    });
+    const endless = open(() => movedPage(NEW_ID));
+    await expect(endless.read()).rejects.toMatchObject({ code: 'upstream_failure' });
+    expect(endless.requested).toHaveLength(4);
+  });
+
+  it('has the uploads of its new ID', async () => {
+    const pages: Record<string, unknown> = {
+      [CHANNEL_ID]: movedPage(NEW_ID),
+      [NEW_ID]: channelPage({ externalId: NEW_ID }),
+      [`VLUU${NEW_ID.slice(2)}`]: oldPage([playlistVideo(A)]),
+    };
+    const { list } = open((argument) => pages[argument] ?? alertPage('The playlist does not exist.'));
+    expect(ids(await list())).toEqual([A]);
+  });
+
+  it.each([
+    ['A whisky', 'A whisky'],
+    [undefined, '@a.whisky'],
+  ])('has the handle of its uploads, and the name %s of its age gate', async (channelTitle, name) => {
+    const gate = { channelAgeGateRenderer: { mainText: {}, channelTitle } };
+    const content = { sectionListRenderer: { contents: [gate] } };
+    const page = { contents: { twoColumnBrowseResultsRenderer: { tabs: [{ tabRenderer: { content } }] } } };
+    const link = { browseEndpoint: { browseId: CHANNEL_ID, canonicalBaseUrl: '/@a.whisky' } };
+    const { read } = open((argument) => (argument === CHANNEL_ID ? page : oldPage([playlistVideo(A, { link })])));
+    await expect(read()).resolves.toEqual({ id: CHANNEL_ID, name, handle: '@a.whisky' });
+  });
+
+  it('has uploads without dates when the feed is not found', async () => {
+    const { list } = open(() => oldPage([playlistVideo(A)]), { kind: 'http-error', status: 404, media: 'html' });
+    expect((await list()).uploads).toMatchObject([{ videoId: A, publishedAt: null }]);
   });
 });

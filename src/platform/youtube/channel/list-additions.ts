@@ -1,4 +1,4 @@
-import type { Upload, VideoKind } from '../../../domain/transcript.js';
+import type { Upload } from '../../../domain/transcript.js';
 import { asVideoId, UnreadableError } from '../response-parsing.js';
 import { readInstant } from './displayed-values.js';
 
@@ -39,16 +39,6 @@ function coverage(uploads: readonly Upload[], { ids, complete }: ShortsList): nu
   const position = uploads.findIndex(({ videoId }) => videoId === oldest);
   // Both lists are newest first, so an oldest Short that is not among the uploads is older than all of them.
   return position < 0 ? uploads.length : position + 1;
-}
-
-/** Lists that the platform makes of one kind of a channel's uploads. */
-const LIST_KIND = /^UU(SH|LF|LV)[A-Za-z0-9_-]{22}$/;
-const KINDS: Readonly<Record<string, VideoKind>> = { SH: 'short', LF: 'video', LV: 'video' };
-
-/** Sets the kind of videos in a list of one kind, whose entries do not state it. */
-export function withListKind(uploads: readonly Upload[], playlistId: string): Upload[] {
-  const listKind = KINDS[LIST_KIND.exec(playlistId)?.[1] ?? ''] ?? null;
-  return uploads.map((upload) => ({ ...upload, kind: upload.kind ?? listKind }));
 }
 
 const VIDEO_ID = /<yt:videoId>([^<]*)<\/yt:videoId>/;

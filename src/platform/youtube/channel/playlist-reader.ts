@@ -10,7 +10,7 @@ import { InnertubeClient, parsed, type ParsedResponse } from '../innertube/inner
 import { withOptional } from '../optional-work.js';
 import { UpstreamMetrics } from '../upstream-metrics.js';
 import { isJsonError, upstreamError } from './channel-errors.js';
-import { readFeedDates, type ShortsList, withKinds, withListKind } from './list-additions.js';
+import { readFeedDates, type ShortsList, withKinds } from './list-additions.js';
 import { type PlaylistPage, readPlaylistPage } from './playlist-page.js';
 
 /** A list, and its metric label: all uploads of a channel, its Shorts, or a playlist that a caller names. */
@@ -47,11 +47,7 @@ export class PlaylistReader {
       throw new PlaylistNotFoundError(state, new Error(`The playlist ${playlistId} ${text}`));
     }
     const { title, uploads, next } = list;
-    return {
-      playlist: { id: playlistId, title },
-      uploads: withListKind(uploads, playlistId),
-      complete: next === null,
-    };
+    return { playlist: { id: playlistId, title }, uploads, complete: next === null };
   }
 
   /**

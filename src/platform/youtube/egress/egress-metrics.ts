@@ -1,5 +1,5 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
-import { ATTEMPT_VERDICTS, EGRESS_USES, PACED_KINDS, type Egress, type EgressUse } from './egress.js';
+import { ATTEMPT_VERDICTS, EGRESS_USES, type Egress, type EgressUse } from './egress.js';
 import type { RequestControl } from './request-control.js';
 
 /** What is observed of an egress. Sessions of a gateway are counted as their gateway. */
@@ -7,6 +7,9 @@ interface ObservedEgress extends Pick<Egress, 'name' | 'controls'> {
   readonly coolingDownUntilMs: number;
   controlOf(use: EgressUse): RequestControl;
 }
+
+/** By use or kind. */
+type Values = Readonly<Record<string, number | null>>;
 
 /** Exports the state of the egresses. */
 export function exportEgressStates(registry: Registry, members: readonly ObservedEgress[], now: () => number): void {
@@ -20,52 +23,36 @@ export function exportEgressStates(registry: Registry, members: readonly Observe
       for (const { name, coolingDownUntilMs } of members) this.set({ exit: name }, Number(coolingDownUntilMs > now()));
     },
   });
-  new Gauge({
-    name: 'ct_upstream_breaker_open',
-    help: '1 while an egress is paused or probed because the platform refuses it.',
-    labelNames: ['exit', 'use'],
-    registers,
-    collect() {
-      for (const { name, controls } of members) {
-        const { lists, player, captions } = controls;
-        this.set({ exit: name, use: 'channel' }, Number(lists.refused));
-        this.set({ exit: name, use: 'video' }, Number(player.refused || captions.refused));
-      }
-    },
-  });
-  new Gauge({
-    name: 'ct_upstream_pause_seconds',
-    help: 'Seconds until a refused egress is probed.',
-    labelNames: ['exit', 'use'],
-    registers,
-    collect() {
-      for (const member of members)
-        for (const use of EGRESS_USES)
-          this.set({ exit: member.name, use }, member.controlOf(use).pauseRemainingMs / 1000);
-    },
-  });
-  new Gauge({
-    name: 'ct_upstream_pace_per_minute',
-    help: 'Requests per minute that an egress may send; absent while there is no limit.',
-    labelNames: ['exit', 'kind'],
-    registers,
-    collect() {
-      this.reset();
-      for (const { name, controls } of members)
-        for (const kind of PACED_KINDS)
-          if (controls[kind].rate.perMinute !== null) this.set({ exit: name, kind }, controls[kind].rate.perMinute);
-    },
-  });
-  new Gauge({
-    name: 'ct_upstream_pace_queued',
-    help: 'Requests that wait for their turn at an egress.',
-    labelNames: ['exit', 'kind'],
-    registers,
-    collect() {
-      for (const { name, controls } of members)
-        for (const kind of PACED_KINDS) this.set({ exit: name, kind }, controls[kind].queued);
-    },
-  });
+  /** A gauge with a series for each egress and each property of its values; null for none. */
+  const gauge = (name: string, help: string, label: string, valuesOf: (egress: ObservedEgress) => Values) =>
+    new Gauge({
+      ...{ name, help, labelNames: ['exit', label], registers },
+      collect() {
+        this.reset();
+        for (const member of members)
+          for (const [of, value] of Object.entries(valuesOf(member)))
+            if (value !== null) this.set({ exit: member.name, [label]: of }, value);
+      },
+    });
+  const breaker = '1 while an egress is paused or probed because the platform refuses it.';
+  gauge('ct_upstream_breaker_open', breaker, 'use', ({ controls: { lists, player, captions } }) => ({
+    channel: Number(lists.refused),
+    video: Number(player.refused || captions.refused),
+  }));
+  gauge('ct_upstream_pause_seconds', 'Seconds until a refused egress is probed.', 'use', (member) => ({
+    channel: member.controlOf('channel').pauseRemainingMs / 1000,
+    video: member.controlOf('video').pauseRemainingMs / 1000,
+  }));
+  const pace = 'Requests per minute that an egress may send; absent while there is no limit.';
+  gauge('ct_upstream_pace_per_minute', pace, 'kind', ({ controls: { player, captions } }) => ({
+    player: player.rate.perMinute,
+    captions: captions.rate.perMinute,
+  }));
+  const queued = 'Requests that wait for their turn at an egress.';
+  gauge('ct_upstream_pace_queued', queued, 'kind', ({ controls: { player, captions } }) => ({
+    player: player.queued,
+    captions: captions.queued,
+  }));
 }
 
 /** A counter of the verdicts of attempts. Its series start at 0, because rate() misses an increment that starts a series. */

@@ -101,20 +101,4 @@ describe('the egress pool', () => {
     expect(take()).toBe(only);
     expect(events).toEqual([]);
   });
-
-  it.each(['player', 'captions'] as const)(
-    'keeps an egress whose %s are refused available for channels, and for videos after the pause',
-    async (kind) => {
-      const { egresses, clock, take } = pool(1);
-      const only = take();
-      if (!only) throw new Error('no egress');
-      await refuse(only, kind, 20);
-      expect(take()).toBeUndefined();
-      expect(egresses.blockedForSeconds('video')).toBe(20);
-      expect(egresses.blockedForSeconds('channel')).toBeNull();
-      expect(take([], 'channel')).toBe(only);
-      clock.nowMs = 20_000;
-      expect(take()).toBe(only);
-    },
-  );
 });

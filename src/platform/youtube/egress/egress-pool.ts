@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Registry } from 'prom-client';
-import { Agent, buildConnector, type Dispatcher, ProxyAgent, Socks5ProxyAgent } from 'undici';
+import { Agent, type Dispatcher, ProxyAgent } from 'undici';
 import type { Requester } from '../../video-platform.js';
 import { report } from '../event-log.js';
 import type { AttemptVerdict, Egress, EgressUse } from './egress.js';
@@ -189,18 +189,12 @@ function minimumOf(members: readonly PoolMember[], valueOf: (member: PoolMember)
   return members[values.indexOf(Math.min(...values))];
 }
 
-/**
- * Opens connections directly, or through a proxy whose URL starts with `http:`, `https:` or `socks5:`. A SOCKS5 proxy
- * resolves the names of hosts.
- *
- * @param proxyUrl null for direct connections
- */
+/** Opens connections directly, or through an HTTP(S) proxy. @param proxyUrl null for direct connections */
 function openDispatcher(
   proxyUrl: string | null,
   { connectionsMax, connectTimeoutMs: timeout }: Pick<EgressPoolOptions, 'connectionsMax' | 'connectTimeoutMs'>,
 ): Dispatcher {
   const shared = { connections: connectionsMax, pipelining: 1, connect: { timeout } };
   if (proxyUrl === null) return new Agent(shared);
-  if (/^socks5:/i.test(proxyUrl)) return new Socks5ProxyAgent(proxyUrl, { connect: buildConnector({ timeout }) });
   return new ProxyAgent({ ...shared, uri: proxyUrl, requestTls: { timeout }, proxyTls: { timeout } });
 }

@@ -8,9 +8,6 @@ export type EgressUse = (typeof EGRESS_USES)[number];
 /** The kinds of requests that the platform refuses independently. A video needs its player and then its captions. */
 export type ControlledKind = 'player' | 'captions' | 'lists';
 
-/** The kinds of requests whose rate is limited, each with a budget of its own on the platform. Lists are few. */
-export const PACED_KINDS = ['player', 'captions'] as const;
-
 /**
  * What an attempt says about its egress. `refused`: the platform blocks it. `unreached`: no response arrived through it.
  * These lead to another egress. `busy`: it cannot serve the attempt before the deadline. `withheld`: the caption texts were

@@ -72,24 +72,6 @@ describe('FairLimiter', () => {
     expect(ran).toBe(false);
   });
 
-  it('leaves a quarter of the slots to calls, and at least one slot to background tasks', async () => {
-    for (const [concurrencyMax, forBackground] of [
-      [1, 1],
-      [2, 1],
-      [4, 3],
-      [16, 12],
-    ] as const) {
-      const limiter = new FairLimiter(concurrencyMax);
-      const job = { fairnessKey: {}, signal: NEVER, background: true };
-      const ends = Array.from({ length: concurrencyMax }, pending);
-      const done = ends.map((end) => limiter.run(job, end.task));
-      expect([limiter.running, limiter.queued]).toEqual([forBackground, concurrencyMax - forBackground]);
-      if (concurrencyMax > 1) await limiter.run({ fairnessKey: {}, signal: NEVER }, () => Promise.resolve());
-      ends.forEach((end) => end.resolve());
-      await Promise.all(done);
-    }
-  });
-
   it('starts background tasks when no other task waits, whichever came first', async () => {
     const limiter = new FairLimiter(1);
     const order: string[] = [];

@@ -12,14 +12,7 @@ import {
 import { addressKind } from './platform-url.js';
 import type { AddressVerdict, RequestControl } from './request-control.js';
 import { withRetries, type RetryBudget } from './retry.js';
-import {
-  classifyResponse,
-  outcomeOf,
-  parseJson,
-  type FailedResponse,
-  type JsonResponse,
-  type UpstreamResponse,
-} from './upstream-response.js';
+import { classifyResponse, outcomeOf, parseJson, type UpstreamResponse } from './upstream-response.js';
 
 /** One attempt at a channel or video through one egress, to which requests belong. */
 export interface RequestScope {
@@ -55,8 +48,6 @@ export interface PipelineOptions {
   readonly listener?: ExchangeListener | undefined;
 }
 
-type Parse<R> = (response: UpstreamResponse) => R | FailedResponse;
-
 /**
  * The only way to the platform. The steps of every request, in order: retries (`send`), its turn at the egress and among all
  * requests (`inTurn`), the count of its outcome (`exchange`), the timeout and the classification (`transferInTime`). A failure
@@ -65,32 +56,17 @@ type Parse<R> = (response: UpstreamResponse) => R | FailedResponse;
 export class RequestPipeline {
   constructor(private readonly options: PipelineOptions) {}
 
-  /** @returns the parsed JSON, or why there is none */
-  json(request: PendingRequest): Promise<JsonResponse> {
-    return this.send<JsonResponse>(request, (response) => (response.kind === 'ok' ? parseJson(response) : response));
-  }
-
-  /** @returns the body as text, or why there is none */
-  text(request: PendingRequest): Promise<UpstreamResponse> {
-    return this.send<UpstreamResponse>(request, (response) => response);
-  }
-
-  private send<R extends UpstreamResponse | JsonResponse>(
-    request: PendingRequest,
-    parse: Parse<R>,
-  ): Promise<R | FailedResponse> {
+  /** @returns the body, of a POST parsed as JSON, or why there is none */
+  send(request: PendingRequest): Promise<UpstreamResponse> {
     const { budget, context } = request.scope;
-    return withRetries(() => this.inTurn(request, parse), budget, context);
+    return withRetries(() => this.inTurn(request), budget, context);
   }
 
   /** Waits for the turn of a request at its egress, and for one of the `UPSTREAM_CONCURRENCY` slots. */
-  private async inTurn<R extends UpstreamResponse | JsonResponse>(
-    request: PendingRequest,
-    parse: Parse<R>,
-  ): Promise<R | FailedResponse> {
+  private async inTurn(request: PendingRequest): Promise<UpstreamResponse> {
     const { kind, client, scope } = request;
     const control = controlOf(request);
-    const exchange = () => this.exchange(request, parse);
+    const exchange = () => this.exchange(request);
     if (!control) return this.options.limiter.run(scope.context, exchange);
     const result = await control.run(scope, exchange, (response) => verdictOf(request, response));
     if (result.kind === 'busy' || (result.kind === 'blocked' && result.reason === 'exit-shut'))
@@ -99,15 +75,13 @@ export class RequestPipeline {
   }
 
   /** Sends the request and counts it, without the time that it waited. */
-  private async exchange<R extends UpstreamResponse | JsonResponse>(
-    request: PendingRequest,
-    parse: Parse<R>,
-  ): Promise<R | FailedResponse> {
-    const { kind, client, scope } = request;
+  private async exchange(request: PendingRequest): Promise<UpstreamResponse> {
+    const { kind, client, scope, outgoing } = request;
     const startedAtMs = performance.now();
     let outcome = 'aborted';
     try {
-      const response = parse(await this.transferInTime(request));
+      const received = await this.transferInTime(request);
+      const response = outgoing.body === undefined ? received : parseJson(received);
       outcome = outcomeOf(response);
       return response;
     } finally {
@@ -168,16 +142,12 @@ function controlOf({ kind, scope }: PendingRequest): RequestControl | undefined 
 }
 
 /** What a response says about the address of its egress. */
-function verdictOf(
-  { client, refusesClient }: PendingRequest,
-  response: UpstreamResponse | JsonResponse,
-): AddressVerdict {
+function verdictOf({ client, refusesClient }: PendingRequest, response: UpstreamResponse): AddressVerdict {
   // WEB is refused for its token, which says nothing about the address.
   const doubtful: AddressVerdict = client === 'WEB' ? { kind: 'nothing' } : { kind: 'doubtful', client };
   switch (response.kind) {
-    case 'json':
-      return refusesClient?.(response.value) ? doubtful : { kind: 'served' };
     case 'ok':
+      if (refusesClient?.(response.json)) return doubtful;
       if (response.media !== 'empty') return { kind: 'served' };
       return { kind: client === 'WEB' ? 'nothing' : 'withheld' };
     case 'blocked':

@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { ReadingContext } from '../../video-platform.js';
-import type { UpstreamResponse, JsonResponse } from './upstream-response.js';
+import type { UpstreamResponse } from './upstream-response.js';
 
 /** Full jitter: the n-th wait is anything from 0 to this times 2^n. */
 const DELAY_BASE_MS = 250;
@@ -30,12 +30,12 @@ export const REAL_RETRY_ENVIRONMENT = {
  * Repeats a request after a transient failure: a 5xx, a broken connection, a timeout, a truncated response, or a 429 with
  * `Retry-After`. Any other response is returned immediately, and so is a failure whose retry would start after the deadline.
  */
-export async function withRetries<A extends UpstreamResponse | JsonResponse>(
-  attempt: () => Promise<A>,
+export async function withRetries(
+  attempt: () => Promise<UpstreamResponse>,
   budget: RetryBudget,
   context: ReadingContext,
   environment: typeof REAL_RETRY_ENVIRONMENT = REAL_RETRY_ENVIRONMENT,
-): Promise<A> {
+): Promise<UpstreamResponse> {
   for (let retries = 0; ; retries += 1) {
     const response = await attempt();
     const jitterMs = environment.random() * Math.min(DELAY_MAX_MS, DELAY_BASE_MS * 2 ** retries);
@@ -46,10 +46,9 @@ export async function withRetries<A extends UpstreamResponse | JsonResponse>(
 }
 
 /** Milliseconds to wait before the next attempt, or null for a response that is not retried. */
-function waitBefore(response: UpstreamResponse | JsonResponse, jitterMs: number): number | null {
+function waitBefore(response: UpstreamResponse, jitterMs: number): number | null {
   switch (response.kind) {
     case 'ok':
-    case 'json':
     case 'busy':
       return null;
     case 'blocked':

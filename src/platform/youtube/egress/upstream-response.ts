@@ -1,5 +1,4 @@
 import { parseUrl } from '../../../domain/page-url.js';
-import { at, isObject } from '../response-parsing.js';
 import { addressKind, YOUTUBE_ORIGIN } from './platform-url.js';
 
 /** Why the platform refuses the caller rather than the requested resource. */
@@ -29,27 +28,23 @@ export type FailedResponse =
 
 export type Media = 'json' | 'xml' | 'html' | 'other' | 'empty';
 
-/** The result of one request: a 2xx response with its text, or why there is none. */
-export type UpstreamResponse = { kind: 'ok'; media: Media; body: string } | FailedResponse;
+interface ReadableResponse {
+  kind: 'ok';
+  media: Media;
+  body: string;
+  /** What the body is parsed to, in the response to a POST. */
+  json?: unknown;
+}
 
-/** The result of a request for JSON. */
-export type JsonResponse =
-  | {
-      kind: 'json';
-      value: unknown;
-      /** Its context has fields that every complete response has and no mask selects: a mask in the request was ignored. */
-      whole: boolean;
-    }
-  | FailedResponse;
+/** The result of one request: a 2xx response with its text, or why there is none. */
+export type UpstreamResponse = ReadableResponse | FailedResponse;
 
 /** The outcome as a label for logs and metrics, from a small set; it never contains text from the platform. */
-export function outcomeOf(response: UpstreamResponse | JsonResponse): string {
+export function outcomeOf(response: UpstreamResponse): string {
   switch (response.kind) {
     case 'ok':
       // A caption URL refuses with an empty body, so it has its own label.
       return response.media === 'empty' ? 'empty' : 'ok';
-    case 'json':
-      return 'ok';
     case 'blocked':
       return `blocked:${response.reason}`;
     case 'http-error':
@@ -62,16 +57,14 @@ export function outcomeOf(response: UpstreamResponse | JsonResponse): string {
   }
 }
 
-/** Reads a 2xx response as JSON. */
-export function parseJson(response: Extract<UpstreamResponse, { kind: 'ok' }>): JsonResponse {
+/** Parses a response to a POST, which is JSON. */
+export function parseJson(response: UpstreamResponse): UpstreamResponse {
+  if (response.kind !== 'ok') return response;
   // A JSON response is never empty: an empty one is a refusal, like the empty body of a caption URL.
   if (response.media === 'empty') return { kind: 'blocked', reason: 'empty-body', retryAfterSeconds: null };
   if (response.media === 'html') return { kind: 'unreadable', expected: 'JSON, not a page' };
   try {
-    const value: unknown = JSON.parse(response.body);
-    const context = at(value, 'responseContext');
-    const whole = isObject(context) && Object.keys(context).some((key) => key !== 'visitorData');
-    return { kind: 'json', value, whole };
+    return { ...response, json: JSON.parse(response.body) as unknown };
   } catch {
     return { kind: 'unreadable', expected: 'whole JSON' };
   }

@@ -150,15 +150,18 @@ const CONTEXT = {
   request: { useSsl: true, internalExperimentFlags: [] },
 };
 
-/** What one request of a client differs in. */
-export interface InnertubeRequest {
+/** A request that a client sends. */
+export interface InnertubeCall {
+  /** Metric label: `player`, `uploads`, … */
+  kind: string;
+  client: YoutubeClient;
   /** Below `/youtubei/v1/`. */
   path: string;
   payload: Readonly<Record<string, unknown>>;
-  /** Null sends none. */
-  visitorData: string | null;
-  /** A `$fields` mask, or null for the complete response. */
+  /** The `$fields` mask that selects what is read, or null for the complete response. */
   fields: string | null;
+  /** Whether a response refuses the client; default: it never does. */
+  refusesClient?: (response: unknown) => boolean;
 }
 
 /** Composes the requests of every client, with the operator's overrides of versions and devices. */
@@ -172,7 +175,8 @@ export class ClientRequests {
     this.profiles = profiles;
   }
 
-  compose(client: YoutubeClient, { path, payload, visitorData, fields }: InnertubeRequest): OutgoingRequest {
+  /** @param visitorData null sends none */
+  compose({ client, path, payload, fields }: InnertubeCall, visitorData: string | null): OutgoingRequest {
     const profile = this.profiles[client];
     const url = new URL(`/youtubei/v1/${path}?prettyPrint=false&alt=json`, YOUTUBE_ORIGIN);
     if (fields !== null) url.searchParams.set('$fields', fields);

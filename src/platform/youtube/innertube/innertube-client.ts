@@ -4,30 +4,17 @@ import type { ReadingContext } from '../../video-platform.js';
 import type { Egress } from '../egress/egress.js';
 import { RequestPipeline, type RequestScope } from '../egress/request-pipeline.js';
 import { RetryBudget } from '../egress/retry.js';
-import type { FailedResponse, JsonResponse, UpstreamResponse } from '../egress/upstream-response.js';
+import type { FailedResponse, UpstreamResponse } from '../egress/upstream-response.js';
 import { report } from '../event-log.js';
-import { at, asString, UnreadableError } from '../response-parsing.js';
+import { at, asString, isObject, UnreadableError } from '../response-parsing.js';
 import { UpstreamMetrics } from '../upstream-metrics.js';
-import { areMasksRecorded, ClientRequests } from './clients.js';
+import { areMasksRecorded, ClientRequests, type InnertubeCall } from './clients.js';
 import { VisitorDataCache, type VisitorExchange } from './visitor-data-cache.js';
 
 /** Longest wait for visitor data; past it requests send none. */
 const VISITOR_TIMEOUT_MS = 5_000;
 /** Issued visitor data has 40 to 600 characters. */
 const VISITOR_LENGTH_MAX = 4_096;
-
-export interface InnertubeCall {
-  /** Metric label: `player`, `uploads`, … */
-  kind: string;
-  client: YoutubeClient;
-  /** Below `/youtubei/v1/`. */
-  path: string;
-  payload: Readonly<Record<string, unknown>>;
-  /** The `$fields` mask that selects what `parse` reads, or null for the complete response. */
-  fields: string | null;
-  /** Whether a response refuses the client; default: it never does. */
-  refusesClient?: (response: unknown) => boolean;
-}
 
 /** A parsed response. `unparsable`: it is JSON, but not in the form that `parse` expects. */
 export type ParsedResponse<T> =
@@ -89,7 +76,7 @@ export class InnertubeClient {
   ): Promise<UpstreamResponse> {
     const headers = { accept: '*/*', 'accept-language': 'en', 'user-agent': this.requests.userAgent(client) };
     const outgoing = { url, headers, ...(bodyBytesMax !== undefined && { bodyBytesMax }) };
-    return this.pipeline.text({ kind, client, scope, outgoing });
+    return this.pipeline.send({ kind, client, scope, outgoing });
   }
 
   /**
@@ -104,19 +91,19 @@ export class InnertubeClient {
   }
 
   private async send<T>(
-    { kind, client, path, payload, fields, refusesClient }: InnertubeCall,
+    call: InnertubeCall,
     parse: (response: unknown, visitor: VisitorExchange) => T,
     scope: RequestScope,
   ): Promise<ParsedResponse<T>> {
     const { egress } = scope;
+    const { kind, client, fields, refusesClient } = call;
     const visitorData = await this.visitorData.get(egress, client, scope.context.signal);
-    const outgoing = this.requests.compose(client, { path, payload, visitorData, fields });
-    const response = await this.pipeline.json({ kind, client, scope, outgoing, refusesClient });
-    if (fields !== null && response.kind === 'json')
-      this.metrics.notice('fields', client, response.whole ? 'ignored' : 'honoured');
+    const outgoing = this.requests.compose(call, visitorData);
+    const response = await this.pipeline.send({ kind, client, scope, outgoing, refusesClient });
+    if (fields !== null && response.kind === 'ok')
+      this.metrics.notice('fields', client, isWhole(response.json) ? 'ignored' : 'honoured');
     const visitor = { sent: visitorData, offered: readVisitorData(response) };
-    this.visitorData.adoptFirst(egress, client, visitor);
-    return response.kind === 'json' ? parsed(() => parse(response.value, visitor)) : response;
+    return response.kind === 'ok' ? parsed(() => parse(response.json, visitor)) : response;
   }
 
   private async requestVisitorData(egress: Egress, client: YoutubeClient): Promise<string | null> {
@@ -127,10 +114,10 @@ export class InnertubeClient {
       fairnessKey: this.visitorFairnessKey,
     };
     // Without visitor data: the platform repeats what is sent, so that local data would come back.
-    const call = { path: 'visitor_id', payload: {}, visitorData: null, fields: null };
-    const outgoing = this.requests.compose(client, call);
+    const call = { kind: 'visitor', client, path: 'visitor_id', payload: {}, fields: null };
+    const outgoing = this.requests.compose(call, null);
     const scope = { egress, subject: 'visitor', context, budget: new RetryBudget(0) };
-    const response = await this.pipeline.json({ kind: 'visitor', client, scope, outgoing });
+    const response = await this.pipeline.send({ kind: 'visitor', client, scope, outgoing });
     return readVisitorData(response);
   }
 }
@@ -140,13 +127,19 @@ function mayBeOfMask(response: ParsedResponse<unknown>): boolean {
   return response.kind === 'unparsable' || (response.kind === 'http-error' && response.status === 400);
 }
 
+/** Whether the context of a response has fields that no mask selects: the mask of the request was ignored. */
+function isWhole(response: unknown): boolean {
+  const context = at(response, 'responseContext');
+  return isObject(context) && Object.keys(context).some((key) => key !== 'visitorData');
+}
+
 /** The visitor data that a response issues; null for none, or for a text that cannot be a header. */
-function readVisitorData(response: JsonResponse): string | null {
-  if (response.kind !== 'json') return null;
-  const { value } = response;
+function readVisitorData(response: UpstreamResponse): string | null {
+  if (response.kind !== 'ok') return null;
+  const { json } = response;
   const issued =
-    asString(at(value, 'responseContext', 'visitorData')) ??
-    asString(at(value, 'playerResponse', 'responseContext', 'visitorData'));
+    asString(at(json, 'responseContext', 'visitorData')) ??
+    asString(at(json, 'playerResponse', 'responseContext', 'visitorData'));
   return issued !== null && issued.length <= VISITOR_LENGTH_MAX && /^[\x21-\x7e]+$/.test(issued) ? issued : null;
 }
 

@@ -69,23 +69,6 @@ describe('VisitorDataCache', () => {
       await get();
       expect(asked()).toBe(2);
     });
-
-    it('adopts the data of the first response', async () => {
-      const { visitorData, egress, get, clock, asked } = cacheWith(issue);
-      await get();
-      visitorData.adoptFirst(egress, 'WEB', { sent: null, offered: 'first' });
-      visitorData.adoptFirst(egress, 'WEB', { sent: null, offered: 'second' });
-      clock.nowMs += 30_001;
-      await expect(get()).resolves.toBe('first');
-      expect(asked()).toBe(1);
-    });
-  });
-
-  it('does not adopt the data of a response to other data', async () => {
-    const { visitorData, egress, get } = cacheWith(counting());
-    await get();
-    visitorData.adoptFirst(egress, 'WEB', { sent: 'issued 1', offered: 'repeated' });
-    await expect(get()).resolves.toBe('issued 1');
   });
 
   describe('after a bot check', () => {

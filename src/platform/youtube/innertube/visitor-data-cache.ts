@@ -25,8 +25,7 @@ interface VisitorData {
 
 /**
  * The visitor data of each egress and client, always issued by the platform, which accepts locally generated data less
- * readily. It is requested once and cached. When none was issued, requests send none and that of their first response is
- * adopted. After a bot check, the data in its response is adopted: the platform accepts it more readily than another client
+ * readily. It is requested once and cached; while none is issued, requests send none. After a bot check, the data in its response is adopted: the platform accepts it more readily than another client
  * without (reported in August 2026).
  */
 export class VisitorDataCache {
@@ -48,12 +47,6 @@ export class VisitorDataCache {
     return (await unlessAborted(cache.fetch(client), signal))?.value ?? null;
   }
 
-  /** Adopts the data of a response to a request that sent none. */
-  adoptFirst(egress: Egress, client: YoutubeClient, { sent, offered }: VisitorExchange): void {
-    const cache = this.byEgress.get(egress);
-    if (sent === null && offered !== null && cache?.peek(client)?.value === null) this.adopt(cache, client, offered);
-  }
-
   /**
    * Replaces the data of a request that the platform refused by that of the response, or has it requested again.
    *
@@ -66,15 +59,11 @@ export class VisitorDataCache {
     if (!cache || !current || current.value !== sent) return current?.value !== null;
     const pausing = current.adopted && this.now() - current.sinceMs < RENEWAL_PAUSE_MS;
     if (offered !== null && offered !== sent && !pausing) {
-      this.adopt(cache, client, offered);
+      cache.set(client, { value: offered, sinceMs: this.now(), adopted: true });
       return true;
     }
     cache.set(client, current, { ttl: RENEWAL_PAUSE_MS, start: current.sinceMs });
     return false;
-  }
-
-  private adopt(cache: LRUCache<YoutubeClient, VisitorData>, client: YoutubeClient, value: string): void {
-    cache.set(client, { value, sinceMs: this.now(), adopted: true });
   }
 
   private openCache(egress: Egress): LRUCache<YoutubeClient, VisitorData> {

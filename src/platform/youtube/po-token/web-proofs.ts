@@ -9,7 +9,7 @@ import { UpstreamMetrics } from '../upstream-metrics.js';
 import { PoTokenProvider } from './po-token-provider.js';
 
 /** The player script changes every few days; WEB accepts the timestamps of the last ones. */
-const AGE_MAX_MS = 6 * 3_600_000;
+const AGE_MAX_MS = 3_600_000;
 /** Shortest pause between two attempts to read it, so that a change of its form does not cost a download for each video. */
 const ATTEMPT_PAUSE_MS = 300_000;
 /** Longest download of the script; past it WEB is skipped. */
@@ -17,15 +17,14 @@ const TIMEOUT_MS = 30_000;
 /** The only key of the cache. */
 const CURRENT = 'current';
 
-/** Null when it could not be read. */
+/** `value` is null when it could not be read. */
 interface ReadTimestamp {
   readonly value: number | null;
-  readonly atMs: number;
 }
 
 /**
  * The signature timestamp of WEB's current player script, without which `player` answers "The page needs to be reloaded." It
- * is read the way youtubei.js does: `/iframe_api` names the script, which has 2.5 MB, so it is cached for hours.
+ * is read the way youtubei.js does: `/iframe_api` names the script, which has 2.5 MB, so it is cached for an hour.
  */
 @Injectable()
 export class SignatureTimestamp {
@@ -33,10 +32,9 @@ export class SignatureTimestamp {
     max: 1,
     ttl: AGE_MAX_MS,
     fetchMethod: async (_key, _stale, { options, context }) => {
-      const atMs = performance.now();
       const value = await this.read(this.sharedScope(context)).catch(() => null);
       if (value === null) options.ttl = ATTEMPT_PAUSE_MS;
-      return { value, atMs };
+      return { value };
     },
   });
   private readonly fairnessKey = {};
@@ -50,12 +48,6 @@ export class SignatureTimestamp {
   async get(scope: RequestScope): Promise<number | null> {
     const read = await unlessAborted(this.cache.fetch(CURRENT, { context: scope }), scope.context.signal);
     return read?.value ?? null;
-  }
-
-  /** Has it read again after the platform refused a request with it; at most once in five minutes. */
-  reject(value: number): void {
-    const read = this.cache.peek(CURRENT);
-    if (read?.value === value) this.cache.set(CURRENT, read, { ttl: ATTEMPT_PAUSE_MS, start: read.atMs });
   }
 
   /** The scope of a download that does not end with the call that started it. */
@@ -107,10 +99,9 @@ export class WebProofs {
     return poToken === null || signatureTimestamp === null ? null : { poToken, signatureTimestamp };
   }
 
-  /** Forgets a proof that the platform refused. */
-  reject(videoId: string, { signatureTimestamp }: WebProof): void {
+  /** Forgets the token of a video that the platform refused. */
+  reject(videoId: string): void {
     this.tokens?.reject(videoId);
-    this.timestamp.reject(signatureTimestamp);
   }
 }
 

@@ -3,7 +3,6 @@ import {
   concludeFailure,
   type Evidence,
   evidenceAbout,
-  evidenceOf,
   isUnavailable,
   stepAfter,
   type UnavailableReport,
@@ -12,24 +11,6 @@ import {
 import type { YoutubeClient } from '../../../config/environment.js';
 
 describe('stepAfter', () => {
-  it.each([
-    ['no-captions', 'transcript_unavailable'],
-    ['private', 'video_private'],
-    ['members-only', 'video_members_only'],
-    ['age-restricted', 'video_age_restricted'],
-    ['live', 'video_live'],
-    ['upcoming', 'video_not_live_yet'],
-  ] as const)('%s ends the search with %s', (kind, code) => {
-    expect(stepAfter(kind, false)).toEqual({ code });
-  });
-
-  it.each([
-    ...(['bot-check', 'session-refused', 'client-retired', 'other-video'] as const),
-    ...(['unavailable', 'unplayable', 'unknown-status'] as const),
-  ])('%s leads to the next client', (kind) => {
-    expect(stepAfter(kind, false)).not.toHaveProperty('code');
-  });
-
   it.each(['no-captions', 'unavailable', 'age-restricted'] as const)(
     '%s does not undo that another client has listed tracks',
     (kind) => {
@@ -150,16 +131,5 @@ describe('evidenceAbout', () => {
     expect(evidenceAbout('ANDROID', 'refused')).toBe('refused');
     expect(evidenceAbout('ANDROID', 'enforced')).toBe('enforced');
     expect(verdictOf(['token-refused', 'token-required'], true)).toBe('nothing');
-  });
-});
-
-describe('evidenceOf', () => {
-  it.each([
-    ...(['captcha', 'consent', 'too-many-requests', 'automated-queries', 'forbidden'] as const).map(
-      (reason) => [reason, 'egress-refused'] as const,
-    ),
-    ['empty-body', 'refused'],
-  ] as const)('attributes %s as %s', (reason, evidence) => {
-    expect(evidenceOf({ kind: 'blocked', retryAfterSeconds: null, reason })).toBe(evidence);
   });
 });

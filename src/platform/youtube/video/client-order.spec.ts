@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { Registry } from 'prom-client';
-import type { YoutubeClient } from '../../../config/environment.js';
+import { Environment, type YoutubeClient } from '../../../config/environment.js';
 import { EgressPool } from '../egress/egress-pool.js';
 import { recordedEvents } from '../../../../test/youtube/recorded-events.js';
 import { type ClientResult, ClientOrder } from './client-order.js';
@@ -14,7 +14,10 @@ function clientOrder() {
   const clock = { nowMs: 0 };
   const registry = new Registry();
   const events = recordedEvents();
-  const order = new ClientOrder(CLIENTS, registry, () => clock.nowMs);
+  class TimedOrder extends ClientOrder {
+    protected override now = () => clock.nowMs;
+  }
+  const order = new TimedOrder(Object.assign(new Environment(), { YOUTUBE_CLIENTS: CLIENTS }), registry);
   const egresses = new EgressPool({
     registry,
     proxyUrls: ['http://a.invalid', 'http://b.invalid', 'http://{session}.invalid'],

@@ -1,5 +1,6 @@
-import { Gauge, type Registry } from 'prom-client';
-import type { YoutubeClient } from '../../../config/environment.js';
+import { Injectable } from '@nestjs/common';
+import { Gauge, Registry } from 'prom-client';
+import { Environment, type YoutubeClient } from '../../../config/environment.js';
 import type { Egress } from '../egress/egress.js';
 import { report } from '../event-log.js';
 
@@ -54,17 +55,17 @@ class ClientHealth {
  * - at every egress, when the platform does not serve its version for three videos in a row. While all are retired, each video
  *   asks one of them in turn.
  */
+@Injectable()
 export class ClientOrder {
+  private readonly clients: readonly YoutubeClient[];
   private readonly versions: ReadonlyMap<YoutubeClient, ClientHealth>;
   private readonly atEgress = new WeakMap<object, ReadonlyMap<YoutubeClient, ClientHealth>>();
   private readonly servedAtMs = new Map<YoutubeClient, number>();
 
-  /** @param clients the configured order, with WEB when there are PO tokens for it */
-  constructor(
-    private readonly clients: readonly YoutubeClient[],
-    registry: Registry,
-    private readonly now: () => number = () => performance.now(),
-  ) {
+  constructor({ YOUTUBE_CLIENTS, PO_TOKEN_URL }: Environment, registry: Registry) {
+    // WEB, whose PO tokens cost the provider seconds, comes last unless it is listed.
+    const appended: YoutubeClient[] = PO_TOKEN_URL === undefined || YOUTUBE_CLIENTS.includes('WEB') ? [] : ['WEB'];
+    this.clients = [...YOUTUBE_CLIENTS, ...appended];
     const versions = this.newHealth();
     this.versions = versions;
     new Gauge({
@@ -130,6 +131,11 @@ export class ClientOrder {
       if (hasFailed && health?.fail(videoId, end === 'refused' ? 1 : VIDEOS_IN_A_ROW, nowMs))
         report('warn', 'youtube_client_rested', { exit, client });
     }
+  }
+
+  /** Milliseconds of a monotonic clock. */
+  protected now(): number {
+    return performance.now();
   }
 
   private newHealth(): Map<YoutubeClient, ClientHealth> {

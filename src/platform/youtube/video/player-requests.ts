@@ -1,11 +1,7 @@
 import type { YoutubeClient } from '../../../config/environment.js';
 import type { RequestScope } from '../egress/request-pipeline.js';
-import {
-  parsed,
-  type InnertubeCall,
-  type InnertubeClient,
-  type ParsedResponse,
-} from '../innertube/innertube-client.js';
+import type { InnertubeCall } from '../innertube/clients.js';
+import { parsed, type InnertubeClient, type ParsedResponse } from '../innertube/innertube-client.js';
 import { isClientRefused } from './client-fallback.js';
 import type { VisitorExchange } from '../innertube/visitor-data-cache.js';
 import { MICROFORMAT_FIELDS, PLAYER_FIELDS, REEL_FIELDS } from '../innertube/field-masks.js';

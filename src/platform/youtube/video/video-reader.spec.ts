@@ -6,7 +6,8 @@ import { EgressPool } from '../egress/egress-pool.js';
 import { FairLimiter } from '../egress/fair-limiter.js';
 import { RetryBudget } from '../egress/retry.js';
 import type { UpstreamResponse } from '../egress/upstream-response.js';
-import { InnertubeClient, type InnertubeCall } from '../innertube/innertube-client.js';
+import type { InnertubeCall } from '../innertube/clients.js';
+import { InnertubeClient } from '../innertube/innertube-client.js';
 import { SignatureTimestamp, WebProofs } from '../po-token/web-proofs.js';
 import { UpstreamMetrics } from '../upstream-metrics.js';
 import { ClientOrder } from './client-order.js';
@@ -52,7 +53,7 @@ function reading(players: Partial<Record<YoutubeClient, unknown>>, captions: Ups
     replaceVisitorData: () => false,
   });
   const metrics = new UpstreamMetrics(registry, new FairLimiter(1), environment);
-  const order = new ClientOrder(environment.YOUTUBE_CLIENTS, registry);
+  const order = new ClientOrder(environment, registry);
   const timestamp = new SignatureTimestamp(innertube);
   const reader = new VideoReader(innertube, order, new WebProofs(null, timestamp, metrics), metrics);
   const egresses = new EgressPool({ registry: new Registry(), proxyUrls: [], connectionsMax: 1, connectTimeoutMs: 1 });

@@ -70,7 +70,7 @@ export class VideoReader {
         const before = video.evidence.length;
         const outcome = await this.ask(client, proof, video);
         const found = video.evidence.slice(before);
-        if (proof && found.some(isRefusal)) this.webProofs.reject(videoId, proof);
+        if (proof && found.some(isRefusal)) this.webProofs.reject(videoId);
         results.push({ client, end: outcome ? 'answered' : endOf(found) });
         if (outcome) return { result: outcome, verdict: 'answered', retryAfterSeconds: null };
       }
