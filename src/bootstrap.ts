@@ -24,7 +24,7 @@ import { setSecurityHeaders } from './http/security-headers.js';
 import { ShutdownState } from './http/shutdown-state.js';
 import { traceRequests } from './http/trace-requests.js';
 import { NestLogger } from './observability/logging/logger.js';
-import { RequestLog } from './http/request-log.js';
+import { logRequests } from './http/request-log.js';
 import { RequestMetrics } from './http/request-metrics.js';
 import { serveDocument } from './openapi.js';
 import { TranscriptsService } from './transcripts/transcripts.service.js';
@@ -87,13 +87,11 @@ function createExpress(environment: Environment): Express {
  */
 function useMiddleware(app: NestExpressApplication, environment: Environment, logger: Logger): void {
   const redact = redactorFor(environment);
-  const requestLog = new RequestLog(logger, redact);
-  app.getHttpServer().once('close', () => requestLog.flush());
   app.use(
     app.get(Connections).sequentially,
     assignRequestContext(redact),
     traceRequests(redact),
-    requestLog.log,
+    logRequests(logger, redact),
     app.get(RequestMetrics).countRequests,
     setSecurityHeaders,
   );

@@ -42,44 +42,42 @@ export type ErrorCode = keyof typeof ERROR_KINDS;
 /** Fields of an error body in addition to `code`, `message`, `retryable` and `requestId`. */
 export type ErrorFields = Readonly<Record<string, unknown>>;
 
-/**
- * An error that is reported to the caller: a stable code, a public message, whether a retry can succeed, and a private
- * `cause` for the log only.
- */
-export abstract class DomainError extends Error {
-  abstract readonly code: ErrorCode;
+interface ErrorDetails {
+  /** For the log only. */
+  cause?: unknown;
+  /** Seconds to wait before a retry, sent as `Retry-After`. */
+  retryAfterSeconds?: number | undefined;
+  fields?: ErrorFields;
+  /** A more specific status than that of the code. */
+  status?: number;
+}
 
-  /** @param retryAfterSeconds seconds to wait before a retry, sent as `Retry-After` */
+/** An error that is reported to the caller: a stable code, a public message, and whether a retry can succeed. */
+export class DomainError extends Error {
+  readonly retryable: boolean;
+  readonly status: number;
+  readonly fields: ErrorFields;
+  readonly retryAfterSeconds: number | undefined;
+
   constructor(
+    readonly code: ErrorCode,
     message: string,
-    cause?: unknown,
-    readonly retryAfterSeconds?: number,
+    { cause, retryAfterSeconds, fields = {}, status }: ErrorDetails = {},
   ) {
     super(message, cause === undefined ? undefined : { cause });
     this.name = new.target.name;
-  }
-
-  /** The HTTP status. */
-  get status(): number {
-    return ERROR_KINDS[this.code].status;
-  }
-
-  get retryable(): boolean {
-    return ERROR_KINDS[this.code].retryable;
-  }
-
-  fields(): ErrorFields {
-    return {};
+    this.retryable = ERROR_KINDS[code].retryable;
+    this.status = status ?? ERROR_KINDS[code].status;
+    this.fields = fields;
+    this.retryAfterSeconds = retryAfterSeconds;
   }
 }
 
 /** Base of a class of errors that all have one code and one message. */
-function fixedError<Code extends ErrorCode>(code: Code, message: string) {
+export function fixedError(code: ErrorCode, message: string) {
   return class extends DomainError {
-    readonly code = code;
-
     constructor(cause?: unknown) {
-      super(message, cause);
+      super(code, message, { cause });
     }
   };
 }
@@ -90,30 +88,23 @@ export interface InvalidField {
 }
 
 export class InvalidRequestError extends DomainError {
-  readonly code = 'invalid_request';
-
-  constructor(readonly details: readonly InvalidField[]) {
-    super(details.map((detail) => detail.message).join(' '));
-  }
-
-  override fields(): ErrorFields {
-    return { details: this.details };
+  /** @param status a more specific one than 400 */
+  constructor(
+    readonly details: readonly InvalidField[],
+    status?: number,
+  ) {
+    super('invalid_request', details.map(({ message }) => message).join(' '), {
+      fields: { details },
+      ...(status !== undefined && { status }),
+    });
   }
 }
 
 /** A malformed request with a more specific status than 400, or one that is not read any further. */
 export class RefusedRequestError extends InvalidRequestError {
   /** @param field the part of the request that is malformed */
-  constructor(
-    private readonly specificStatus: number,
-    field: string,
-    message: string,
-  ) {
-    super([{ field, message }]);
-  }
-
-  override get status(): number {
-    return this.specificStatus;
+  constructor(status: number, field: string, message: string) {
+    super([{ field, message }], status);
   }
 }
 
@@ -122,11 +113,9 @@ export class RouteNotFoundError extends fixedError('not_found', 'Not found. See 
 
 /** The route exists for other methods. */
 export class MethodNotAllowedError extends DomainError {
-  readonly code = 'method_not_allowed';
-
   /** @param allowed the methods of the route, e.g. `GET, HEAD` */
   constructor(readonly allowed: string) {
-    super(`Method not allowed. Use ${allowed}.`);
+    super('method_not_allowed', `Method not allowed. Use ${allowed}.`);
   }
 }
 
@@ -137,11 +126,9 @@ export class InternalError extends fixedError(
 ) {}
 
 export class UnauthorizedError extends DomainError {
-  readonly code = 'unauthorized';
-
   /** @param place where to send the key */
   constructor(place = 'the header "Authorization: Bearer <API_KEY>"') {
-    super(`Send your API key in ${place}.`);
+    super('unauthorized', `Send your API key in ${place}.`);
   }
 }
 
@@ -151,20 +138,12 @@ export class InvalidApiKeyError extends fixedError(
 ) {}
 
 export class FeatureNotInPlanError extends DomainError {
-  readonly code = 'feature_not_in_plan';
-
-  constructor(
-    readonly feature: string,
-    readonly plan: Plan,
-    readonly requiredPlan: Plan,
-  ) {
+  constructor(feature: string, plan: Plan, requiredPlan: Plan) {
     super(
+      'feature_not_in_plan',
       `Your organization is on the ${PLAN_NAMES[plan]} plan; this operation requires the ${PLAN_NAMES[requiredPlan]} plan.`,
+      { fields: { feature, plan, requiredPlan } },
     );
-  }
-
-  override fields(): ErrorFields {
-    return { feature: this.feature, plan: this.plan, requiredPlan: this.requiredPlan };
   }
 }
 
@@ -185,94 +164,26 @@ const BUSY_RETRY_AFTER_SECONDS = 30;
 
 /** The one video of a call has no transcript. In a list of videos this is a failed entry. */
 export class VideoFailedError extends DomainError {
-  readonly code: VideoFailureCode;
+  declare readonly code: VideoFailureCode;
 
   constructor({ code, message, retryAfterSeconds }: VideoFailure & { message: string }) {
-    super(message, undefined, retryAfterSeconds ?? (code === 'upstream_busy' ? BUSY_RETRY_AFTER_SECONDS : undefined));
-    this.code = code;
+    const unknown = code === 'upstream_busy' ? BUSY_RETRY_AFTER_SECONDS : undefined;
+    super(code, message, { retryAfterSeconds: retryAfterSeconds ?? unknown });
   }
 }
 
 /** The playlist does not exist, or the platform states that it is private. */
 export class PlaylistNotFoundError extends DomainError {
-  readonly code = 'playlist_not_found';
-
   constructor(reason: 'unknown' | 'private' = 'unknown', cause?: unknown) {
     super(
+      'playlist_not_found',
       reason === 'private'
         ? 'This playlist is private. Its owner can make it public or unlisted.'
         : 'Playlist not found. Use a playlist ID (PL…, UU…, OLAK5uy_…) or the URL of a playlist on youtube.com.',
-      cause,
+      { cause },
     );
   }
 }
-
-export class JobNotFoundError extends fixedError(
-  'job_not_found',
-  'Job not found. List the jobs of your organization with GET /jobs.',
-) {}
-
-/** The state of the job does not allow the operation. */
-export class JobFinishedError extends DomainError {
-  readonly code = 'job_finished';
-
-  constructor(operation: 'cancel' | 'resume', state: string) {
-    super(`The job is ${state} and can no longer be ${operation === 'cancel' ? 'canceled' : 'resumed'}.`);
-  }
-}
-
-/** The idempotency key was used for another request. */
-export class IdempotencyConflictError extends fixedError(
-  'idempotency_conflict',
-  'This Idempotency-Key was used with a different request. Use a new key for a new job.',
-) {}
-
-export class ResultsExpiredError extends DomainError {
-  readonly code = 'results_expired';
-
-  /** @param expiredAt ISO 8601 */
-  constructor(expiredAt: string) {
-    super(`The results of this job expired at ${expiredAt}. Create a new job to fetch them again.`);
-  }
-}
-
-/** Jobs take minutes. */
-const JOBS_RETRY_AFTER_SECONDS = 60;
-
-/** The organization has the maximum number of unfinished jobs. */
-export class TooManyJobsError extends DomainError {
-  readonly code = 'too_many_jobs';
-
-  constructor(jobsMax: number) {
-    super(
-      `Your organization has reached the limit of ${jobsMax} unfinished ${jobsMax === 1 ? 'job' : 'jobs'}. ` +
-        'Wait until one is finished, or cancel one.',
-      undefined,
-      JOBS_RETRY_AFTER_SECONDS,
-    );
-  }
-}
-
-/** The organization stores as many jobs, or as many results, as it may. */
-export class StoredResultsLimitError extends DomainError {
-  readonly code = 'too_many_jobs';
-
-  /** @param stored what the organization stores the maximum of */
-  constructor(stored: { jobs: number } | { megabytes: number }) {
-    const maximum = 'jobs' in stored ? `${stored.jobs} jobs` : `${stored.megabytes} MB of job results`;
-    super(
-      `Your organization stores ${maximum}, the maximum. ` +
-        'Delete finished jobs with DELETE /jobs/{id}, or wait until they expire.',
-      undefined,
-      JOBS_RETRY_AFTER_SECONDS,
-    );
-  }
-}
-
-export class WebhookNotFoundError extends fixedError(
-  'not_found',
-  'Webhook not found. List the webhooks of your organization with GET /webhooks.',
-) {}
 
 /** The state of an organization's quota; counts are transcripts of one calendar month (UTC). */
 export interface QuotaState {
@@ -291,33 +202,23 @@ export function remainingQuota({ limit, used, reserved }: QuotaState): number {
 }
 
 export class PlanLimitExceededError extends DomainError {
-  readonly code = 'plan_limit_exceeded';
-
   /**
    * @param fitting the largest number of videos, from the first on, with which the same call would be granted now
    * @param parameter how the call states the number of its videos: by a `limit`, or by a list of `videos`
    */
   constructor(
     readonly quota: QuotaState,
-    readonly required: number,
+    required: number,
     readonly fitting: number,
     parameter: 'limit' | 'videos' = 'limit',
   ) {
+    const { limit, used, reserved, resetAt } = quota;
     super(
+      'plan_limit_exceeded',
       `This request may use up to ${required} ${required === 1 ? 'transcript' : 'transcripts'} of the monthly quota, and ` +
         `${remainingQuota(quota)} of ${quota.limit} remain. ${advice(quota, fitting, parameter)}`,
+      { fields: { limit, used, reserved, required, resetAt: resetAt.toISOString(), scope: 'organization' } },
     );
-  }
-
-  override fields(): ErrorFields {
-    return {
-      limit: this.quota.limit,
-      used: this.quota.used,
-      reserved: this.quota.reserved,
-      required: this.required,
-      resetAt: this.quota.resetAt.toISOString(),
-      scope: 'organization',
-    };
   }
 }
 
@@ -344,53 +245,41 @@ const UPSTREAM_MESSAGES = {
 
 /** The channel, its uploads or a playlist could not be read from the platform. */
 export class UpstreamError extends DomainError {
-  constructor(
-    readonly code: keyof typeof UPSTREAM_MESSAGES,
-    cause?: unknown,
-    retryAfterSeconds?: number,
-  ) {
-    super(UPSTREAM_MESSAGES[code], cause, retryAfterSeconds);
-  }
-}
+  declare readonly code: keyof typeof UPSTREAM_MESSAGES;
 
-/** The caller exceeded its own limit; limits of the platform are upstream errors. */
-abstract class RateLimitedError extends DomainError {
-  readonly code = 'rate_limited';
-
-  constructor(message: string, retryAfterSeconds: number) {
-    super(message, undefined, retryAfterSeconds);
+  constructor(code: keyof typeof UPSTREAM_MESSAGES, cause?: unknown, retryAfterSeconds?: number) {
+    super(code, UPSTREAM_MESSAGES[code], { cause, retryAfterSeconds });
   }
 }
 
 /** An API key exceeded its rate limit. */
-export class RequestRateExceededError extends RateLimitedError {
+export class RequestRateExceededError extends DomainError {
   constructor(requestsPerMinute: number, retryAfterSeconds: number) {
     const limit = `Rate limit of ${requestsPerMinute} requests per minute exceeded.`;
-    super(`${limit} Retry after ${inSeconds(retryAfterSeconds)}.`, retryAfterSeconds);
+    super('rate_limited', `${limit} Retry after ${inSeconds(retryAfterSeconds)}.`, { retryAfterSeconds });
   }
 }
 
 /** An API key has the maximum number of requests in flight. */
-export class ConcurrencyLimitReachedError extends RateLimitedError {
+export class ConcurrencyLimitReachedError extends DomainError {
   constructor(requestsMax: number, retryAfterSeconds: number) {
     const limit = `Concurrency limit of ${requestsMax} ${requestsMax === 1 ? 'request' : 'requests'} for this key reached.`;
-    super(`${limit} Retry when a running request has ended.`, retryAfterSeconds);
+    super('rate_limited', `${limit} Retry when a running request has ended.`, { retryAfterSeconds });
   }
 }
 
 /** An address sent too many requests without a valid credential. */
-export class TooManyFailedAuthenticationsError extends RateLimitedError {
+export class TooManyFailedAuthenticationsError extends DomainError {
   constructor(credential: 'API key' | 'admin token', retryAfterSeconds: number) {
     const limit = `Too many requests without a valid ${credential} from this address.`;
-    super(`${limit} Retry with a valid ${credential}, or after ${inSeconds(retryAfterSeconds)}.`, retryAfterSeconds);
+    const advice = `Retry with a valid ${credential}, or after ${inSeconds(retryAfterSeconds)}.`;
+    super('rate_limited', `${limit} ${advice}`, { retryAfterSeconds });
   }
 }
 
 export class ServiceUnavailableError extends DomainError {
-  readonly code = 'service_unavailable';
-
   constructor(message: string, retryAfterSeconds: number, cause?: unknown) {
-    super(message, cause, retryAfterSeconds);
+    super('service_unavailable', message, { cause, retryAfterSeconds });
   }
 }
 

@@ -15,8 +15,9 @@ const REQUEST_MS = 30_000;
 const CHECK_MS = 1_000;
 /** The last response has `Connection: close`; Node answers further requests with 503, which bounds what a client can pipeline. */
 const REQUESTS_PER_CONNECTION_MAX = 1_000;
-/** A reader that takes nothing of what waits for it for this long, or for up to twice as long, is disconnected. */
+/** A reader that takes nothing of what waits for it for this long is disconnected, a tenth of it later at most. */
 const STALLED_READER_MS = 30_000;
+const STALL_CHECKS = 10;
 
 /** Sets the limits of Node, and disconnects readers that take nothing. Tests: `test/http/connections.e2e-spec.ts`. */
 export function limitConnections(server: Server, stalledReaderMs = STALLED_READER_MS): void {
@@ -27,10 +28,18 @@ export function limitConnections(server: Server, stalledReaderMs = STALLED_READE
   Object.assign(server, { connectionsCheckingInterval: CHECK_MS });
   // Node destroys a connection after this time without activity, unless its response has a listener for the event.
   server.timeout = stalledReaderMs;
+  const checkMs = stalledReaderMs / STALL_CHECKS;
   server.prependListener('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
+    let [checks, checkedAtMs] = [0, 0];
+    socket.setTimeout(checkMs);
     response.on('timeout', () => {
-      // Otherwise the service itself waits, for YouTube or the database.
-      if (socket.writableLength > 0) socket.destroy();
+      const nowMs = performance.now();
+      // After a check in which the reader took something Node waits once more, without an event.
+      checks = nowMs - checkedAtMs < 1.5 * checkMs ? checks + 1 : 1;
+      checkedAtMs = nowMs;
+      // Without unsent bytes the service itself waits, for YouTube or the database.
+      if (socket.writableLength > 0 && checks >= STALL_CHECKS) socket.destroy();
+      else socket.setTimeout(checkMs);
     });
   });
 }

@@ -85,5 +85,5 @@ export class ErrorBodyDto {
 /** @param more fields in addition to those of the error */
 export function errorBody(error: DomainError, requestId: string, more: ErrorFields = {}): ErrorBodyDto {
   const { code, message, retryable } = error;
-  return { error: { code, message, retryable, requestId, ...error.fields(), ...more } };
+  return { error: { code, message, retryable, requestId, ...error.fields, ...more } };
 }

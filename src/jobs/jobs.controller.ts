@@ -16,7 +16,7 @@ import { ApiExtraModels, ApiNoContentResponse, ApiOperation, ApiTags } from '@ne
 import type { Request, Response } from 'express';
 import { RequiresApiKey, RequiresFeature } from '../auth/guarded.decorator.js';
 import { READ_ERRORS } from '../transcripts/dto/api-transcripts.js';
-import { FeatureNotInPlanError, StoredResultsLimitError } from '../domain/errors.js';
+import { FeatureNotInPlanError } from '../domain/errors.js';
 import { ApiErrors, BODY_ERRORS, invalidField, unknownParameter } from '../http/error-docs.js';
 import { JsonBody } from '../http/json-body.js';
 import { requestContext } from '../http/request-context.js';
@@ -30,9 +30,12 @@ import {
   ApiJobId,
   ApiJobResults,
   ApiJobs,
+  JOB_NOT_FOUND,
   JOBS_ERRORS,
   JOBS_RATE_LIMIT,
   LOCATION,
+  RESULTS_EXPIRED,
+  TOO_MANY_JOBS,
 } from './dto/api-jobs.js';
 import {
   CANCELED_JOB_EXAMPLE,
@@ -44,6 +47,7 @@ import {
 } from './dto/job.dto.js';
 import { CreateJobDto, idempotencyKey, JobsQueryDto, ResultsQueryDto, toJobRequest } from './dto/jobs-request.dto.js';
 import { JOB_ID } from './job.js';
+import { IdempotencyConflictError, JobFinishedError, StoredResultsLimitError } from './job-errors.js';
 import { JobsService } from './jobs.service.js';
 import { ResultsResponse } from './results-response.js';
 
@@ -84,8 +88,8 @@ export class JobsController {
     ...JOBS_ERRORS.filter((code) => code !== 'invalid_request'),
     invalidField('limit', 'limit must be an integer from 1 to 2147483647.'),
     'channel_not_found',
-    'idempotency_conflict',
-    'too_many_jobs',
+    { title: 'The Idempotency-Key was used with another request', error: new IdempotencyConflictError() },
+    TOO_MANY_JOBS,
     TOO_MUCH_STORED,
     {
       title: 'The plan does not include archive jobs',
@@ -134,7 +138,7 @@ export class JobsController {
   })
   @ApiJobId()
   @ApiJob(HttpStatus.OK, 'The job.', RUNNING_JOB_EXAMPLE)
-  @ApiErrors(...JOBS_ERRORS, 'job_not_found')
+  @ApiErrors(...JOBS_ERRORS, JOB_NOT_FOUND)
   get(@Param('id') id: string, @Query() _query: NoParameters, @Req() request: Request): Promise<JobDto> {
     return this.jobs.get(organizationOf(request, id), id);
   }
@@ -152,7 +156,12 @@ export class JobsController {
   })
   @ApiJobId()
   @ApiJob(HttpStatus.OK, 'The canceled job.', CANCELED_JOB_EXAMPLE)
-  @ApiErrors(...JOBS_ERRORS, 'job_not_found', 'job_finished', ...BODY_ERRORS)
+  @ApiErrors(
+    ...JOBS_ERRORS,
+    JOB_NOT_FOUND,
+    { title: 'The job has already been completed or has failed', error: new JobFinishedError('cancel', 'completed') },
+    ...BODY_ERRORS,
+  )
   cancel(
     @Param('id') id: string,
     @Body() _body: NoParameters,
@@ -177,10 +186,10 @@ export class JobsController {
   @ApiJob(HttpStatus.OK, 'The job.', RUNNING_JOB_EXAMPLE)
   @ApiErrors(
     ...JOBS_ERRORS,
-    'job_not_found',
-    'job_completed',
-    'results_expired',
-    'too_many_jobs',
+    JOB_NOT_FOUND,
+    { title: 'The job has already been completed', error: new JobFinishedError('resume', 'completed') },
+    RESULTS_EXPIRED,
+    TOO_MANY_JOBS,
     TOO_MUCH_STORED,
     ...BODY_ERRORS,
   )
@@ -206,7 +215,7 @@ export class JobsController {
   })
   @ApiJobId()
   @ApiNoContentResponse({ description: 'The job was deleted.', headers: API_HEADERS })
-  @ApiErrors(...JOBS_ERRORS, 'job_not_found')
+  @ApiErrors(...JOBS_ERRORS, JOB_NOT_FOUND)
   async delete(@Param('id') id: string, @Query() _query: NoParameters, @Req() request: Request): Promise<void> {
     await this.jobs.delete(organizationOf(request, id), id);
   }
@@ -228,8 +237,8 @@ export class JobsController {
   @ApiErrors(
     ...READ_ERRORS.filter((code) => code !== 'invalid_request'),
     unknownParameter('page'),
-    'job_not_found',
-    'results_expired',
+    JOB_NOT_FOUND,
+    RESULTS_EXPIRED,
   )
   sendResults(
     @Param('id') jobId: string,

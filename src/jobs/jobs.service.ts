@@ -4,18 +4,18 @@ import { Subject } from 'rxjs';
 import { Environment } from '../config/environment.js';
 import type { Actor } from '../domain/caller.js';
 import { parseChannelReference } from '../domain/channel-reference.js';
+import { ChannelNotFoundError } from '../domain/errors.js';
+import { base62 } from '../organizations/api-key.js';
+import type { Payer } from '../transcripts/quota-reservations.js';
+import type { JobDto, JobRequestDto, JobsPageDto } from './dto/job.dto.js';
 import {
-  ChannelNotFoundError,
   IdempotencyConflictError,
   JobFinishedError,
   JobNotFoundError,
   ResultsExpiredError,
   StoredResultsLimitError,
   TooManyJobsError,
-} from '../domain/errors.js';
-import { base62 } from '../organizations/api-key.js';
-import type { Payer } from '../transcripts/quota-reservations.js';
-import type { JobDto, JobRequestDto, JobsPageDto } from './dto/job.dto.js';
+} from './job-errors.js';
 import { JobRepository, STORED_JOBS_MAX, type ChangedJob, type StoredEntry } from './job.repository.js';
 import { JOB_ID, parseCursor, toCursor } from './job.js';
 

@@ -72,7 +72,7 @@ export class SliceReader {
       const page = await this.platform.listUploadsPage(channel.id, continuation ?? undefined, call);
       return { channel, ...requestedPart(page, job.request.since) };
     } catch (error) {
-      if (error instanceof ChannelNotFoundError) return { change: { state: 'failed', reason: error.code } };
+      if (error instanceof ChannelNotFoundError) return { change: { state: 'failed', reason: 'channel_not_found' } };
       if (error instanceof UpstreamError && error.code === 'upstream_blocked') return blocked(setbacks);
       throw error;
     } finally {

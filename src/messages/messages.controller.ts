@@ -98,10 +98,9 @@ export class MessagesController {
 
 /** An event exceeds the payload limit of the broker; the fetched transcripts stay cached. */
 class EventTooLargeError extends DomainError {
-  readonly code = 'internal_error';
-
   constructor(bytes: number, bytesMax: number) {
     super(
+      'internal_error',
       `An event of this response has ${bytes} bytes, and the message broker accepts ${bytesMax}. Use HTTP, or raise max_payload of the broker.`,
     );
   }

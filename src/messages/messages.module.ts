@@ -82,7 +82,7 @@ const IDLE_MARGIN_SECONDS = 60;
 function tcpTransport(environment: Environment): Transport {
   const { MESSAGE_HOST: host, MESSAGE_PORT: port, REQUEST_DEADLINE_SECONDS: deadlineSeconds } = environment;
   const options = { maxBufferSize: BUFFERED_CHARACTERS_MAX, maxSendBufferSize: UNSENT_BYTES_MAX };
-  const server = new ServerTCP({ host, port, ...options });
+  const server = new TcpServer({ host, port, ...options });
   const listener = server.unwrap<Server>();
   listener.maxConnections = CONNECTIONS_MAX;
   listener.on('connection', (socket: Socket) => {
@@ -156,9 +156,17 @@ function natsTransport({ NATS_URL: urls = [], NATS_QUEUE: queue }: Environment):
   };
 }
 
+/** Ignores messages that expect no reply: they would be charged for a response that nobody receives. */
+class TcpServer extends ServerTCP {
+  override async handleEvent(): Promise<void> {}
+}
+
 /** Leaves the queue group before the running calls have ended. Nest would leave it when it closes the connection. */
 class QueueMember extends ServerNats {
   private readonly joined: Subscription[] = [];
+
+  /** As over TCP. */
+  override async handleEvent(): Promise<void> {}
 
   override bindEvents(client: NatsConnection): void {
     const subscribe: NatsConnection['subscribe'] = (subject, options) => {

@@ -20,10 +20,11 @@ const processMetrics = new Registry();
 
 /** The metrics token is missing or wrong. */
 class MetricsTokenError extends DomainError {
-  readonly code = 'unauthorized';
-
   constructor() {
-    super('Send the metrics token of the service in the header "Authorization: Bearer <METRICS_TOKEN>".');
+    super(
+      'unauthorized',
+      'Send the metrics token of the service in the header "Authorization: Bearer <METRICS_TOKEN>".',
+    );
   }
 }
 

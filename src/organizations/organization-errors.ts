@@ -10,27 +10,21 @@ export const GRACE_HOURS_MAX = 24 * 365;
 export const GRACE_HOURS_DEFAULT = 24;
 
 export class UnknownOrganizationError extends DomainError {
-  readonly code = 'not_found';
-
   constructor(idOrName: string) {
-    super(`No organization has the ID or name ${quoted(idOrName)}.`);
+    super('not_found', `No organization has the ID or name ${quoted(idOrName)}.`);
   }
 }
 
 export class UnknownKeyError extends DomainError {
-  readonly code = 'not_found';
-
   constructor(id: string) {
-    super(`No API key has the ID ${quoted(id)}.`);
+    super('not_found', `No API key has the ID ${quoted(id)}.`);
   }
 }
 
 /** A key that is no longer active cannot be rotated. */
 export class InactiveKeyError extends DomainError {
-  readonly code = 'conflict';
-
   constructor(id: string) {
-    super(`The key ${quoted(id)} is revoked, expired or already replaced. Issue a new key instead.`);
+    super('conflict', `The key ${quoted(id)} is revoked, expired or already replaced. Issue a new key instead.`);
   }
 }
 

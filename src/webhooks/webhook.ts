@@ -1,4 +1,4 @@
-import { DomainError, InvalidRequestError } from '../domain/errors.js';
+import { DomainError, fixedError, InvalidRequestError } from '../domain/errors.js';
 
 /** The events that a webhook can be sent. */
 export const WEBHOOK_EVENTS = ['job.completed', 'job.failed', 'job.paused', 'job.canceled'] as const;
@@ -26,20 +26,22 @@ export const FAILING_DAYS = 5;
 /** How long deliveries are stored. */
 export const DELIVERY_RETENTION_DAYS = 30;
 
-export class TooManyWebhooksError extends DomainError {
-  readonly code = 'conflict';
+export class WebhookNotFoundError extends fixedError(
+  'not_found',
+  'Webhook not found. List the webhooks of your organization with GET /webhooks.',
+) {}
 
+export class TooManyWebhooksError extends DomainError {
   constructor() {
-    super(`Your organization has ${WEBHOOKS_MAX} webhooks, which is the maximum. Delete one first.`);
+    super('conflict', `Your organization has ${WEBHOOKS_MAX} webhooks, which is the maximum. Delete one first.`);
   }
 }
 
 /** The service has no key for the secrets of webhooks. */
 export class WebhooksDisabledError extends DomainError {
-  readonly code = 'conflict';
-
   constructor() {
     super(
+      'conflict',
       'Webhooks are disabled on this service. Its operator enables them by setting WEBHOOK_SECRET_KEY to 32 or more random ' +
         'characters (openssl rand -hex 32).',
     );
@@ -48,10 +50,8 @@ export class WebhooksDisabledError extends DomainError {
 
 /** The secret is encrypted with a key that this process does not have. */
 export class UnreadableSecretError extends DomainError {
-  readonly code = 'conflict';
-
   constructor() {
-    super('The secret of this webhook cannot be read any more. Rotate it to get a new one.');
+    super('conflict', 'The secret of this webhook cannot be read any more. Rotate it to get a new one.');
   }
 }
 

@@ -15,7 +15,7 @@ import {
 import { ApiOperation, ApiParam, ApiResponse, ApiTags } from '@nestjs/swagger';
 import type { Request } from 'express';
 import { RequiresApiKey, RequiresFeature } from '../auth/guarded.decorator.js';
-import { FeatureNotInPlanError, WebhookNotFoundError } from '../domain/errors.js';
+import { FeatureNotInPlanError } from '../domain/errors.js';
 import { ApiErrors, BODY_ERRORS, invalidField, unknownParameter, type ErrorExample } from '../http/error-docs.js';
 import { JsonBody } from '../http/json-body.js';
 import { requestContext } from '../http/request-context.js';
@@ -40,6 +40,7 @@ import {
   TEST_EVENT,
   TooManyWebhooksError,
   UnreadableSecretError,
+  WebhookNotFoundError,
   WEBHOOKS_MAX,
   WebhooksDisabledError,
 } from './webhook.js';

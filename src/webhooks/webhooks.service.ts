@@ -3,13 +3,19 @@ import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { Environment } from '../config/environment.js';
 import { queryWithDeadline } from '../database/query-with-deadline.js';
-import { WebhookNotFoundError } from '../domain/errors.js';
 import { withTimeout } from '../domain/with-timeout.js';
 import { UnknownCursorError } from '../organizations/organization-errors.js';
 import { toPage, type Page, type PageRequest } from '../organizations/page.js';
 import type { CreateWebhookDto } from './dto/webhooks-request.dto.js';
 import type { DeliveryDto, WebhookDto, WebhookWithSecretDto } from './dto/webhooks-response.dto.js';
-import { InvalidUrlError, ROTATION_HOURS, TEST_EVENT, TooManyWebhooksError, WEBHOOKS_MAX } from './webhook.js';
+import {
+  InvalidUrlError,
+  ROTATION_HOURS,
+  TEST_EVENT,
+  TooManyWebhooksError,
+  WebhookNotFoundError,
+  WEBHOOKS_MAX,
+} from './webhook.js';
 import { WebhookSender, type Attempt } from './webhook-sender.js';
 import { generateSecret, messageBody, secretText, WebhookSecrets, type StoredSecrets } from './webhook-secrets.js';
 import { hostOf, parseWebhookUrl } from './webhook-url.js';

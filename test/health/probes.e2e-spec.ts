@@ -1,6 +1,5 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { ShutdownState } from '../../src/http/shutdown-state.js';
-import { redisIsInstalled, RedisServer } from '../cache/redis-server.js';
 import { startService, type ServiceResponse, type TestService } from '../service.js';
 import { until } from '../until.js';
 
@@ -69,56 +68,5 @@ describe('the probes', () => {
     expect([refused.status, refused.body.error.code]).toEqual([503, 'service_unavailable']);
     expect((await ready(service)).status).toBe(503);
     expect((await service.request('GET', '/health/live')).status).toBe(200);
-  });
-});
-
-const describeWithRedis = redisIsInstalled ? describe : describe.skip;
-const suffix = redisIsInstalled ? '' : ' (skipped: there is no redis-server on this machine)';
-
-describeWithRedis(`the probes of a service with Redis${suffix}`, () => {
-  let redis: RedisServer;
-  let service: TestService;
-
-  beforeAll(async () => {
-    redis = await RedisServer.start();
-    service = await startService({ environment: { REDIS_URL: redis.url } });
-  });
-  afterAll(async () => {
-    await service.close();
-    await redis.close();
-  });
-  beforeEach(() => until(async () => (await ready(service)).body.status === 'ok'));
-  afterEach(() => redis.thaw());
-
-  it('stay ready and report degraded while Redis is unavailable, and ok when it is available again', async () => {
-    await redis.kill();
-    await until(async () => (await ready(service)).body.status === 'degraded');
-    const { status, body } = await ready(service);
-    expect(status).toBe(200);
-    expect(body.dependencies).toEqual({
-      database: { status: 'up', critical: true },
-      cache: { status: 'down', critical: false },
-    });
-    await redis.start();
-    await until(async () => (await ready(service)).body.status === 'ok');
-  });
-
-  it('respond while Redis is connected but unresponsive', async () => {
-    redis.freeze();
-    await until(async () => (await ready(service)).body.status === 'degraded');
-  });
-
-  it('share one query to Redis when they are concurrent', async () => {
-    await redis.command('CONFIG', 'RESETSTAT');
-    // It responds afterwards to the queries received while it was silent.
-    redis.freeze();
-    const responses = await Promise.all(Array.from({ length: 60 }, () => ready(service)));
-    redis.thaw();
-    expect(responses.map(({ body }) => body.status as string)).toEqual(Array<string>(60).fill('degraded'));
-    await until(async () => (await ready(service)).body.status === 'ok');
-    const stats = String(await redis.command('INFO', 'commandstats'));
-    const checks = Number(/cmdstat_set:calls=(\d+)/.exec(stats)?.[1]);
-    expect(checks).toBeGreaterThan(0);
-    expect(checks).toBeLessThan(30);
   });
 });

@@ -36,30 +36,6 @@ describe('a line of the log', () => {
   });
 });
 
-describe('refused requests', () => {
-  it('are logged as a sample with the number of omitted lines, and are all counted in the metrics', async () => {
-    const flooded = await startService({ environment: { RATE_LIMIT_PER_MINUTE: 0 } });
-    const valid = await flooded.organization();
-    const count = 60;
-    for (let sent = 0; sent < count; sent += 1) {
-      await flooded.request('GET', `/nothing/${sent}`);
-      expect((await flooded.get('/usage?x=1', valid.key)).status).toBe(400);
-    }
-    const { text } = await flooded.request('GET', '/metrics');
-    expect(text).toContain(`code="not_found"} ${count}\n`);
-    await flooded.close();
-    const lines = flooded.logs.map((line) => JSON.parse(line) as Record<string, unknown>);
-    const requests = lines.filter(({ event }) => event === 'request');
-    const logged = requests.filter(({ code }) => code === 'not_found').length;
-    expect(logged).toBeLessThanOrEqual(count / 2);
-    // Refusals of an authenticated caller are all logged.
-    expect(requests.filter(({ code }) => code === 'invalid_request')).toHaveLength(count);
-    const dropped = lines.flatMap(({ event, counts }) => (event === 'refusals_not_logged' ? [counts] : []));
-    const notLogged = (dropped as Record<string, number>[]).map((counts) => counts['not_found'] ?? 0);
-    expect(logged + notLogged.reduce((sum, one) => sum + one, 0)).toBe(count);
-  });
-});
-
 describe('a file of the documentation page that cannot be served as requested', () => {
   it('is refused with the JSON error envelope, without the ETag of the file', async () => {
     const response = await service.request('GET', '/docs/swagger-ui.css', { Range: 'bytes=99999999-' });

@@ -177,25 +177,6 @@ describe('the metrics', () => {
     service.link.join();
     await until(async () => sumOf(await scrape(service), 'ct_dependency_up', { dependency: 'database' }) === 1);
   });
-
-  it('count retried settlements', async () => {
-    const { key } = await service.organization();
-    const settled = async (): Promise<number> =>
-      sumOf(await scrape(service), 'ct_quota_settlements_total', { outcome: 'settled' });
-    const settledBefore = await settled();
-    const hold = service.fakeYoutube.hold({ kind: 'timedtext' });
-    const running = service.get('/channels/@bench-1x46/transcripts', key);
-    await hold.arrived;
-    service.link.cut();
-    hold.release();
-    await until(async () => sumOf(await scrape(service), 'ct_quota_settlement_retries_total') > 0);
-    service.link.join();
-    await running;
-    // The pauses between retries grow.
-    await until(async () => (await settled()) > settledBefore, 20_000);
-    expect((await service.get('/usage', key)).body).toMatchObject({ used: 1, reserved: 0 });
-    expect(sumOf(await scrape(service), 'ct_quota_settlements_total', { outcome: 'given_up' })).toBe(0);
-  });
 });
 
 describe('a label of a metric', () => {

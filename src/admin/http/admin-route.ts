@@ -27,10 +27,8 @@ export const ADMIN_TOKEN_SCHEME = 'adminToken';
 
 /** The admin token is missing or invalid. */
 class AdminTokenError extends DomainError {
-  readonly code = 'unauthorized';
-
   constructor() {
-    super('Send the admin token in the header "Authorization: Bearer <ADMIN_TOKEN>".');
+    super('unauthorized', 'Send the admin token in the header "Authorization: Bearer <ADMIN_TOKEN>".');
   }
 }
 

@@ -1,7 +1,7 @@
 import { Body, Controller, Get, HttpStatus, Param, Post, Query } from '@nestjs/common';
 import { ApiOperation } from '@nestjs/swagger';
 import type { Actor } from '../../domain/caller.js';
-import { JobNotFoundError } from '../../domain/errors.js';
+import { JobFinishedError, JobNotFoundError } from '../../jobs/job-errors.js';
 import { ApiErrors, BODY_ERRORS, invalidField, unknownParameter } from '../../http/error-docs.js';
 import { ApiResult } from '../../http/response-docs.js';
 import { NoParameters } from '../../http/validation.js';
@@ -79,7 +79,7 @@ export class AdminOperationsController {
     unknownParameter('force'),
     { title: 'The job does not exist', error: new JobNotFoundError() },
     ADMIN_DISABLED,
-    'job_finished',
+    { title: 'The job has already been completed or has failed', error: new JobFinishedError('cancel', 'completed') },
     ...BODY_ERRORS,
   )
   async cancelJob(

@@ -1,8 +1,10 @@
 import { applyDecorators, HttpStatus } from '@nestjs/common';
 import { ApiExtraModels, ApiHeader, ApiOkResponse, ApiParam, getSchemaPath } from '@nestjs/swagger';
 import { READ_ERRORS } from '../../transcripts/dto/api-transcripts.js';
+import type { ErrorExample } from '../../http/error-docs.js';
 import { API_HEADERS, ApiResult } from '../../http/response-docs.js';
 import { NDJSON } from '../../transcripts/response/transcripts-response.js';
+import { JobNotFoundError, ResultsExpiredError, TooManyJobsError } from '../job-errors.js';
 import {
   JobDto,
   JobResultsDto,
@@ -18,6 +20,21 @@ export const JOBS_RATE_LIMIT = 'jobs';
 
 /** The errors of every operation on jobs but that for results, which also has concurrency limits. */
 export const JOBS_ERRORS = READ_ERRORS.filter((code) => code !== 'concurrency_limited' && code !== 'at_capacity');
+
+export const JOB_NOT_FOUND: ErrorExample = {
+  title: 'The organization has no job with this ID',
+  error: new JobNotFoundError(),
+};
+
+export const RESULTS_EXPIRED: ErrorExample = {
+  title: 'The results were deleted at `expiresAt`',
+  error: new ResultsExpiredError('2026-11-23T16:21:44.000Z'),
+};
+
+export const TOO_MANY_JOBS: ErrorExample = {
+  title: 'The organization has too many unfinished jobs',
+  error: new TooManyJobsError(5),
+};
 
 /** The status of an operation that returns a job, and its response in the OpenAPI document. */
 export function ApiJob(
