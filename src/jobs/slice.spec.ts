@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { NO_DETAILS, unlistedVideo, type VideoFailureCode } from '../domain/transcript.js';
 import { failedEntry, succeededEntry, type Entry } from '../transcripts/transcript-events.js';
 import { NEW_JOB_EXAMPLE } from './dto/job.dto.js';
-import { dispositionOf, endOfSlice, isBlocked, keepPause, setback, withoutQuota, type ReadVideo } from './slice.js';
+import { dispositionOf, endOfSlice, isBlocked, keepPause, setback, type ReadVideo } from './slice.js';
 
 const TEXT = { deflated: Buffer.alloc(0), jsonBytes: 2, crc32: 0 };
 
@@ -36,15 +36,6 @@ describe('a video after a slice', () => {
     for (const code of ['transcript_unavailable', 'language_unavailable', 'video_private'] as const)
       expect(disposition(failed(code))).toBe('decided');
   });
-
-  it.each(['upstream_failure', 'upstream_blocked', 'video_live'] as const)(
-    'with the failure %s is tried again after 10 minutes, 1 hour and 6 hours, and decided after that',
-    (code) => {
-      const dispositions = [0, 1, 2, 3].map((retries) => disposition(failed(code), { retries }));
-      const delays = [600, 3_600, 21_600].map((retryAfterSeconds) => ({ retryAfterSeconds }));
-      expect(dispositions).toEqual([...delays, 'decided']);
-    },
-  );
 
   it('without captions is tried again only while it is younger than a day, and its date is known', () => {
     const hoursAgo = (hours: number): string => new Date(Date.now() - hours * 3_600_000).toISOString();
@@ -118,12 +109,5 @@ describe('a job after a slice', () => {
     const canceled = { change: { state: 'canceled' as const, reason: null } };
     expect(keepPause(blocked, canceled)).toEqual(canceled);
     expect(keepPause({ job: NEW_JOB_EXAMPLE, setbacks: 3 }, {})).toEqual({});
-  });
-
-  it('without quota pauses or fails as requested, and waits for seconds while other calls hold the rest', () => {
-    const failure = (state: string) => ({ change: { state, reason: 'plan_limit_exceeded' } });
-    expect(withoutQuota({ limit: 5, used: 5 }, 'pause')).toEqual(failure('paused'));
-    expect(withoutQuota({ limit: 5, used: 6 }, 'fail')).toEqual(failure('failed'));
-    expect(withoutQuota({ limit: 5, used: 4 }, 'fail')).toEqual({ delaySeconds: 5 });
   });
 });

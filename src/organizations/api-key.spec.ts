@@ -17,10 +17,6 @@ describe('a generated key', () => {
     }
   });
 
-  it('is unique', () => {
-    expect(new Set(Array.from({ length: 1_000 }, generateKey)).size).toBe(1_000);
-  });
-
   it('draws each character of its random part from the whole alphabet', () => {
     const keys = Array.from({ length: 3_000 }, generateKey);
     for (const place of [5, 20, 46]) {
@@ -41,17 +37,6 @@ describe('the checksum', () => {
     );
   });
 
-  it('catches any two adjacent characters that are swapped', () => {
-    fc.assert(
-      fc.property(key, fc.nat(KEY_LENGTH - 2), (good, place) => {
-        const [one, other] = [good.charAt(place), good.charAt(place + 1)];
-        fc.pre(one !== other);
-        expect(isWellFormedKey(good.slice(0, place) + other + one + good.slice(place + 2))).toBe(false);
-      }),
-      { numRuns: 300 },
-    );
-  });
-
   it('refuses a key with added or missing characters', () => {
     fc.assert(
       fc.property(key, fc.string({ minLength: 1, maxLength: 3 }), fc.nat(KEY_LENGTH - 1), (good, text, place) => {
@@ -61,10 +46,6 @@ describe('the checksum', () => {
       }),
     );
     expect(isWellFormedKey(`${generateKey()}\n`)).toBe(false);
-  });
-
-  it('accepts no random text', () => {
-    fc.assert(fc.property(fc.string(), (text) => expect(isWellFormedKey(text)).toBe(false)));
   });
 
   it('does not change between versions, so that issued keys stay valid', () => {

@@ -2,10 +2,6 @@ import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { Environment } from '../../src/config/environment.js';
-import { openDatabase } from '../../src/database/data-source.js';
-import { MIGRATIONS } from '../../src/database/migrations/all-migrations.js';
-import { copyTestCluster } from '../database/cluster-user.js';
 import { runCli } from './run-cli.js';
 
 let dataDir: string;
@@ -23,17 +19,5 @@ describe('an admin command on the embedded database', () => {
     expect({ code, errorOutput }).toEqual({ code: 0, errorOutput: '' });
     const { output } = await runCli(['org', 'list'], { DATA_DIR: dataDir });
     expect(output).toContain('Acme');
-  });
-
-  it('works while the service runs, and does not stop its database', async () => {
-    await copyTestCluster(dataDir);
-    const environment = Object.assign(new Environment(), { DATA_DIR: dataDir });
-    const service = await openDatabase(environment, { as: 'service', entities: [], migrations: MIGRATIONS });
-    try {
-      expect(await runCli(create, { DATA_DIR: dataDir })).toMatchObject({ code: 0, errorOutput: '' });
-      expect(await service.dataSource.query('SELECT name FROM organizations')).toEqual([{ name: 'Acme' }]);
-    } finally {
-      await service.close();
-    }
   });
 });

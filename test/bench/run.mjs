@@ -6,7 +6,7 @@ import { cached } from './parts/cached.mjs';
 import { cold } from './parts/cold.mjs';
 import { survival } from './parts/survival.mjs';
 import { BENCH, killAll, stopAll } from './processes.mjs';
-import { print, printConditions } from './report/report.mjs';
+import { print, printConditions } from './report.mjs';
 import { makeFolder, makeKey, openDatabase } from './environment.mjs';
 
 const PARTS = { cold, cached, survival };

@@ -1,8 +1,6 @@
-import { spawnSync } from 'node:child_process';
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, describe, expect, it } from '@jest/globals';
-import { temporaryFolder } from '../process/program.js';
+import { describe, expect, it } from '@jest/globals';
 
 const PROJECT = join(import.meta.dirname, '../..');
 const KINDS = ['dependencies', 'devDependencies', 'optionalDependencies'] as const;
@@ -43,42 +41,5 @@ describe('the dependencies', () => {
 
   it('run no install scripts', () => {
     expect(read('.npmrc')).toMatch(/^ignore-scripts=true$/m);
-  });
-});
-
-describe('the check of container images', () => {
-  const folder = temporaryFolder();
-  afterAll(() => folder.remove());
-  const digest = `sha256:${'0123456789abcdef'.repeat(4)}`;
-
-  /** Runs the check where the project's two files are, with what `.env` contains. */
-  function check(env: string, nodeImage?: string): { status: number | null; warnings: string[]; last: string } {
-    const dockerfile = read('Dockerfile');
-    writeFileSync(join(folder.path, 'docker-compose.yml'), read('docker-compose.yml'));
-    writeFileSync(
-      join(folder.path, 'Dockerfile'),
-      nodeImage === undefined ? dockerfile : dockerfile.replace(/^ARG NODE_IMAGE=.*$/m, `ARG NODE_IMAGE=${nodeImage}`),
-    );
-    writeFileSync(join(folder.path, '.env'), env);
-    const { status, stdout, stderr } = spawnSync(process.execPath, [join(PROJECT, '.ci/images.mjs')], {
-      ...{ cwd: folder.path, encoding: 'utf8' },
-    });
-    return { status, warnings: [...stderr.matchAll(/^warning: (\S+)/gm)].map(([, image = '']) => image), last: stdout };
-  }
-
-  it('warns about each image that is named by a tag, and passes', () => {
-    const { status, warnings, last } = check('');
-    expect(warnings.map((image) => image.split(':')[0])).toEqual(['nginx', 'postgres', 'valkey/valkey', 'node']);
-    expect([status, last]).toEqual([0, '0 of 4 images are named by digest.\n']);
-  });
-
-  it('passes without a warning for images named by digest', () => {
-    const env = ['nginx:1', 'postgres:1', 'valkey/valkey:1']
-      .map((image, index) => `${['NGINX', 'POSTGRES', 'VALKEY'][index]}_IMAGE=${image}@${digest}\n`)
-      .join('');
-    expect(check(env, `node:26-trixie-slim@${digest}`)).toEqual({
-      ...{ status: 0, warnings: [], last: '4 of 4 images are named by digest.\n' },
-    });
-    expect(check(env.replace(digest, 'sha256:short')).warnings).toHaveLength(2);
   });
 });

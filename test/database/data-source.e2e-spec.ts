@@ -1,35 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { Environment } from '../../src/config/environment.js';
 import { isDatabaseUnavailable } from '../../src/database/database-errors.js';
 import { openDatabase, type DatabaseOptions, type OpenDatabase } from '../../src/database/data-source.js';
 import { until } from '../until.js';
 import { interruptibleLink } from './interruptible-link.js';
-import { createTestDatabase, runQuery, type TestDatabase } from './test-database.js';
-
-class CreateVisits1700000000000 implements MigrationInterface {
-  async up(runner: QueryRunner): Promise<void> {
-    await runner.query('CREATE TABLE visits (id serial)');
-  }
-
-  async down(): Promise<void> {}
-}
-
-/** Takes long enough for the others to conflict with it without a lock. */
-class CreateVisitsSlowly1700000000000 extends CreateVisits1700000000000 {
-  override async up(runner: QueryRunner): Promise<void> {
-    await super.up(runner);
-    await runner.query('SELECT pg_sleep(0.3)');
-  }
-}
-
-class CountVisit1700000000001 implements MigrationInterface {
-  async up(runner: QueryRunner): Promise<void> {
-    await runner.query('INSERT INTO visits DEFAULT VALUES');
-  }
-
-  async down(): Promise<void> {}
-}
+import { createTestDatabase, type TestDatabase } from './test-database.js';
 
 describe('the database of a process', () => {
   let database: TestDatabase;
@@ -37,8 +12,7 @@ describe('the database of a process', () => {
 
   const open = async (url = database.url, options: Partial<DatabaseOptions> = {}): Promise<OpenDatabase> => {
     const environment = Object.assign(new Environment(), { DATABASE_URL: url });
-    const migrations = [CreateVisits1700000000000, CountVisit1700000000001];
-    const one = await openDatabase(environment, { as: 'service', entities: [], migrations, ...options });
+    const one = await openDatabase(environment, { as: 'service', entities: [], migrations: [], ...options });
     opened.push(one);
     return one;
   };
@@ -51,13 +25,6 @@ describe('the database of a process', () => {
   afterEach(async () => {
     await Promise.all(opened.map((one) => one.close()));
     await database.drop();
-  });
-
-  it('three processes that start at once on an empty database migrate it once', async () => {
-    const migrations = [CreateVisitsSlowly1700000000000, CountVisit1700000000001];
-    await Promise.all([1, 2, 3].map(() => open(database.url, { migrations })));
-    expect(await runQuery(database.url, 'SELECT count(*)::int AS visits FROM visits')).toEqual([{ visits: 1 }]);
-    expect(await runQuery(database.url, 'SELECT count(*)::int AS done FROM migrations')).toEqual([{ done: 2 }]);
   });
 
   it('a statement of a call times out after five seconds and counts as the database being unavailable', async () => {

@@ -1,7 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { readdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
+import { readdir, rename, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { until } from '../until.js';
 import { type ClusterUser, postmasterPid, useDataDirectory } from './cluster-user.js';
@@ -82,25 +80,6 @@ describe('the embedded PostgreSQL', () => {
     expect(await runQuery(await next.url(), 'SELECT value FROM stored')).toEqual([{ value: 42 }]);
     await next.close();
     expect(await postmasterPid(dataDir())).toBeUndefined();
-  });
-
-  it('starts with its data after both were killed, although its lock file names a zombie', async () => {
-    const service = start();
-    await runQuery(await service.url(), 'CREATE TABLE stored AS SELECT 42 AS value');
-    process.kill((await postmasterPid(dataDir())) ?? 0, 'SIGKILL');
-    await service.kill();
-    const { uid } = await stat(join(dataDir(), 'postgres'));
-    // The shell starts a process and is replaced by one that never reaps it.
-    const parent = spawn('/bin/sh', ['-c', 'sleep 0 & echo $!; exec sleep 60'], {
-      ...(process.getuid?.() === 0 ? { uid } : {}),
-      stdio: ['ignore', 'pipe', 'inherit'],
-    });
-    const [zombie] = (await once(parent.stdout.setEncoding('utf8'), 'data')) as [string];
-    const lockFile = join(dataDir(), 'postgres/postmaster.pid');
-    await writeFile(lockFile, (await readFile(lockFile, 'utf8')).replace(/^\d+/, zombie.trim()));
-
-    expect(await runQuery(await start().url(), 'SELECT value FROM stored')).toEqual([{ value: 42 }]);
-    parent.kill('SIGKILL');
   });
 });
 

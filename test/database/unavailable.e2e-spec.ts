@@ -85,22 +85,6 @@ describe('a database that refuses the login', () => {
   });
 });
 
-describe('a role and a database with another default isolation level', () => {
-  it('do not affect calls or charges', async () => {
-    const level = 'repeatable read';
-    const { used } = await usage();
-    await request(`ALTER ROLE ${ROLE} SET default_transaction_isolation = '${level}'`);
-    await request(`ALTER DATABASE ${database} SET default_transaction_isolation = '${level}'`);
-    await disconnect();
-    await until(async () => (await service.request('GET', '/health/ready')).status === 200);
-    expect((await call()).status).toBe(200);
-    await until(async () => (await usage()).reserved === 0);
-    expect(await usage()).toMatchObject({ used: used + 3 });
-    await request(`ALTER ROLE ${ROLE} RESET default_transaction_isolation`);
-    await request(`ALTER DATABASE ${database} RESET default_transaction_isolation`);
-  });
-});
-
 describe('a database server that became read-only', () => {
   it('makes calls 503 and the service not ready, until it accepts writes again', async () => {
     const { used } = await usage();

@@ -1,14 +1,8 @@
-import { spawn, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
-import { existsSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs';
-import { delimiter, join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { createClient } from '@redis/client';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from '@jest/globals';
 import { parse } from 'yaml';
 import { readEnvironment } from '../../src/config/environment.js';
-import { redisIsInstalled } from '../cache/redis-server.js';
-import { temporaryFolder } from '../process/program.js';
-import { freePort } from '../proxy/nginx-server.js';
 
 const PROJECT = join(import.meta.dirname, '../..');
 const source = readFileSync(join(PROJECT, 'docker-compose.yml'), 'utf8');
@@ -113,24 +107,6 @@ describe('docker compose up', () => {
     expect(logging).toEqual({ driver: 'json-file', options: { 'max-size': '20m', 'max-file': '5' } });
   });
 
-  it('gives Valkey more memory than its cache may use, and PostgreSQL more processes than connections', () => {
-    const { valkey, postgres } = compose.services;
-    const [, cache = ''] = /^maxmemory (\S+)$/m.exec(interpolate(valkey.command?.at(-1) ?? '', filledIn)) ?? [];
-    expect(bytesOf(interpolate(valkey.mem_limit, filledIn))).toBeGreaterThanOrEqual(bytesOf(cache) * 1.4);
-    const [, connections = ''] = /^max_connections=(\d+)$/m.exec(postgres.command?.join('\n') ?? '') ?? [];
-    expect(postgres.pids_limit).toBeGreaterThan(Number(connections) + 50);
-  });
-
-  it('runs the images of .env, which may be named by digest', () => {
-    for (const name of ['proxy', 'postgres', 'valkey'] as const) {
-      const [, variable = '', tag = ''] = /^\$\{(\w+_IMAGE):-([^}]+)\}$/.exec(compose.services[name].image) ?? [];
-      expect(tag).toMatch(/^[a-z/]+:[\w.-]+$/);
-      const pinned = `${tag}@sha256:${'0'.repeat(64)}`;
-      expect(interpolate(compose.services[name].image, { [variable]: pinned })).toBe(pinned);
-      expect(filledIn).toHaveProperty(variable, '');
-    }
-  });
-
   it('explains what to do when the password is missing, and contains no password', () => {
     const { DATABASE_URL = '' } = compose.services.service.environment;
     expect(() => interpolate(DATABASE_URL, {})).toThrow('set POSTGRES_PASSWORD in .env, of letters and digits');
@@ -172,80 +148,5 @@ describe('docker compose up', () => {
     const configuration = readFileSync(join(PROJECT, file), 'utf8');
     expect(configuration).toContain(`server service:${compose.services.service.environment.PORT} resolve`);
     expect(configuration).toContain(`listen ${compose.services.proxy.ports?.[0]?.split(':').at(-1)};`);
-  });
-});
-
-// Redis is used instead of Valkey, which has the same settings; continuous integration installs it.
-(redisIsInstalled ? describe : describe.skip)('the command that starts Valkey', () => {
-  const folder = temporaryFolder();
-  let child: ChildProcess;
-  let port: number;
-
-  beforeAll(async () => {
-    port = await freePort();
-    const programs = join(folder.path, 'bin');
-    mkdirSync(programs);
-    const [redis = ''] = (process.env['PATH'] ?? '')
-      .split(delimiter)
-      .map((path) => join(path, 'redis-server'))
-      .filter((path) => existsSync(path));
-    symlinkSync(redis, join(programs, 'valkey-server'));
-    const { command = [], environment } = compose.services.valkey;
-    const [program = '', ...args] = command.map((part) =>
-      interpolate(part, filledIn).replace('requirepass', `port ${port}\nbind 127.0.0.1\nrequirepass`),
-    );
-    child = spawn(program, args, {
-      cwd: folder.path,
-      env: {
-        PATH: `${programs}${delimiter}${process.env['PATH'] ?? ''}`,
-        VALKEY_PASSWORD: interpolate(environment['VALKEY_PASSWORD'] ?? '', filledIn),
-      },
-      stdio: ['ignore', 'pipe', 'inherit'],
-    });
-    let output = '';
-    await new Promise<void>((resolve, reject) => {
-      child.once('close', () => reject(new Error(`It ended before it was ready: ${output}`)));
-      child.stdout?.on('data', (chunk: Buffer) => {
-        output += chunk.toString();
-        if (output.includes('Ready to accept connections')) resolve();
-      });
-    });
-  });
-  afterAll(async () => {
-    const closed = once(child, 'close');
-    child.kill('SIGTERM');
-    await closed;
-    folder.remove();
-  });
-
-  /** The reply to one command on its own connection. */
-  async function request(password: string, ...command: string[]): Promise<unknown> {
-    const client = createClient({ url: `redis://${password && `:${password}@`}127.0.0.1:${port}` });
-    client.on('error', () => client.destroy());
-    await client.connect();
-    try {
-      return await client.sendCommand(command);
-    } finally {
-      client.destroy();
-    }
-  }
-
-  it('refuses clients with no or a wrong password', async () => {
-    await expect(request('', 'GET', 'ct:any')).rejects.toThrow('NOAUTH');
-    await expect(request('wrong', 'GET', 'ct:any')).rejects.toThrow();
-  });
-
-  it('limits its memory, evicts the least recently used entries and stores nothing on disk', async () => {
-    const settings = ['maxmemory', 'maxmemory-policy', 'save', 'appendonly'];
-    const said = await Promise.all(settings.map((name) => request('0thers', 'CONFIG', 'GET', name)));
-    expect(said).toEqual([String(2 ** 30), 'allkeys-lru', '', 'no'].map((value, index) => [settings[index], value]));
-  });
-
-  it('is one process, whose arguments do not contain the password', () => {
-    const file = `/proc/${child.pid}/cmdline`;
-    if (!existsSync(file)) return;
-    const line = readFileSync(file, 'utf8');
-    expect(line).toContain('valkey-server');
-    expect(line).not.toContain('0thers');
   });
 });

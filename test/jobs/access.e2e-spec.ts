@@ -99,6 +99,7 @@ describe('the list of jobs', () => {
     const [{ key }, other] = [await idle.organization(), await idle.organization()];
     const created: string[] = [];
     for (let job = 0; job < 7; job += 1) created.push(await createJob(idle, key, { channel: '@tidewater' }));
+    const foreign = await createJob(idle, other.key, { channel: '@tidewater' });
     await createJob(idle, other.key, { channel: '@tidewater' });
     const listed: string[] = [];
     let after = '';
@@ -110,6 +111,9 @@ describe('the list of jobs', () => {
       if (next !== null) await createJob(idle, key, { channel: '@tidewater' });
     } while (after !== '');
     expect(listed).toEqual(created.reverse());
+    const { next } = (await idle.get('/jobs?limit=1', other.key)).body;
+    const behind = (await idle.get(`/jobs?after=${next}`, key)).body.jobs as { id: string }[];
+    expect(behind.map(({ id }) => id)).not.toContain(foreign);
     expect((await idle.get(`/jobs/${created[0]}`, key)).body).toEqual(
       (await idle.get('/jobs?limit=500', key)).body.jobs.find(({ id }: { id: string }) => id === created[0]),
     );

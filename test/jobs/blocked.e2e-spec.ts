@@ -62,19 +62,6 @@ describe('a job while the platform blocks the service', () => {
     ).toEqual([{ retries: '0' }]);
   });
 
-  it('stays paused when the process stops while it tries a video', async () => {
-    const run = await listed('@bench-30x28');
-    await blocked.steps(1);
-    await steps.pass(30);
-    await blocked.run(await blocked.claimed(), AbortSignal.abort());
-    expect(await run.get()).toMatchObject({ state: 'paused', reason: 'upstream_blocked' });
-    await blocked.steps(1);
-    expect(await run.get()).toMatchObject({ state: 'paused', checkAgainSeconds: 60 });
-    await steps.pass(60);
-    await steps.finish();
-    expect(await run.verify()).toMatchObject({ state: 'completed', summary: { fetched: 30 } });
-  });
-
   it('pauses while the list is blocked, too', async () => {
     const run = await JobRun.create(steps.service, await steps.service.organization(), '@bench-5x23');
     await blocked.steps(1);

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { ApiKeysService } from '../../src/organizations/api-keys.service.js';
 import { OrganizationsService } from '../../src/organizations/organizations.service.js';
 import { QuotaService } from '../../src/quota/quota.service.js';
 import { JobRun } from './job-run.js';
@@ -103,6 +104,14 @@ describe('a job of an organization that changes', () => {
     await steps.sweep();
     await steps.finish();
     expect((await run.verify()).state).toBe('completed');
+  });
+
+  it('goes on and is charged after its key was revoked', async () => {
+    const organization = await steps.service.organization();
+    const run = await JobRun.create(steps.service, organization, '@bench-5x10');
+    await steps.service.app.get(ApiKeysService).revoke(organization.keyId);
+    await steps.finish();
+    expect(await run.verify()).toMatchObject({ state: 'completed', summary: { fetched: 5 } });
   });
 
   it('is canceled with its organization, whether or not a slice is due', async () => {

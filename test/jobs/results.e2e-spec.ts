@@ -1,9 +1,8 @@
 import { connect, type AddressInfo, type Socket } from 'node:net';
 import { gunzipSync } from 'node:zlib';
 import { request as httpRequest } from 'node:http';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import type { JobDto as Job } from '../../src/jobs/dto/job.dto.js';
-import { JobsService } from '../../src/jobs/jobs.service.js';
 import { ResponseMemory } from '../../src/transcripts/response/response-memory.js';
 import { startService, type TestService } from '../service.js';
 import { until } from '../until.js';
@@ -186,65 +185,6 @@ describe('the results of a job with a video that stays pending', () => {
     expect([canceled.results.length, canceled.next]).toEqual([4, null]);
     const end = linesOf((await service.get(`/jobs/${id}/results?after=3`, key, NDJSON)).text);
     expect([end.map(({ position }) => position as number), end.at(-1).next]).toEqual([[4, 5, 6, undefined], null]);
-  });
-});
-
-describe('the results of a job that ends while they are sent', () => {
-  let key: string;
-  let id: string;
-
-  beforeEach(async () => {
-    ({ key } = await service.organization());
-    id = await createJob(service, key, { channel: '@bench-45x2' });
-    await waitForJob(service, key, id);
-  });
-  afterEach(() => void jest.restoreAllMocks());
-
-  const toJob = (change: string): Promise<unknown> => service.query(`UPDATE jobs SET ${change} WHERE id = '${id}'`);
-  const toVideo = (position: number, change: string): Promise<unknown> =>
-    service.query(`UPDATE job_videos video SET ${change} FROM job_videos other
-      WHERE video.job_id = '${id}' AND video.position = ${position} AND other.job_id = '${id}' AND other.position = 45`);
-
-  /** Reads NDJSON of a running job; `change` happens after its first part was read. */
-  async function linesDuring(change: () => Promise<unknown>): Promise<any[]> {
-    const jobs = service.app.get(JobsService);
-    const read = jobs.results.bind(jobs);
-    jest.spyOn(jobs, 'results').mockImplementationOnce(async (...values) => {
-      const part = await read(...values);
-      await change();
-      return part;
-    });
-    return linesOf((await service.get(`/jobs/${id}/results`, key, NDJSON)).text);
-  }
-
-  it('as NDJSON have a next that is before a video that was pending when it was passed', async () => {
-    const [pending, next] = [3, 2];
-    const others = Array.from({ length: 45 }, (_, place) => place + 1);
-    await toVideo(pending, `state = 'pending', cached = NULL, entry = NULL`);
-    await toJob(`state = 'running', succeeded = succeeded - 1, fetched = fetched - 1`);
-    const lines = await linesDuring(async () => {
-      const entry = 'entry = other.entry, entry_bytes = other.entry_bytes, entry_crc = other.entry_crc';
-      await toVideo(pending, `state = 'succeeded', cached = true, ${entry}`);
-      await toJob(`succeeded = succeeded + 1, fetched = fetched + 1`);
-    });
-    expect(lines.slice(0, -1).map(({ position }) => position as number)).toEqual(
-      others.filter((position) => position !== pending),
-    );
-    expect(lines.at(-1)).toMatchObject({ next, job: { state: 'completed' } });
-    const rest = linesOf((await service.get(`/jobs/${id}/results?after=${next}`, key, NDJSON)).text);
-    expect(rest.slice(0, -1).map(({ position }) => position as number)).toEqual(others.slice(next));
-    expect(rest.at(-1)).toMatchObject({ next: null });
-  });
-
-  it('are complete when videos stay pending in the canceled job, however many parts are sent', async () => {
-    await toVideo(3, `state = 'pending', cached = NULL, entry = NULL`);
-    await toJob(`state = 'canceled', succeeded = succeeded - 1, fetched = fetched - 1`);
-    const lines = linesOf((await service.get(`/jobs/${id}/results`, key, NDJSON)).text);
-    expect([lines.length, lines.at(-1).next]).toEqual([45, null]);
-  });
-
-  it('are cut off, and never empty, when the job is deleted', async () => {
-    await expect(linesDuring(() => onJob(service, key, 'DELETE', id))).rejects.toThrow();
   });
 });
 

@@ -1,6 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { JobWorker } from '../../src/jobs/job-worker.js';
-import { shutDown } from '../../src/bootstrap.js';
 import { startService, type TestService } from '../service.js';
 import { JobRun } from './job-run.js';
 
@@ -80,14 +79,3 @@ describe('several processes', () => {
 async function shutDownWorker({ app }: TestService): Promise<void> {
   await app.get(JobWorker).close();
 }
-
-it('a shutdown of the service does not wait for the slices', async () => {
-  const stopping = await startService({ environment: ENVIRONMENT });
-  const hold = stopping.fakeYoutube.hold({ kind: 'timedtext' });
-  await JobRun.create(stopping, await stopping.organization(), '@bench-40x37');
-  await hold.arrived;
-  // The slice ends only after the shutdown, whose grace period is longer than a test may take.
-  await shutDown(stopping.app, { graceSeconds: 600 });
-  hold.release();
-  await stopping.close();
-});

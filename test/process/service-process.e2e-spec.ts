@@ -5,10 +5,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { startFakeYoutube, type FakeYoutube } from '../fake-youtube/fake-youtube.js';
 import { CliSession } from '../admin/run-cli.js';
 import { copyTestCluster } from '../database/cluster-user.js';
-import { lockTable, WAITING_FOR_LOCKS } from '../database/lock-table.js';
-import { runQuery } from '../database/test-database.js';
 import { QuotaDatabase } from '../quota/quota-database.js';
-import { until } from '../until.js';
 import { Program, temporaryFolder } from './program.js';
 
 let fakeYoutube: FakeYoutube;
@@ -27,12 +24,13 @@ afterEach(async () => {
   await Promise.all(running.splice(0).map((program) => program.stop('SIGKILL')));
 });
 
-const start = (variables: Record<string, string>): Program =>
-  Program.run('main.js', { DATABASE_URL: database.url, YOUTUBE_BASE_URL: fakeYoutube.url, ...variables });
-
 /** Runs the service until the end of the test. */
 function run(variables: Record<string, string>): Program {
-  const program = start(variables);
+  const program = Program.run('main.js', {
+    DATABASE_URL: database.url,
+    YOUTUBE_BASE_URL: fakeYoutube.url,
+    ...variables,
+  });
   running.push(program);
   return program;
 }
@@ -46,53 +44,19 @@ async function newKey(): Promise<{ id: string; key: string }> {
 const call = async (url: string, path: string, key: string): Promise<Response> =>
   fetch(url + path, { headers: { Authorization: `Bearer ${key}` } });
 
-/** Retries a call that is refused because the database, on a busy machine, did not respond in time. */
-async function admittedCall(url: string, path: string, key: string): Promise<Response> {
-  let response = await call(url, path, key);
-  await until(async () => {
-    if (response.status !== 503) return true;
-    await response.arrayBuffer();
-    response = await call(url, path, key);
-    return response.status !== 503;
-  });
-  return response;
-}
-
 describe('the service as a process', () => {
-  describe('without a grace period', () => {
-    let service: Program;
-    let url: string;
-    let customer: { id: string; key: string };
-    beforeAll(async () => {
-      customer = await newKey();
-      const unlock = await lockTable(database.url, 'organizations');
-      service = start({ SHUTDOWN_GRACE_SECONDS: '0' });
-      url = await service.url();
-      // TypeORM selects this name to find out whether a row exists.
-      const endQuery = `
-        SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
-          WHERE pid IN (${WAITING_FOR_LOCKS}) AND query LIKE '%"row_exists"%'`;
-      await until(async () => (await runQuery(database.url, endQuery)).length > 0);
-      await unlock();
-    });
-    afterAll(() => service.stop('SIGKILL'));
-
-    it('serves although the query for an organization failed after the start', async () => {
-      fakeYoutube.reset();
-      const response = await admittedCall(url, '/channels/@bench-1x3/transcripts', customer.key);
-      expect(await response.json()).toMatchObject({ summary: { fetched: 1 } });
-    });
-
-    it('aborts running calls at SIGTERM, and still settles them and exits with 0', async () => {
-      const { used } = await database.quota.usage(customer.id);
-      const hold = fakeYoutube.hold({ kind: 'timedtext' });
-      const answering = call(url, '/channels/@bench-3x17/transcripts', customer.key).then((answer) => answer.text());
-      await hold.arrived;
-      expect(await service.stop()).toEqual({ code: 0, signal: null });
-      await expect(answering).rejects.toThrow();
-      expect(service.stderr).toBe('');
-      expect(await database.quota.usage(customer.id)).toMatchObject({ used, reserved: 0 });
-    });
+  it('without a grace period aborts running calls at SIGTERM, and still settles them and exits with 0', async () => {
+    const { id, key } = await newKey();
+    const service = run({ SHUTDOWN_GRACE_SECONDS: '0' });
+    const url = await service.url();
+    const hold = fakeYoutube.hold({ kind: 'timedtext' });
+    const answering = call(url, '/channels/@bench-3x17/transcripts', key).then((answer) => answer.text());
+    await hold.arrived;
+    expect(await service.stop()).toEqual({ code: 0, signal: null });
+    await expect(answering).rejects.toThrow();
+    expect(service.stderr).toBe('');
+    expect(await database.quota.usage(id)).toMatchObject({ used: 0, reserved: 0 });
+    fakeYoutube.reset();
   });
 
   it.each(['SIGTERM', 'SIGINT'] as const)('exits with 0 at %s during startup', async (signal) => {

@@ -1,11 +1,15 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { Logger } from '@nestjs/common';
+import { Registry } from 'prom-client';
 import { UnknownOrganizationError } from '../../src/organizations/organization-errors.js';
 import { UnknownReservationError } from '../../src/quota/quota.service.js';
 import { runQuery } from '../database/test-database.js';
-import { PLAN_FREE_MONTHLY, PLAN_PRO_MONTHLY, QuotaDatabase } from './quota-database.js';
+import { until } from '../until.js';
+import { PLAN_FREE_MONTHLY, PLAN_PRO_MONTHLY, QuotaDatabase, valueOf } from './quota-database.js';
 
 const MIDDLE_OF_MAY = new Date('2026-05-15T12:00:00Z');
 const LEASE_SECONDS = 60;
+const WAITING = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
 
 let database: QuotaDatabase;
 beforeAll(async () => {
@@ -39,6 +43,42 @@ describe('a reservation', () => {
     expect(await database.reserve(free, 0)).toMatchObject({ quota: { limit: 7 } });
     await database.organizations.change(free.organizationId, { monthlyLimit: null });
     expect(await database.reserve(free, 0)).toMatchObject({ quota: { limit: PLAN_PRO_MONTHLY } });
+  });
+
+  it.each([0, 1, 37])(
+    'is granted to exactly %i of 100 concurrent calls when that is what remains',
+    async (remaining) => {
+      const customer = await database.newCustomer(5 + remaining);
+      await database.quota.settle(await database.reserved(customer, 5), 5);
+      const reservations = await Promise.all(Array.from({ length: 100 }, () => database.reserve(customer, 1)));
+      for (const one of reservations) if (one.granted) await database.quota.settle(one.id, 1);
+      expect(reservations.filter(({ granted }) => granted)).toHaveLength(remaining);
+      expect(await database.quota.usage(customer.organizationId)).toMatchObject({ used: 5 + remaining, reserved: 0 });
+      expect(await database.quota.verify(customer.organizationId)).toMatchObject({ exact: true });
+    },
+  );
+
+  it('that waits for a change of the limit is decided under the new limit', async () => {
+    const customer = await database.newCustomer(10);
+    const change = database.dataSource.createQueryRunner();
+    await change.startTransaction();
+    await change.query('UPDATE organizations SET monthly_limit = 4 WHERE id = $1', [customer.organizationId]);
+    const waiting = database.reserve(customer, 5);
+    await until(async () => (await runQuery(database.url, WAITING)).length > 0);
+    await change.commitTransaction();
+    await change.release();
+    expect(await waiting).toMatchObject({ granted: false, quota: { limit: 4, reserved: 0 } });
+  });
+
+  it('is refused at a stricter isolation level, at which its sums could predate its lock', async () => {
+    const { organizationId, keyId } = await database.newCustomer(10);
+    const reserving = database.dataSource.transaction('REPEATABLE READ', (manager) =>
+      manager.query("SELECT * FROM quota_reserve_as(gen_random_uuid(), $1, $2, 'r', 'UC', 1, 60, 50, 5000)", [
+        organizationId,
+        keyId,
+      ]),
+    );
+    await expect(reserving).rejects.toThrow('READ COMMITTED');
   });
 
   it('is refused under a limit of 0 unless it requires nothing', async () => {
@@ -94,19 +134,24 @@ describe('a settlement', () => {
     expect(await database.quota.verify(customer.organizationId)).toMatchObject({ exact: true });
   });
 
-  it('after its lease charges what still fits and forfeits the rest', async () => {
+  it('after its lease charges what still fits and forfeits the rest, which is logged and counted', async () => {
+    const registry = new Registry();
+    const logged = jest.spyOn(Logger.prototype, 'warn');
     const customer = await database.newCustomer(10);
     const late = await database.reserved(customer, 8, LEASE_SECONDS);
     await database.moveClock(LEASE_SECONDS);
     await database.reserved(customer, 4);
     await database.quota.settle(await database.reserved(customer, 3), 3);
-    await database.quota.settle(late, 8);
+    await database.newQuotaService(registry).settle(late, 8);
     // Of 10, 3 are used and 4 still reserved, so 3 of the 8 fit.
     expect(await database.quota.usage(customer.organizationId)).toMatchObject({ used: 6, reserved: 4, remaining: 0 });
     expect(await database.quota.verify(customer.organizationId)).toMatchObject({
       exact: true,
       periods: [{ used: 6, forfeited: 5 }],
     });
+    expect(await valueOf(registry, 'ct_quota_settlements_forfeited_total')).toBe(1);
+    expect(logged.mock.lastCall?.[0]).toMatchObject({ event: 'settlement_forfeited', charged: 3, forfeited: 5 });
+    logged.mockRestore();
   });
 
   it('of an unknown reservation is refused', async () => {

@@ -76,13 +76,6 @@ describe('a report of the usage', () => {
     ]);
   });
 
-  it('remains available for a deleted organization', async () => {
-    const customer = await database.newCustomer(100);
-    await spend(customer, new Date('2026-05-02T00:00:00Z'), 3);
-    await database.organizations.delete(customer.organizationId);
-    expect((await report(customer, { by: 'resource' })).charged).toBe(3);
-  });
-
   it.each<[ReportRequest, RegExp]>([
     [{ from: '2026-02-30' }, /^from must be a day such as/],
     [{ to: '2026-13-01' }, /^to must be a day such as/],

@@ -79,37 +79,4 @@ describe('pruning the usage', () => {
     await settled;
     expect(await database.quota.verify(customer.organizationId)).toMatchObject({ exact: true });
   });
-
-  it('takes no lock on the organization', async () => {
-    const customer = await database.newCustomer(100);
-    await spend(customer, '2020-01-10T00:00:00Z', 4);
-    await database.setClock(new Date('2026-06-15T00:00:00Z'));
-    const runner = database.dataSource.createQueryRunner();
-    await runner.startTransaction();
-    await runner.query('SELECT 1 FROM organizations WHERE id = $1 FOR UPDATE', [customer.organizationId]);
-    expect(await database.retention.prune()).toMatchObject({ periods: 1, calls: 1 });
-    await runner.rollbackTransaction();
-    await runner.release();
-  });
-
-  it('removes more calls than one batch contains, and leaves the usage exact between batches', async () => {
-    const customer = await database.newCustomer(100_000);
-    const { organizationId, keyId } = customer;
-    await database.dataSource.query(
-      `INSERT INTO quota_reservations
-         (id, organization_id, key_id, request_id, channel_id, period_start, required, created_at, leased_until, settled_at, fetched)
-         SELECT gen_random_uuid(), $1, $2, 'r', 'UC', '2020-01-01', 9, now(), now(), now(), n % 9 FROM generate_series(1, 2500) AS n`,
-      [organizationId, keyId],
-    );
-    await database.dataSource.query(
-      `INSERT INTO quota_periods SELECT organization_id, period_start, sum(charged) FROM quota_reservations
-         WHERE organization_id = $1 GROUP BY 1, 2`,
-      [organizationId],
-    );
-    await database.dataSource.query("SELECT quota_prune_batch($1, '2020-02-01', 700)", [organizationId]);
-    const between = await database.quota.verify(organizationId);
-    expect(between).toMatchObject({ exact: true, periods: [{ period: '2020-01', settledCalls: 1_800 }] });
-    expect(await database.retention.prune()).toMatchObject({ periods: 1, calls: 1_800 });
-    expect(await months(customer)).toEqual([]);
-  });
 });

@@ -1,7 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { pipeline, Readable } from 'node:stream';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { Client } from 'pg';
 import { ATTEMPTS_MAX, WebhookDeliverer } from '../../src/webhooks/webhook-deliverer.js';
 import { WebhookHousekeeping } from '../../src/webhooks/webhook-housekeeping.js';
 import { WebhookSender } from '../../src/webhooks/webhook-sender.js';
@@ -155,22 +154,6 @@ describe('an event', () => {
     expect(await deliveriesOf(stranger)).toEqual([]);
   });
 
-  it('neither waits for the removal of a webhook nor fails because of it', async () => {
-    const owner = await customer();
-    const { id } = await addWebhook(owner.key);
-    const removal = new Client({ connectionString: service.databaseUrl });
-    await removal.connect();
-    try {
-      await removal.query('BEGIN');
-      await removal.query('DELETE FROM webhooks WHERE id = $1', [owner.id]);
-      await enqueue(owner);
-      await removal.query('COMMIT');
-    } finally {
-      await removal.end();
-    }
-    expect(await deliveriesOf({ key: owner.key, id })).toHaveLength(1);
-  });
-
   it('beyond 1,000 waiting deliveries of a webhook is not sent to it, and is listed', async () => {
     const owner = await customer();
     const { id } = await addWebhook(owner.key);
@@ -186,16 +169,6 @@ describe('an event', () => {
       ...{ state: 'failed', attempts: 0, nextAttemptAt: null, error: 'The webhook has 1000 waiting deliveries.' },
     });
     expect((await deliveriesOf({ key: owner.key, id })).every(({ state }) => state !== 'failed')).toBe(true);
-  });
-
-  it('is not sent any more after its organization was deleted, whose webhooks are removed', async () => {
-    const owner = await customer();
-    await service.query(`UPDATE organizations SET deleted_at = now() WHERE id = '${owner.organizationId}'`);
-    await enqueue(owner);
-    await looked();
-    expect(receiver.received).toEqual([]);
-    await service.app.get(WebhookHousekeeping).clean();
-    expect(await service.query(`SELECT FROM webhooks WHERE id = '${owner.id}'`)).toEqual([]);
   });
 });
 
@@ -346,13 +319,6 @@ describe('a receiver', () => {
     expect(chunks).toBeLessThan(512);
   });
 
-  it('with a slow response body has accepted the delivery', async () => {
-    service.app.get(WebhookSender).timeoutMs = 300;
-    receiver.respond = (response) => void response.writeHead(202).write('.');
-    const owner = await enqueued(await customer());
-    expect(await attempted(owner, 1)).toMatchObject({ state: 'succeeded', responseStatus: 202 });
-  });
-
   it('is reached at the address that was checked, by its own name', async () => {
     const resolve = jest
       .spyOn(service.app.get(WebhookSender), 'lookup')
@@ -455,24 +421,6 @@ describe('a process that ends', () => {
 });
 
 describe('claims', () => {
-  it('take turns, so that webhooks whose deliveries wait longer do not keep another one waiting', async () => {
-    const owner = await customer();
-    const { id: other } = await addWebhook(owner.key);
-    await service.query(`INSERT INTO webhook_deliveries (webhook_id, type, data, created_at, next_attempt_at)
-      SELECT id, 'job.paused', '{}', quota_now(), quota_now() - CASE id WHEN '${other}' THEN interval '0' ELSE '1 hour' END
-        FROM webhooks, generate_series(1, 3)`);
-    const claimed: unknown[] = [];
-    for (let turn = 1; turn <= 4; turn += 1) {
-      const [row] = await service.query(`SELECT webhook_id, delivery_id FROM webhook_claim('${OTHER_PROCESS}', 1, 60)`);
-      claimed.push(row?.['webhook_id']);
-      await service.query(
-        `SELECT webhook_record('${String(row?.['delivery_id'])}', '${OTHER_PROCESS}', 'failed', 500, NULL, 1, 0, 1)`,
-      );
-    }
-    expect(claimed.slice(2)).toEqual(claimed.slice(0, 2));
-    expect([...claimed.slice(0, 2)].sort()).toEqual([owner.id, other].sort());
-  });
-
   it('of any number of processes at once give each delivery to one process, and at most one of a webhook at a time', async () => {
     const owners = await Promise.all(Array.from({ length: 4 }, () => customer()));
     for (const owner of owners) for (let n = 0; n < 3; n += 1) await enqueue(owner);

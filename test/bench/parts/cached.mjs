@@ -47,10 +47,9 @@ async function measureSpeed(bench, fakeYoutube, size) {
     return startService(bench.folder, { BODY_FILE: bodyFile, ...environment }, { name, main });
   };
   const environment = { DATABASE_URL: bench.databaseUrl, YOUTUBE_BASE_URL: fakeYoutube.url };
-  const bare = await startBeside('bare-server', {});
   const guarded = await startBeside('guarded-server', environment);
   const constant = await startBeside('constant-controller', environment);
-  const ways = waysTo({ service, constant, guarded, bare }, size);
+  const ways = waysTo({ service, constant, guarded }, size);
   const headers = { Authorization: `Bearer ${bench.key}` };
   try {
     const runs = [];
@@ -70,12 +69,12 @@ async function measureSpeed(bench, fakeYoutube, size) {
     }
     return runs;
   } finally {
-    for (const server of [service, bare, guarded, constant]) await server.stop();
+    for (const server of [service, guarded, constant]) await server.stop();
   }
 }
 
 /** Every measured request, by the name of its row. */
-function waysTo({ service, constant, guarded, bare }, size) {
+function waysTo({ service, constant, guarded }, size) {
   const { videoId } = JSON.parse(service.body).results[0];
   const way = ({ port, program }, path, connections, gzip = false) => ({ port, program, path, connections, gzip });
   const whole = (server, path, gzip) => way(server, path, CONNECTIONS, gzip);
@@ -84,11 +83,9 @@ function waysTo({ service, constant, guarded, bare }, size) {
     'the service': whole(service, pathOf(size)),
     'a constant in the service': whole(constant, '/constant/buffer'),
     'bare node:http with the guards': whole(guarded, '/'),
-    'bare node:http': whole(bare, '/'),
     'the service, gzip': whole(service, pathOf(size), true),
     'a constant in the service, gzip': whole(constant, '/constant/buffer', true),
     'bare node:http with the guards, gzip': whole(guarded, '/', true),
-    'bare node:http, gzip': whole(bare, '/', true),
     'the service, limit=1': small(service, pathOf({ ...size, limit: 1 })),
     'the service, one video': small(service, `/videos/${videoId}/transcript`),
     'a constant in the service, limit=1': small(constant, '/constant/same-bytes?limit=1'),

@@ -9,14 +9,12 @@ const WARM_UP = { videos: 10, cues: 1_499 };
 
 const SERVICE = 'the service';
 const TIGHT = 'tight script';
-const AT_ONCE = 16;
 const PROGRAMS = [
   { name: SERVICE },
   { name: TIGHT, file: 'tight-script.mjs' },
   { name: 'youtubei.js, one after another', file: 'youtubei.mjs', args: ['sequential'], runsMax: 3 },
   { name: 'youtubei.js, all at once', file: 'youtubei.mjs', args: ['all'] },
-  { name: 'youtube-transcript-plus, 16 requests at a time', file: 'youtube-transcript-plus.mjs', atOnce: AT_ONCE },
-  { name: 'youtube-caption-extractor, 16 requests at a time', file: 'youtube-caption-extractor.mjs', atOnce: AT_ONCE },
+  { name: 'youtube-transcript-plus, 16 requests at a time', file: 'youtube-transcript-plus.mjs', atOnce: 16 },
 ];
 
 /** A program that collects a channel's transcripts: `collect(channel)` returns `{ ms, firstEntryMs? }`. */

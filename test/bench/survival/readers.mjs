@@ -9,7 +9,7 @@ const load = (file) => import(join(PROJECT, 'dist/modules', file));
 const LOOP = { gatewayTries: 10, tries: 3, pauseMs: 1_000, atOnce: 16, clientName: 'ANDROID' };
 
 /** The service's own adapter, with the egresses of a scenario. @returns read(videoId, context) */
-export async function openService(proxyUrls, environment) {
+async function openService(proxyUrls) {
   await import('reflect-metadata');
   const { NestFactory } = await import(require.resolve('@nestjs/core'));
   const { Logger } = await import(require.resolve('@nestjs/common'));
@@ -17,7 +17,7 @@ export async function openService(proxyUrls, environment) {
   const { Environment } = await load('config/environment.js');
   const { YoutubeModule } = await load('platform/youtube/youtube.module.js');
   const { YoutubePlatform } = await load('platform/youtube/youtube-platform.js');
-  const values = { UPSTREAM_PROXY_URL: proxyUrls.length > 0 ? proxyUrls : undefined, ...environment };
+  const values = { UPSTREAM_PROXY_URL: proxyUrls };
   const module = { module: YoutubeModule, imports: [ConfigModule.forRoot(Object.assign(new Environment(), values))] };
   const app = await NestFactory.createApplicationContext(module, { logger: false });
   Logger.overrideLogger(false);
@@ -26,9 +26,9 @@ export async function openService(proxyUrls, environment) {
 }
 
 /** Several replicas of the service, which share the egresses and nothing else; each call is for one of them, in turn. */
-export async function openReplicas(count, proxyUrls, environment) {
+export async function openReplicas(count, proxyUrls) {
   const replicas = [];
-  while (replicas.length < count) replicas.push(await openService(proxyUrls, environment));
+  while (replicas.length < count) replicas.push(await openService(proxyUrls));
   const replicaOf = new WeakMap();
   let calls = 0;
   return (videoId, context) => {

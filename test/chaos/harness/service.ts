@@ -14,6 +14,8 @@ export const ADMIN_TOKEN = 'chaos-tests-admin-token-f1c07d93be5a';
 export interface ServiceResponse {
   status: number;
   headers: IncomingHttpHeaders;
+  /** The body as it was sent, which may be compressed; `text` and `body` are of one that is not. */
+  bytes: Buffer;
   text: string;
   body: unknown;
   whole: boolean;
@@ -151,8 +153,9 @@ export function send(
   base: string,
   method: string,
   path: string,
-  headers: Record<string, string> = {},
+  headers: Record<string, string> | string[] = {},
   timeoutMs = 120_000,
+  content?: Buffer,
 ): Promise<ServiceResponse> {
   const { hostname, port } = new URL(base);
   const startedAtMs = performance.now();
@@ -161,10 +164,11 @@ export function send(
       const chunks: Buffer[] = [];
       const end = (whole: boolean): void => {
         clearTimeout(timer);
-        const text = Buffer.concat(chunks).toString();
+        const bytes = Buffer.concat(chunks);
+        const text = bytes.toString();
         const { statusCode: status = 0 } = response;
         const ms = performance.now() - startedAtMs;
-        resolve({ status, headers: response.headers, text, body: parsed(text), whole, ms });
+        resolve({ status, headers: response.headers, bytes, text, body: parsed(text), whole, ms });
       };
       response.on('data', (chunk: Buffer) => chunks.push(chunk));
       response.once('end', () => end(response.complete));
@@ -176,11 +180,11 @@ export function send(
       clearTimeout(timer);
       reject(error);
     });
-    request.end();
+    request.end(content);
   });
 }
 
-function parsed(text: string): unknown {
+export function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {

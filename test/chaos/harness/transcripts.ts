@@ -38,16 +38,18 @@ export function codeOf(response: ServiceResponse): string {
 /** Parses a 200 response; undefined when it is incomplete. */
 export function readTranscripts({ body, text, whole }: ServiceResponse): ReadTranscripts | undefined {
   if (!whole) return undefined;
-  if (body !== undefined && at(body, 'type') === undefined) return reported(at(body, 'results'), at(body, 'summary'));
+  if (body !== undefined && at(body, 'type') === undefined) return transcriptsOf(body);
   const lines = text
     .split('\n')
     .filter(Boolean)
     .map((line): unknown => JSON.parse(line));
   const results = lines.filter((line) => at(line, 'type') === 'result').map((line) => at(line, 'result'));
-  return reported(results, at(lines.at(-1), 'summary'));
+  return transcriptsOf({ results, summary: at(lines.at(-1), 'summary') });
 }
 
-function reported(results: unknown, summary: unknown): ReadTranscripts | undefined {
+/** The results and the summary of a body; undefined when it has none. */
+export function transcriptsOf(body: unknown): ReadTranscripts | undefined {
+  const [results, summary] = [at(body, 'results'), at(body, 'summary')];
   if (!Array.isArray(results)) return undefined;
   const number = (name: string): number => {
     const value = at(summary, name);

@@ -65,7 +65,7 @@ class DatabaseFaults {
   ) {}
 
   async run(short: boolean, say: (line: string) => void): Promise<Check[]> {
-    const faults = databaseFaults(this.database, this.url, this.customer.id);
+    const faults = databaseFaults(this.database, this.url);
     const phases = phasesOf(this.database, this.url, this.fakeYoutube, this.customer.id);
     const cells = faults.flatMap((fault) => phases.map((phase) => ({ fault, phase })));
     const chosen = short ? cells.filter((_cell, index) => index % (phases.length + 1) === 0) : cells;

@@ -2,16 +2,16 @@ import { startFakeYoutube } from '../../fake-youtube/fake-youtube.js';
 import { startReceiver } from '../../webhooks/receiver.js';
 import { RandomSource } from '../harness/random.js';
 import { ledgerOf } from '../harness/ledger.js';
-import { Service } from '../harness/service.js';
+import { parsed, send, Service, type ServiceResponse } from '../harness/service.js';
 import { settledState } from '../harness/settled.js';
+import { at } from '../harness/transcripts.js';
 import { atOnce, until } from '../harness/until.js';
 import { equal, nothing, type Part, type Check, type ChaosRun } from '../chaos-run.js';
 import { ApiDocument } from './fuzz/api-document.js';
 import type { Known } from './fuzz/by-document.js';
 import { makeCredentials, METRICS_TOKEN, type Credentials } from './fuzz/credentials.js';
-import { exchange, type Exchange } from './fuzz/exchange.js';
 import { LoadDriver } from './fuzz/load-driver.js';
-import { ResponseCheck, unprefixed } from './fuzz/response-checks.js';
+import { ResponseCheck, textOf, unprefixed } from './fuzz/response-checks.js';
 import { Canary } from '../harness/canary.js';
 import { describe, type FuzzRequest } from './fuzz/fuzz-request.js';
 
@@ -19,6 +19,7 @@ const REQUESTS = 12_000;
 const REQUESTS_SHORT = 1_500;
 const AT_ONCE = 12;
 const DEADLINE_SECONDS = 5;
+const LEAVING_MS = 5;
 /** Requests with invalid parameters may by chance be all of an operation: of a few, or of half in a short run. */
 const NEVER_SUCCEEDED_MAX = 2;
 const NEVER_SUCCEEDED_SHORT_MAX = 18;
@@ -49,16 +50,14 @@ export const fuzz: Part = async (chaosRun) => {
     const credentials = await makeCredentials(service, database, url);
     const document = new ApiDocument((await service.get('/docs-json')).body as never);
     const known: Known = { organizations: [], keys: [], jobs: [], webhooks: [], receiver: receiver.url };
-    const port = Number(new URL(service.url).port);
     const random = new RandomSource(seed);
-    const loadDriver = new LoadDriver(document, random, `127.0.0.1:${port}`, canary.address, credentials, known);
+    const loadDriver = new LoadDriver(document, random, new URL(service.url).host, canary.address, credentials, known);
     const field: Field = {
       chaosRun,
       service,
       loadDriver,
       check: new ResponseCheck(document, credentials.secrets),
       known,
-      port,
     };
     const seen = await fire(field);
     const kinds = [...new Set(fakeYoutube.requests.list.map(({ kind }) => kind))];
@@ -86,7 +85,6 @@ interface Field {
   loadDriver: LoadDriver;
   check: ResponseCheck;
   known: Known;
-  port: number;
 }
 
 interface Seen {
@@ -103,26 +101,36 @@ function requestsOf({ short }: ChaosRun): number {
 }
 
 async function fire(field: Field): Promise<Seen> {
-  const { chaosRun, loadDriver, port } = field;
+  const { chaosRun, loadDriver, service } = field;
   const seen: Seen = { requests: 0, unanswered: [], statuses: new Set(), credentials: new Set() };
   await atOnce(Array.from({ length: requestsOf(chaosRun) }), AT_ONCE, async () => {
     const fuzzRequest = loadDriver.next();
-    note(field, seen, fuzzRequest, await exchange(port, fuzzRequest, (DEADLINE_SECONDS + 1) * 1000));
+    note(field, seen, fuzzRequest, await answerOf(service, fuzzRequest).catch((error: unknown) => String(error)));
     if (++seen.requests % 3_000 === 0) chaosRun.say(`${seen.requests} requests`);
   });
   return seen;
 }
 
-function note({ check, known }: Field, seen: Seen, fuzzRequest: FuzzRequest, came: Exchange): void {
-  const { response, fault } = came;
+/** Sends a request on a connection of its own. A client that leaves closes it at once. */
+function answerOf({ url }: Service, { method, target, headers, body, leaves }: FuzzRequest): Promise<ServiceResponse> {
+  // Node writes each character as a byte.
+  const path = Buffer.from(target).toString('latin1');
+  const written = headers.flatMap(([name, value]) => [name, Buffer.from(value, 'latin1').toString('latin1')]);
+  return send(url, method, path, written, leaves ? LEAVING_MS : (DEADLINE_SECONDS + 1) * 1000, body);
+}
+
+/** @param response or why there is none */
+function note({ check, known }: Field, seen: Seen, fuzzRequest: FuzzRequest, response: ServiceResponse | string): void {
   seen.credentials.add(fuzzRequest.credential.name);
-  if (fault !== undefined) seen.unanswered.push(`${fault} for ${describe(fuzzRequest)}`);
-  if (!response) return;
+  if (typeof response === 'string') {
+    if (!fuzzRequest.leaves) seen.unanswered.push(`${response} for ${describe(fuzzRequest)}`);
+    return;
+  }
   seen.statuses.add(response.status);
   check.check(fuzzRequest, response);
   // A notification to `/mcp` is 202 without a body.
-  if (![201, 202].includes(response.status) || response.body.length === 0) return;
-  const { id = '' } = JSON.parse(response.body.toString()) as { id?: string };
+  const id = [201, 202].includes(response.status) ? at(parsed(textOf(response) ?? ''), 'id') : undefined;
+  if (typeof id !== 'string') return;
   if (id.startsWith('org_')) known.organizations.push(id);
   if (id.startsWith('key_')) known.keys.push(id);
   if (id.startsWith('job_')) known.jobs.push(id);

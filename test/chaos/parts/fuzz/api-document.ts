@@ -59,7 +59,6 @@ export class ApiDocument {
 
   /** The routes that match a path, for any method; only the documented spelling matches. */
   routesAt(path: string): readonly Route[] {
-    if (/\/(?:\.|%2e){1,2}(?:\/|$)/i.test(path)) return [];
     return this.routes.filter(({ pattern }) => pattern.test(path));
   }
 

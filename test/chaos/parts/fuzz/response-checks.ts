@@ -1,3 +1,4 @@
+import { gunzipSync } from 'node:zlib';
 import { PAGE_HOST } from '../../../../src/domain/page-url.js';
 import {
   MCP,
@@ -10,12 +11,15 @@ import {
   type Schema,
 } from './api-document.js';
 import { MCP_VIDEOS_MAX } from './mcp-message.js';
-import { textOf, type FuzzResponse } from './exchange.js';
+import { parsed, type ServiceResponse } from '../../harness/service.js';
+import { brokenIdentities, transcriptsOf } from '../../harness/transcripts.js';
 import type { Area } from './credentials.js';
 import { describe, type FuzzRequest } from './fuzz-request.js';
 
 /** Errors that Node or the middleware may return on every route; the document does not repeat them for each. */
 const ANYWHERE = new Set([400, 404, 405, 408, 431]);
+/** A body of an unknown encoding is refused before `/mcp` could answer in its own form. */
+const UNREADABLE = 415;
 const INTERNALS = /node_modules|\.[jt]s:\d+|postgres(?:ql)?:\/\/|ECONN|\bat [A-Za-z.]+ \(|SELECT .* FROM/;
 const NDJSON = 'application/x-ndjson';
 const EVENT_STREAM = 'text/event-stream';
@@ -37,26 +41,24 @@ export class ResponseCheck {
   readonly possiblyFetched = new Map<string, number>();
   /** The operations with a response below 400, each as method and path. */
   readonly succeeded = new Set<string>();
-  checked = 0;
 
   constructor(
     private readonly document: ApiDocument,
     private readonly secrets: readonly string[],
   ) {}
 
-  check(fuzzRequest: FuzzRequest, response: FuzzResponse): void {
-    this.checked += 1;
+  check(fuzzRequest: FuzzRequest, response: ServiceResponse): void {
     const found = (promise: Rule, what: string): void => {
       this.findings[promise].push(`${what} (${response.status} for ${describe(fuzzRequest)})`);
     };
-    const ids = response.headers.get('x-request-id') ?? [];
-    if (ids.length !== 1 || !/^[A-Za-z0-9._:/+=@-]{1,128}$/.test(ids[0] ?? ''))
-      found('request id', ids.join() || 'none');
-    if (response.headers.has('x-powered-by')) found('schema', 'X-Powered-By');
+    // Several would be joined with a comma.
+    const { 'x-request-id': id = '', 'x-powered-by': poweredBy } = response.headers;
+    if (!/^[A-Za-z0-9._:/+=@-]{1,128}$/.test(String(id))) found('request id', String(id) || 'none');
+    if (poweredBy !== undefined) found('schema', 'X-Powered-By');
     if (!response.whole) found('schema', 'the body is truncated');
-    const text = readable(response);
+    const text = textOf(response);
     if (text === undefined) return found('schema', 'Content-Encoding is gzip but the body is not');
-    const all = [...response.headers.values()].flat().join('\n') + text;
+    const all = Object.values(response.headers).flat().join('\n') + text;
     if (this.secrets.some((secret) => all.includes(unprefixed(secret)))) found('secret', 'a secret');
     const path = pathOf(fuzzRequest.target) ?? '/%';
     const fault = this.fault(response, fuzzRequest.method === 'HEAD' ? undefined : text, path, fuzzRequest);
@@ -64,13 +66,13 @@ export class ResponseCheck {
   }
 
   private fault(
-    { status, headers }: FuzzResponse,
+    { status, headers }: ServiceResponse,
     text: string | undefined,
     path: string,
     fuzzRequest: FuzzRequest,
   ): [Rule, string] | undefined {
     const { method } = fuzzRequest;
-    const type = headers.get('content-type')?.[0]?.split(';')[0] ?? '';
+    const type = headers['content-type']?.split(';')[0] ?? '';
     const routes = this.document.routesAt(path);
     if (status >= 500) return ['status', `${status}: ${text?.slice(0, 200)}`];
     if (status >= 400) return this.errorFault(status, type, text, headers, routes);
@@ -114,7 +116,7 @@ export class ResponseCheck {
     status: number,
     type: string,
     text: string | undefined,
-    headers: FuzzResponse['headers'],
+    headers: ServiceResponse['headers'],
     routes: readonly Route[],
   ): [Rule, string] | undefined {
     const described = routes.flatMap(({ operation }) => {
@@ -125,13 +127,13 @@ export class ResponseCheck {
     if (text === undefined) return undefined;
     if (type !== 'application/json') return ['schema', `an error of the type ${type}`];
     const value = parsed(text);
-    const schemas = [...described, ...(ANYWHERE.has(status) ? [this.envelope(status)] : [])];
+    const schemas = [...described, ...(ANYWHERE.has(status) || status === UNREADABLE ? [this.envelope(status)] : [])];
     const wrong = schemas.map((schema) => this.document.mismatch(schema, value));
     if (!wrong.includes(undefined)) return ['schema', wrong[0] ?? ''];
     // An error of JSON-RPC has no request id.
     if (typeof value === 'object' && value !== null && 'jsonrpc' in value) return undefined;
     const { requestId } = (value as { error: { requestId: string } }).error;
-    if (requestId !== headers.get('x-request-id')?.[0]) return ['request id', `${requestId} in the body`];
+    if (requestId !== headers['x-request-id']) return ['request id', `${requestId} in the body`];
     return INTERNALS.test(text) ? ['secret', text.slice(0, 200)] : undefined;
   }
 
@@ -165,20 +167,11 @@ export class ResponseCheck {
   }
 
   private transcriptsFault(value: unknown, fuzzRequest: FuzzRequest): [Rule, string] | undefined {
-    const { results, summary } = value as {
-      results: { ok: boolean; cached: boolean; error?: object }[];
-      summary: Record<'total' | 'succeeded' | 'failed' | 'cached' | 'fetched', number>;
-    };
-    tally(this.fetched, fuzzRequest, summary.fetched);
-    const count = (of: (entry: (typeof results)[number]) => boolean): number => results.filter(of).length;
-    const held =
-      summary.total === results.length &&
-      summary.succeeded === count(({ ok }) => ok) &&
-      summary.failed === summary.total - summary.succeeded &&
-      summary.cached === count(({ cached }) => cached) &&
-      summary.fetched === summary.succeeded - summary.cached &&
-      results.every(({ ok, cached, error }) => (error !== undefined) === !ok && (ok || !cached));
-    return held ? undefined : ['schema', `the summary does not add up: ${JSON.stringify(summary)}`];
+    const transcripts = transcriptsOf(value);
+    if (!transcripts) return ['schema', 'no results'];
+    tally(this.fetched, fuzzRequest, transcripts.summary.fetched);
+    const [broken] = brokenIdentities(transcripts);
+    return broken === undefined ? undefined : ['schema', broken];
   }
 }
 
@@ -228,17 +221,11 @@ export function unprefixed(secret: string): string {
   return secret.startsWith('ctk_') ? secret.slice(10) : secret;
 }
 
-function readable(response: FuzzResponse): string | undefined {
+/** The decompressed body of a response; undefined when it is labelled gzip but is not. */
+export function textOf({ headers, bytes, text }: ServiceResponse): string | undefined {
+  if (headers['content-encoding'] !== 'gzip') return text;
   try {
-    return textOf(response);
-  } catch {
-    return undefined;
-  }
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
+    return gunzipSync(bytes).toString();
   } catch {
     return undefined;
   }

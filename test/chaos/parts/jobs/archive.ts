@@ -19,7 +19,6 @@ const GIVEN_UP: ReadonlySet<unknown> = new Set(['upstream_blocked', 'upstream_ti
 export class Archive {
   state = '';
   reason = '';
-  looks = 0;
   readonly wrong: string[] = [];
   /** Videos that failed although they have a text: all attempts of the job met a fault. */
   givenUp = 0;
@@ -82,7 +81,6 @@ export class Archive {
       [!before || GROWING.every((name) => summary[name] >= before[name]), `less than ${JSON.stringify(before)}`],
     ];
     for (const [holds, what] of rules) if (!holds) this.wrong.push(`${this.id}: ${what}: ${text}`);
-    this.looks += 1;
     this.last = summary;
     this.state = state;
     this.reason = String(at(body, 'reason'));

@@ -31,12 +31,8 @@ export interface CellEnd {
 export interface WorkerResult {
   fetched: number;
   used: number;
-  reserved: number;
-  exact: boolean;
   bugs: string[];
   settled: Check[];
-  /** Requests to the fake YouTube. */
-  requested: number;
   /** Maximum memory of its service. */
   peakMegabytes: number;
 }
@@ -44,7 +40,6 @@ export interface WorkerResult {
 /** A service with its own fake YouTube, so that parallel workers do not affect each other. */
 export class Worker {
   private fetched = 0;
-  private requested = 0;
   private truth: ReadonlyMap<string, string> = new Map();
 
   private constructor(
@@ -82,25 +77,19 @@ export class Worker {
     const paths = cell.some(({ kind }) => HUGE_KINDS.has(kind)) ? CALLS_HUGE : CALLS;
     const responses = await Promise.all(paths.map((path) => this.call(path)));
     const struck = this.fakeYoutube.requests.list.filter(({ fault }) => fault !== null).length;
-    const end: CellEnd = {
-      ...{ cell, struck, late: [], slowestMs: 0, wrong: [] },
-    };
+    const end: CellEnd = { cell, struck, late: [], slowestMs: 0, wrong: [] };
     for (const response of responses) this.add(end, response);
     return end;
   }
 
   async finish(): Promise<WorkerResult> {
     await this.heal();
-    let ledger = await ledgerOf(this.service, this.customer.id);
-    await until('Nothing is reserved', async () => {
-      ledger = await ledgerOf(this.service, this.customer.id);
-      return ledger.reserved === 0;
-    }).catch(() => undefined);
+    const settled = await settledState(this.service, this.name);
+    const { used } = await ledgerOf(this.service, this.customer.id);
     const log = await this.service.log();
     const bugs = log.split('\n').filter((line) => /"event":"(?:bug|youtube_internal_error)"|^[^{]/.test(line));
     const peakMegabytes = await this.service.peakMegabytes();
-    const settled = await settledState(this.service, this.name);
-    return { ...ledger, peakMegabytes, fetched: this.fetched, bugs, settled, requested: this.requested };
+    return { used, peakMegabytes, fetched: this.fetched, bugs, settled };
   }
 
   async stop(): Promise<void> {
@@ -151,7 +140,6 @@ export class Worker {
       return false;
     });
     await this.service.skip(SKIP_MS);
-    this.requested += requests.total;
     requests.clear();
   }
 }
