@@ -16,7 +16,7 @@ import { Organization } from './organizations/organization.entity.js';
 import { YoutubeModule } from './platform/youtube/youtube.module.js';
 import { PlaylistsController } from './playlists/playlists.controller.js';
 import { TranscriptsModule } from './transcripts/transcripts.module.js';
-import { UsageModule } from './usage/usage.module.js';
+import { UsageModule } from './usage/usage.controller.js';
 import { VideosController } from './videos/videos.controller.js';
 import { WebhooksModule } from './webhooks/webhooks.module.js';
 

@@ -1,19 +1,12 @@
 import { randomBytes } from 'node:crypto';
-import { Module, type DynamicModule } from '@nestjs/common';
-import { NestFactory } from '@nestjs/core';
 import { DataSource } from 'typeorm';
-import { commandLogger } from './admin/cli/admin-services.js';
+import { createCommandContext } from './admin/cli/admin-services.js';
 import type { RunLocally } from './admin/cli/transcripts-command.js';
 import { CacheModule } from './cache/cache.module.js';
-import { ConfigModule } from './config/config.module.js';
-import { readEnvironment, type Environment } from './config/environment.js';
-import { DatabaseModule } from './database/database.module.js';
-import { MIGRATIONS } from './database/migrations/all-migrations.js';
+import { readEnvironment } from './config/environment.js';
 import { JobWorker } from './jobs/job-worker.js';
 import { JobEngineModule } from './jobs/jobs.module.js';
 import { JobsService } from './jobs/jobs.service.js';
-import { ApiKey } from './organizations/api-key.js';
-import { Organization } from './organizations/organization.entity.js';
 import { YoutubeModule } from './platform/youtube/youtube.module.js';
 import type { Payer } from './transcripts/quota-reservations.js';
 import { ChannelUploads } from './transcripts/sources/channel-uploads.js';
@@ -22,24 +15,6 @@ import { TranscriptsModule } from './transcripts/transcripts.module.js';
 import { TranscriptsService } from './transcripts/transcripts.service.js';
 
 const MONTHLY_LIMIT = 2 ** 31 - 1;
-
-/** The part of the application that reads transcripts and runs archive jobs. Nothing listens. */
-@Module({})
-class LocalTranscriptsModule {
-  static with(environment: Environment): DynamicModule {
-    return {
-      module: LocalTranscriptsModule,
-      imports: [
-        ConfigModule.forRoot(environment),
-        DatabaseModule.forRoot({ as: 'command', entities: [Organization, ApiKey], migrations: MIGRATIONS }),
-        CacheModule.forRoot(environment),
-        { module: YoutubeModule, global: true },
-        TranscriptsModule,
-        JobEngineModule,
-      ],
-    };
-  }
-}
 
 /**
  * Opens the services, runs the work and closes the services, also when the work fails.
@@ -51,9 +26,13 @@ export const withLocalTranscripts: RunLocally = async (work, { runsJobs } = { ru
   const concurrency = Math.max(1, environment.JOB_CONCURRENCY);
   // The jobs of other organizations are work of the service.
   environment.JOB_CONCURRENCY = 0;
-  const context = await NestFactory.createApplicationContext(LocalTranscriptsModule.with(environment), {
-    logger: commandLogger(environment),
-    abortOnError: false,
+  const context = await createCommandContext(environment, {
+    imports: [
+      CacheModule.forRoot(environment),
+      { module: YoutubeModule, global: true },
+      TranscriptsModule,
+      JobEngineModule,
+    ],
   });
   if (!runsJobs) context.enableShutdownHooks();
   try {

@@ -3,7 +3,7 @@ import { OrganizationsModule } from '../organizations/organizations.module.js';
 import { RateLimitModule } from '../rate-limit/rate-limit.module.js';
 import { ApiKeyGuard } from './api-key.guard.js';
 import { FailedAuthentications } from './failed-authentications.js';
-import { PlanGuard } from './plan.guard.js';
+import { PlanGuard } from './guarded.decorator.js';
 
 const providers = [ApiKeyGuard, PlanGuard, FailedAuthentications];
 

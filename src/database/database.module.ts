@@ -1,4 +1,5 @@
-import { type DynamicModule, Inject, Logger, Module, type OnApplicationShutdown } from '@nestjs/common';
+import { type DynamicModule, Inject, Injectable, Logger, Module, type OnApplicationShutdown } from '@nestjs/common';
+import { HealthIndicatorService, type HealthCheckAttempt } from '@nestjs/terminus';
 import { DataSource } from 'typeorm';
 import { Environment } from '../config/environment.js';
 import { type DatabaseOptions, openDatabase, type OpenDatabase } from './data-source.js';
@@ -33,5 +34,24 @@ export class DatabaseModule implements OnApplicationShutdown {
     } catch (error) {
       new Logger(DatabaseModule.name).error('The database could not be closed cleanly.', error);
     }
+  }
+}
+
+/** Locks no row, but fails on a read-only server, which closes the connection: a failover may have happened. */
+const CAN_WRITE = 'SELECT FROM organizations WHERE false FOR UPDATE';
+
+/** Whether the database responds and accepts writes. Without it no API key can be verified and nothing can be charged. */
+@Injectable()
+export class DatabaseHealth {
+  readonly name = 'database';
+  readonly critical = true;
+
+  constructor(
+    private readonly indicators: HealthIndicatorService,
+    private readonly dataSource: DataSource,
+  ) {}
+
+  check(): HealthCheckAttempt {
+    return this.indicators.check(this.name).attempt(() => this.dataSource.query(CAN_WRITE));
   }
 }

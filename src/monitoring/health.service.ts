@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { HealthCheckAttempt } from '@nestjs/terminus';
 import { CacheHealth } from '../cache/cache.health.js';
-import { DatabaseHealth } from '../database/database.health.js';
+import { DatabaseHealth } from '../database/database.module.js';
 import { ShutdownState } from '../http/shutdown-state.js';
 import type { DependencyDto, ReadyDto } from './health.dto.js';
 

@@ -1,7 +1,7 @@
 import { Module } from '@nestjs/common';
 import { TerminusModule } from '@nestjs/terminus';
 import { CacheHealth } from '../cache/cache.health.js';
-import { DatabaseHealth } from '../database/database.health.js';
+import { DatabaseHealth } from '../database/database.module.js';
 import { MetricsRegistryModule } from '../observability/metrics-registry.js';
 import { HealthController } from './health.controller.js';
 import { HealthService } from './health.service.js';

@@ -1,11 +1,13 @@
-import { Controller, Get, Query, Req } from '@nestjs/common';
+import { Controller, Get, Module, Query, Req } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { Request } from 'express';
+import { AuthModule } from '../auth/auth.module.js';
 import { RequiresApiKey } from '../auth/guarded.decorator.js';
 import { ApiErrors } from '../http/error-docs.js';
 import { RATE_LIMIT_HEADERS } from '../http/limit-headers.js';
 import { requestContext } from '../http/request-context.js';
 import { NoParameters } from '../http/validation.js';
+import { QuotaModule } from '../quota/quota.module.js';
 import { QuotaService } from '../quota/quota.service.js';
 import { Usage } from '../quota/usage.js';
 
@@ -41,3 +43,6 @@ export class UsageController {
     return this.quota.usage(requestContext(request).caller.organization.id);
   }
 }
+
+@Module({ imports: [AuthModule, QuotaModule], controllers: [UsageController] })
+export class UsageModule {}

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { type BeforeApplicationShutdown, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
 import { Counter, Registry } from 'prom-client';
+import { firstValueFrom, merge, Subject, timer } from 'rxjs';
 import { DataSource } from 'typeorm';
 import { retryConflicts } from '../database/query-with-deadline.js';
 import { withTimeout } from '../domain/with-timeout.js';
@@ -69,7 +70,7 @@ export class WebhookDeliverer implements OnApplicationBootstrap, BeforeApplicati
   private running: Promise<void> | undefined;
   private closing = false;
   /** Ends the pause between two looks. */
-  private wake = (): void => undefined;
+  private readonly wake = new Subject<void>();
   private isDatabaseUnavailable = false;
   private readonly results: Counter<'result'>;
   private readonly disabled: Counter<'reason'>;
@@ -105,24 +106,16 @@ export class WebhookDeliverer implements OnApplicationBootstrap, BeforeApplicati
   /** Gives receivers a moment to respond; what they have not responded to is sent again after its lease. */
   async beforeApplicationShutdown(): Promise<void> {
     this.closing = true;
-    this.wake();
+    this.wake.next();
     await withTimeout(Promise.all([this.running, ...this.sending]), SHUTDOWN_WAIT_MS);
   }
 
   /** Looks for due deliveries until the process ends: every two seconds, and when one that was sent leaves room. */
   private async run(): Promise<void> {
     while (!this.closing) {
-      if ((await this.claim()) === 0 && !this.closing) await this.pause();
+      if ((await this.claim()) === 0 && !this.closing)
+        await firstValueFrom(merge(this.wake, timer(this.lookIntervalMs)));
     }
-  }
-
-  private async pause(): Promise<void> {
-    let timer: NodeJS.Timeout | undefined;
-    await new Promise<void>((resolve) => {
-      this.wake = resolve;
-      timer = setTimeout(resolve, this.lookIntervalMs);
-    });
-    clearTimeout(timer);
   }
 
   /**
@@ -150,7 +143,7 @@ export class WebhookDeliverer implements OnApplicationBootstrap, BeforeApplicati
     const sending = this.deliver(delivery, claim).finally(() => {
       this.sending.delete(sending);
       // The same webhook may have another delivery that is due.
-      this.wake();
+      this.wake.next();
     });
     this.sending.add(sending);
   }

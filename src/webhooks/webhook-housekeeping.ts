@@ -1,7 +1,6 @@
 import { Injectable, Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
 import { Gauge, Registry } from 'prom-client';
 import { DataSource } from 'typeorm';
-import { retryConflicts } from '../database/query-with-deadline.js';
 import { withTimeout } from '../domain/with-timeout.js';
 import { DELIVERY_RETENTION_DAYS } from './webhook.js';
 
@@ -72,10 +71,10 @@ export class WebhookHousekeeping implements OnApplicationBootstrap, BeforeApplic
   /** Removes what is stored for long enough, and updates the metrics. A failure is logged, and the next run repeats it. */
   async clean(): Promise<void> {
     try {
-      await this.query(REMOVE_OLD, DELIVERY_RETENTION_DAYS, REMOVED_AT_ONCE_MAX);
-      await this.query(REMOVE_OF_DELETED_ORGANIZATIONS);
-      await this.query(REMOVE_OLD_SECRETS);
-      const [row] = await this.query<{ waiting: number; overdue_seconds: number }[]>(WAITING);
+      await this.database.query(REMOVE_OLD, [DELIVERY_RETENTION_DAYS, REMOVED_AT_ONCE_MAX]);
+      await this.database.query(REMOVE_OF_DELETED_ORGANIZATIONS);
+      await this.database.query(REMOVE_OLD_SECRETS);
+      const [row] = await this.database.query<{ waiting: number; overdue_seconds: number }[]>(WAITING);
       this.waiting.set(row?.waiting ?? 0);
       this.overdueSeconds.set(row?.overdue_seconds ?? 0);
     } catch (error) {
@@ -85,9 +84,5 @@ export class WebhookHousekeeping implements OnApplicationBootstrap, BeforeApplic
 
   private start(): void {
     this.running ??= this.clean().finally(() => (this.running = undefined));
-  }
-
-  private query<Result>(statement: string, ...values: unknown[]): Promise<Result> {
-    return retryConflicts(() => this.database.query<Result>(statement, values));
   }
 }

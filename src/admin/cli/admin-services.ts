@@ -1,4 +1,4 @@
-import { Module, type INestApplicationContext, type LoggerService } from '@nestjs/common';
+import { Module, type INestApplicationContext, type ModuleMetadata } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { ConfigModule } from '../../config/config.module.js';
 import { readEnvironment, type Environment } from '../../config/environment.js';
@@ -19,9 +19,9 @@ import { QuotaService } from '../../quota/quota.service.js';
 import { UsageReports } from '../../quota/usage-report.js';
 import { UsageRetention } from '../../quota/usage-retention.js';
 
-/** The part of the application that the commands use. Nothing listens or runs. */
+/** The part of the application that a command uses. Nothing listens. */
 @Module({})
-class CommandsModule {}
+class CommandModule {}
 
 function servicesOf(context: INestApplicationContext) {
   return {
@@ -37,10 +37,26 @@ function servicesOf(context: INestApplicationContext) {
 
 export type AdminServices = ReturnType<typeof servicesOf>;
 
-/** Logs to standard error, and by default warnings only: what a command does, its result says. */
-export function commandLogger(environment: Environment): LoggerService {
+/**
+ * Creates the part of the application that a command uses, with the database. It logs to standard error, and by default
+ * warnings only: what a command does, its result says.
+ *
+ * @throws the error of a database that cannot be opened
+ */
+export function createCommandContext(
+  environment: Environment,
+  { imports, providers = [] }: Required<Pick<ModuleMetadata, 'imports'>> & Pick<ModuleMetadata, 'providers'>,
+): Promise<INestApplicationContext> {
+  const database = DatabaseModule.forRoot({ as: 'command', entities: [Organization, ApiKey], migrations: MIGRATIONS });
+  const module = {
+    module: CommandModule,
+    imports: [ConfigModule.forRoot(environment), database, ...imports],
+    providers,
+  };
   const level = environment.LOG_LEVEL === 'info' ? 'warn' : environment.LOG_LEVEL;
-  return new NestLogger(createLogger(level, process.stderr, redactorFor(environment)));
+  const logger = new NestLogger(createLogger(level, process.stderr, redactorFor(environment)));
+  // With `abortOnError` Nest would exit the process with a stack trace.
+  return NestFactory.createApplicationContext(module, { logger, abortOnError: false });
 }
 
 /**
@@ -49,20 +65,10 @@ export function commandLogger(environment: Environment): LoggerService {
  * @throws EnvironmentError, the error of a database that cannot be opened, and the errors of the work
  */
 export async function withAdminServices<T>(work: (services: AdminServices) => Promise<T>): Promise<T> {
-  const environment = readEnvironment();
-  const commands = {
-    module: CommandsModule,
-    imports: [
-      ConfigModule.forRoot(environment),
-      DatabaseModule.forRoot({ as: 'command', entities: [Organization, ApiKey], migrations: MIGRATIONS }),
-      OrganizationsModule,
-      QuotaModule,
-    ],
+  const context = await createCommandContext(readEnvironment(), {
+    imports: [OrganizationsModule, QuotaModule],
     providers: [JobRepository, JobsService],
-  };
-  const logger = commandLogger(environment);
-  // Otherwise Nest exits the process with a stack trace.
-  const context = await NestFactory.createApplicationContext(commands, { logger, abortOnError: false });
+  });
   context.enableShutdownHooks();
   try {
     return await work(servicesOf(context));

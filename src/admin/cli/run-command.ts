@@ -2,8 +2,8 @@ import { Command, CommanderError } from 'commander';
 import { EnvironmentError } from '../../config/environment.js';
 import { escapeInvisible } from '../../observability/logging/redaction.js';
 import { redactApiKeys } from '../../domain/api-key-text.js';
+import { CLI_ACTOR } from '../../domain/caller.js';
 import { addArchiveCommand } from './archive/archive-command.js';
-import { addJobCommands } from './job-commands.js';
 import { addKeyCommands } from './key-commands.js';
 import { addOrganizationCommands } from './organization-commands.js';
 import { CommandStopped, textOf, type CommandResult, type RunWork } from './output.js';
@@ -57,10 +57,28 @@ function program(runLocally: RunLocally): Command {
   addOrganizationCommands(root, run);
   addKeyCommands(root, run);
   addUsageCommands(root, run);
-  addJobCommands(root, run);
+  addJobCommand(root, run);
   addTranscriptsCommand(root, runLocally);
   addArchiveCommand(root, runLocally, print);
   return root;
+}
+
+/** Adds `job cancel`. */
+function addJobCommand(root: Command, run: RunWork): void {
+  root
+    .command('job')
+    .description('cancel archive jobs')
+    .command('cancel')
+    .description('cancel a job of any organization; what was fetched stays charged and available')
+    .argument('<job-id>')
+    .action((id: string) =>
+      run(async ({ jobs }) => {
+        const { job, organizationId } = await jobs.cancelAny(id, CLI_ACTOR);
+        const { state, summary } = job;
+        const fetched = `${summary.fetched} of ${summary.total} videos were fetched and charged`;
+        return { json: { ...job, organizationId }, text: `Job ${id} of ${organizationId} is ${state}: ${fetched}.` };
+      }),
+    );
 }
 
 function errorLines(error: unknown): string[] {
