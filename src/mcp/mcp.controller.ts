@@ -49,6 +49,9 @@ const SCHEMA = {
   },
 };
 
+/** What the service itself refuses has the envelope of its other errors. */
+const OR_ENVELOPE = { oneOf: [SCHEMA, { $ref: getSchemaPath(ErrorBodyDto) }] };
+
 /** Documents the responses to a body that is not one message, or whose headers the transport of MCP refuses. */
 function ApiJsonRpcErrors(): MethodDecorator {
   return applyDecorators(
@@ -56,17 +59,19 @@ function ApiJsonRpcErrors(): MethodDecorator {
       HttpStatus.BAD_REQUEST,
       'The body is not one JSON-RPC message (an error of JSON-RPC), or the query is invalid (`invalid_request`).',
       PARSE_ERROR,
-      { oneOf: [SCHEMA, { $ref: getSchemaPath(ErrorBodyDto) }] },
+      OR_ENVELOPE,
     ),
     response(
       HttpStatus.NOT_ACCEPTABLE,
       'The client accepts JSON or server-sent events only, and the revision of the protocol requires both.',
       { code: REFUSED, message: 'Not Acceptable: Client must accept both application/json and text/event-stream' },
     ),
-    response(HttpStatus.UNSUPPORTED_MEDIA_TYPE, 'The body is not sent as `application/json`.', {
-      code: REFUSED,
-      message: 'Unsupported Media Type: Content-Type must be application/json',
-    }),
+    response(
+      HttpStatus.UNSUPPORTED_MEDIA_TYPE,
+      'The body is not sent as `application/json` (an error of JSON-RPC), or is compressed (`invalid_request`).',
+      { code: REFUSED, message: 'Unsupported Media Type: Content-Type must be application/json' },
+      OR_ENVELOPE,
+    ),
   );
 }
 

@@ -5818,7 +5818,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description The body is not sent as `application/json`. */
+            /** @description The body is not sent as `application/json` (an error of JSON-RPC), or is compressed (`invalid_request`). */
             415: {
                 headers: {
                     /** @description The ID of the request. */
@@ -5858,7 +5858,7 @@ export interface operations {
                         };
                         /** @description The ID of the message; null when it has none that can be read. */
                         id: unknown;
-                    };
+                    } | components["schemas"]["ErrorAnswer"];
                 };
             };
             /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */

@@ -18,8 +18,6 @@ import { describe, type FuzzRequest } from './fuzz-request.js';
 
 /** Errors that Node or the middleware may return on every route; the document does not repeat them for each. */
 const ANYWHERE = new Set([400, 404, 405, 408, 431]);
-/** A body of an unknown encoding is refused before `/mcp` could answer in its own form. */
-const UNREADABLE = 415;
 const INTERNALS = /node_modules|\.[jt]s:\d+|postgres(?:ql)?:\/\/|ECONN|\bat [A-Za-z.]+ \(|SELECT .* FROM/;
 const NDJSON = 'application/x-ndjson';
 const EVENT_STREAM = 'text/event-stream';
@@ -127,7 +125,7 @@ export class ResponseCheck {
     if (text === undefined) return undefined;
     if (type !== 'application/json') return ['schema', `an error of the type ${type}`];
     const value = parsed(text);
-    const schemas = [...described, ...(ANYWHERE.has(status) || status === UNREADABLE ? [this.envelope(status)] : [])];
+    const schemas = [...described, ...(ANYWHERE.has(status) ? [this.envelope(status)] : [])];
     const wrong = schemas.map((schema) => this.document.mismatch(schema, value));
     if (!wrong.includes(undefined)) return ['schema', wrong[0] ?? ''];
     // An error of JSON-RPC has no request id.
