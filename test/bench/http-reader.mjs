@@ -22,7 +22,17 @@ export class Connection {
   /** @param {{ onBytes?: (bytes: Buffer) => void }} options what to do with the bytes besides counting them */
   get({ onBytes } = {}) {
     return new Promise((resolve, reject) => {
-      this.#answer = { resolve, reject, onBytes, bytes: 0, head: '', status: 0, bodyLength: -1, tail: '' };
+      this.#answer = {
+        resolve,
+        reject,
+        onBytes,
+        bytes: 0,
+        head: '',
+        status: 0,
+        isLast: false,
+        bodyLength: -1,
+        tail: '',
+      };
       this.#socket ??= this.#connect();
       this.#socket.write(this.#request);
     });
@@ -64,6 +74,10 @@ export class Connection {
     answer.tail = (answer.tail + end).slice(-5);
     if (answer.bodyLength >= 0 ? answer.bytes >= answer.bodyLength : answer.tail === CHUNKED_END) {
       this.#answer = undefined;
+      if (answer.isLast) {
+        this.#socket.removeAllListeners('close').destroy();
+        this.#socket = undefined;
+      }
       answer.resolve({ status: answer.status, bytes: answer.bytes });
     }
     return true;
@@ -76,6 +90,8 @@ export class Connection {
     const end = answer.head.indexOf('\r\n\r\n');
     if (end < 0) return -1;
     answer.status = Number(answer.head.slice(9, 12));
+    // As the service says after some number of requests.
+    answer.isLast = /\r\nconnection: close\r\n/i.test(answer.head.slice(0, end + 2));
     const given = /\r\ncontent-length: (\d+)/i.exec(answer.head.slice(0, end + 2))?.[1];
     answer.bodyLength = given === undefined ? -1 : Number(given);
     answer.head = '';
