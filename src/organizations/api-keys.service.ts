@@ -5,7 +5,6 @@ import { DataSource, type EntityManager } from 'typeorm';
 import { queryWithDeadline, retryConflicts } from '../database/query-with-deadline.js';
 import { displayPrefix } from '../domain/api-key-text.js';
 import type { Actor, Caller } from '../domain/caller.js';
-import { entryLimit } from '../domain/entry-limit.js';
 import type { Plan } from '../domain/plan.js';
 import {
   ApiKey,
@@ -40,10 +39,7 @@ const RECENTLY_VALID_MS = 10 * 60_000;
 @Injectable()
 export class ApiKeysService {
   /** Hashes of keys that were valid at their last lookup. An entry never authenticates a call. */
-  private readonly recentlyValid = new LRUCache<string, true>({
-    ...entryLimit(RECENTLY_VALID_MAX),
-    ttl: RECENTLY_VALID_MS,
-  });
+  private readonly recentlyValid = new LRUCache<string, true>({ max: RECENTLY_VALID_MAX, ttl: RECENTLY_VALID_MS });
   /** IDs of the keys whose last use is being written. */
   private readonly usesInWriting = new Set<string>();
   private readonly logger = new Logger(ApiKeysService.name);
