@@ -161,6 +161,27 @@ describe('a settlement', () => {
 });
 
 describe('a month', () => {
+  it('that begins during a call leaves the charge in the month of the reservation', async () => {
+    await database.setClock(new Date('2026-05-31T23:59:50Z'));
+    const customer = await database.newCustomer(10);
+    const id = await database.reserved(customer, 10, LEASE_SECONDS);
+    await database.moveClock(20);
+    expect(await database.reserve(customer, 10)).toMatchObject({
+      granted: true,
+      quota: { used: 0, reserved: 10, resetAt: new Date('2026-07-01T00:00:00Z') },
+    });
+    await database.quota.settle(id, 9);
+    expect(await database.quota.usage(customer.organizationId)).toMatchObject({
+      period: { start: '2026-06-01T00:00:00.000Z' },
+      used: 0,
+      reserved: 10,
+    });
+    expect(await database.quota.verify(customer.organizationId)).toMatchObject({
+      exact: true,
+      periods: [{ period: '2026-05', used: 9 }],
+    });
+  });
+
   it('ends at midnight UTC in any time zone of the session', async () => {
     await runQuery(
       database.url,
