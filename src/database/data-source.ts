@@ -118,7 +118,7 @@ async function openEmbedded(
   const { EmbeddedPostgres } = await import('./embedded/embedded-postgres.js');
   const embedded = await EmbeddedPostgres.open(dataDir, as);
   if (as === 'service') {
-    new Logger('EmbeddedPostgres')[process.env['NODE_ENV'] === 'production' ? 'warn' : 'log']({
+    new Logger('EmbeddedPostgres').warn({
       event: 'embedded_postgres',
       message:
         `DATABASE_URL is not set: using the embedded PostgreSQL in ${dataDir}, which is intended for evaluation and ` +
