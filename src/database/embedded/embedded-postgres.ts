@@ -5,6 +5,7 @@ import {
   EmbeddedPostgresError,
   type PostgresCluster,
   prepareCluster,
+  REPLACED_LOG,
   ROLE,
   startPostgres,
   stopPostgres,
@@ -24,7 +25,7 @@ const LOCK_TIMEOUT_MS = 2_000;
 const LOCK_NOT_AVAILABLE = '55P03';
 
 /** Another PostgreSQL starts or ends, or processes of a killed one do. */
-const PASSING_FAULT = /lock file|shared memory block|Address already in use/;
+const PASSING_FAULT = new RegExp(`lock file|shared memory block|Address already in use|${REPLACED_LOG}`);
 const ATTEMPTS_MAX = 300;
 const PAUSE_MS = 100;
 

@@ -82,6 +82,9 @@ async function createCluster(dataDir: string, { directory, owner }: PostgresClus
   }
 }
 
+/** The fault of a start whose own log was lost, so that its reason is unknown. */
+export const REPLACED_LOG = 'its log was replaced by another start';
+
 /**
  * Starts PostgreSQL, and returns when it accepts connections. Tests add settings (`name=value`).
  *
@@ -109,8 +112,11 @@ export async function startPostgres({ directory, owner }: PostgresCluster, setti
   }
   const output = await fs.readFile(logFile, 'utf8');
   const lines = output.split('\n');
-  // The first fatal error causes the others; without any, the first line has the reason.
-  const fault = (lines.find((line) => line.includes('FATAL:')) ?? lines[0])?.replace(/^.*FATAL: +/, '');
+  // The first fatal error causes the others. Without any, a log with entries is of another process, which starts PostgreSQL at the
+  // same time and has begun the file anew; otherwise its first line has the reason.
+  const fatal = lines.find((line) => /FATAL:|PANIC:/.test(line))?.replace(/^.*(?:FATAL|PANIC): +/, '');
+  const [first = ''] = lines;
+  const fault = fatal ?? (first === '' || first.includes('LOG:') ? REPLACED_LOG : first);
   throw new EmbeddedPostgresError(`The embedded PostgreSQL does not start: ${fault}. Its log: ${logFile}`);
 }
 
