@@ -45,6 +45,23 @@ describe('a slice whose process is killed', () => {
     expect(await run.entries()).toHaveLength(30);
   });
 
+  it('is repeated after growing pauses when it ends each process that runs it', async () => {
+    const run = await listed('@bench-25x16');
+    await steps.claimed();
+    for (const pauseSeconds of [0, 30, 60, 120]) {
+      const [claim] = await steps.service.query(
+        'SELECT extract(epoch FROM claimed_until - quota_now())::float AS seconds FROM jobs',
+      );
+      await steps.pass(Number(claim?.['seconds']) + pauseSeconds - 2);
+      expect(await steps.claim()).toBeUndefined();
+      await steps.pass(4);
+      await steps.claimed();
+    }
+    await steps.pass(LEASES_SECONDS + 900);
+    await steps.finish();
+    expect(await run.verify()).toMatchObject({ state: 'completed', summary: { fetched: 25 } });
+  });
+
   it('is not stored by its process either when another one has repeated it', async () => {
     const run = await listed('@bench-25x12');
     const hold = steps.service.fakeYoutube.hold({ kind: 'timedtext' });

@@ -207,7 +207,10 @@ DECLARE
   v_now timestamptz := quota_now();
 BEGIN
   SELECT * INTO job FROM jobs due
-    WHERE due.next_run_at <= v_now AND (due.claim IS NULL OR due.claimed_until <= v_now)
+    WHERE due.next_run_at <= v_now
+      -- A slice that ends its process again and again would end every process: it is repeated after growing pauses.
+      AND (due.claim IS NULL OR due.claimed_until <= v_now - CASE WHEN due.setbacks = 0 THEN interval '0' ELSE
+        make_interval(secs => least(900, 30 * 2 ^ least(due.setbacks - 1, 10))) END)
       AND (p_organization IS NULL OR due.organization_id = p_organization)
     ORDER BY (SELECT max(turn.last_turn) FROM jobs turn WHERE turn.organization_id = due.organization_id) NULLS FIRST,
              due.last_turn NULLS FIRST, due.created_at, due.id

@@ -139,7 +139,7 @@ export class YoutubePlatform extends VideoPlatform implements OnApplicationShutd
     } catch (error) {
       if (scope.context.signal.aborted) throw scope.context.signal.reason;
       // One video's failure must not fail the call, even when it is caused by a bug.
-      report('warn', 'youtube_internal_error', { videoId, message: String(error) });
+      report('error', 'youtube_internal_error', { videoId, stack: stackOf(error) });
       return { result: FAILED, verdict: 'nothing', retryAfterSeconds: null };
     }
   }
@@ -174,8 +174,12 @@ async function attemptList<T>(
       const { verdict, retryAfterSeconds } = error.cause;
       return { result: { error }, verdict, retryAfterSeconds };
     }
-    report('warn', 'youtube_internal_error', { message: String(error) });
+    report('error', 'youtube_internal_error', { stack: stackOf(error) });
     const failure = new UpstreamError('upstream_failure', error);
     return { result: { error: failure }, verdict: 'nothing', retryAfterSeconds: null };
   }
+}
+
+function stackOf(error: unknown): string {
+  return error instanceof Error && error.stack !== undefined ? error.stack : String(error);
 }
