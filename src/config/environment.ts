@@ -19,7 +19,7 @@ export const YOUTUBE_CLIENTS = ['VISIONOS', 'ANDROID', 'IOS', 'ANDROID_REEL', 'A
 export type YoutubeClient = (typeof YOUTUBE_CLIENTS)[number];
 
 /** Most severe first. */
-export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
+const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 
 const HTTP_URL = /^https?$/;
 

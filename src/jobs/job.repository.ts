@@ -12,7 +12,7 @@ import type { JobDto, JobRequestDto } from './dto/job.dto.js';
 import { checkAgainSeconds, type JobCursor, type JobReason, type JobState, type OnQuota } from './job.js';
 
 /** A row of `jobs` with the time until its next slice. */
-export interface JobRow {
+interface JobRow {
   id: string;
   organization_id: string;
   key_id: string;
@@ -72,7 +72,7 @@ export interface StoredEntry {
 }
 
 /** A job with a part of its results. */
-export interface StoredResults {
+interface StoredResults {
   job: JobDto;
   /** Whether the results have expired. */
   expired: boolean;

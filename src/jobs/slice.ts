@@ -69,7 +69,7 @@ export interface SliceEnd {
 }
 
 /** When a video is tried again, in seconds after each failure. */
-export const RETRY_DELAYS_SECONDS = [600, 3_600, 21_600] as const;
+const RETRY_DELAYS_SECONDS = [600, 3_600, 21_600] as const;
 
 const SETBACK_DELAY_SECONDS = 30;
 const SETBACK_DELAY_SECONDS_MAX = 900;

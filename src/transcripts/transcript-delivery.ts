@@ -24,7 +24,7 @@ const SETTLEMENT_WAIT_MS = 2_000;
 const AFTER_DEADLINE_MAX_MS = 800;
 
 /** An unexpected error while a job reads a video. */
-export const READING_FAILED: VideoFailure = {
+const READING_FAILED: VideoFailure = {
   code: 'upstream_failure',
   message: 'The service failed to read this video. Retry later.',
 };
@@ -216,7 +216,7 @@ export async function* inOrderOfCompletion<T>(
 }
 
 /** The log line of a fault in the service that concerns one video of a job. */
-export function jobVideoFailedLine(videoId: string, error: unknown): Readonly<Record<string, unknown>> {
+function jobVideoFailedLine(videoId: string, error: unknown): Readonly<Record<string, unknown>> {
   const stack = error instanceof Error ? error.stack : undefined;
   return { event: 'job_video_failed', videoId, cause: String(error), stack };
 }

@@ -56,7 +56,7 @@ function readChannel(metadata: unknown): Channel {
 }
 
 /** The handle in `http://www.youtube.com/@name`, percent-decoded and NFC-normalized; null for a URL without one. */
-export function readHandle(url: unknown): string | null {
+function readHandle(url: unknown): string | null {
   const [, handle] = /^https?:\/\/(?:www\.)?youtube\.com\/(@[^/?#]{1,300})$/.exec(asString(url) ?? '') ?? [];
   if (handle === undefined) return null;
   try {

@@ -26,7 +26,7 @@ export interface OutgoingRequest {
 }
 
 /** A response with a decoded body, not classified yet. */
-export interface RawResponse {
+interface RawResponse {
   status: number;
   headers: Readonly<Record<string, string | string[] | undefined>>;
   body: string;

@@ -171,7 +171,7 @@ const REMOVED = /removed by|has been removed|been terminated|no longer available
 const FAILED = /try again|something went wrong|an error occurred|unknown error/;
 
 /** Reads the playability of a status other than OK: its fields first, then its text, which is English (`hl=en`). */
-export function readPlayabilityProblem(status: string, playability: unknown, video: unknown): PlayerProblem {
+function readPlayabilityProblem(status: string, playability: unknown, video: unknown): PlayerProblem {
   const words = plainWords(textsOf(playability));
   if (REFUSED_SESSION.test(words)) return 'session-refused';
   if (asNumber(at(playability, 'desktopLegacyAgeGateReason')) !== null) return 'age-restricted';
