@@ -1,5 +1,4 @@
-import { join } from 'node:path';
-import { PROJECT } from '../processes.mjs';
+import { benchChannelByHandle } from '../../../dist-tools/test/fake-youtube/catalogue/bench.js';
 
 const MINUTE_MS = 60_000;
 const DEADLINE_MS = 45_000;
@@ -41,7 +40,7 @@ export function allowedVideos({ egresses, gateway, perHour, hours, budgets }) {
  * @returns how the videos ended, and how often a code was wrong
  */
 export async function runDay(time, read, { perHour, hours }) {
-  const videos = await catalogue(Math.ceil(perHour * hours));
+  const videos = catalogue(Math.ceil(perHour * hours));
   const wanted = [];
   const ends = { served: 0, servedAtFirst: 0, asked: 0, wrong: 0 };
   const pending = new Set();
@@ -106,8 +105,7 @@ function truthOf(video) {
 }
 
 /** As many videos as wanted, of generated channels. */
-async function catalogue(count) {
-  const { benchChannelByHandle } = await import(join(PROJECT, 'dist-tools/test/fake-youtube/catalogue/bench.js'));
+function catalogue(count) {
   const videos = [];
   for (let cues = CUES; videos.length < count; cues += 1) {
     videos.push(...benchChannelByHandle(`@mixed-${CHANNEL_VIDEOS}x${cues}`).uploads());

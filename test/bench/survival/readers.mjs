@@ -1,8 +1,6 @@
-import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { PROJECT } from '../processes.mjs';
 
-const require = createRequire(join(PROJECT, 'package.json'));
 const load = (file) => import(join(PROJECT, 'dist/modules', file));
 
 /** What users of the open libraries do when they are refused: through a gateway ten tries at once, else three a second apart. */
@@ -11,8 +9,8 @@ const LOOP = { gatewayTries: 10, tries: 3, pauseMs: 1_000, atOnce: 16, clientNam
 /** The service's own adapter, with the egresses of a scenario. @returns read(videoId, context) */
 async function openService(proxyUrls) {
   await import('reflect-metadata');
-  const { NestFactory } = await import(require.resolve('@nestjs/core'));
-  const { Logger } = await import(require.resolve('@nestjs/common'));
+  const { NestFactory } = await import('@nestjs/core');
+  const { Logger } = await import('@nestjs/common');
   const { ConfigModule } = await load('config/config.module.js');
   const { Environment } = await load('config/environment.js');
   const { YoutubeModule } = await load('platform/youtube/youtube.module.js');
@@ -52,13 +50,8 @@ export function openLoop(platform, proxyUrls, gateway) {
   const slot = () => new Promise((resolve) => (queue.push(resolve), next()));
   const post = async (path, body, egress) => {
     const headers = { 'content-type': 'application/json' };
-    const { status, bytes } = await platform.exchange({
-      method: 'POST',
-      path,
-      headers,
-      body: JSON.stringify(body),
-      egress,
-    });
+    const sent = { method: 'POST', path, headers, body: JSON.stringify(body), egress };
+    const { status, bytes } = await platform.exchange(sent);
     return status === 200 ? JSON.parse(bytes.toString()) : undefined;
   };
   const attempt = async (videoId) => {

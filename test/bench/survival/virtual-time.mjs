@@ -19,48 +19,21 @@ export class VirtualTime {
 
   /** Replaces the clocks and timers of the process. */
   install() {
-    const set = (callback, ms, args) => this.#add(this.nowMs + Math.max(1, Number(ms) || 1), () => callback(...args));
-    globalThis.setTimeout = (callback, ms, ...args) => set(callback, ms, args);
-    globalThis.clearTimeout = globalThis.clearInterval = (timer) => timer?.cancel?.();
-    globalThis.setInterval = (callback, ms, ...args) => {
-      const repeated = { ...set(() => undefined, ms, []) };
-      const next = () => {
-        const timer = set(() => (next(), callback(...args)), ms, []);
-        repeated.cancel = () => timer.cancel();
-      };
-      repeated.cancel();
-      next();
-      return repeated;
-    };
-    const RealDate = Date;
-    const now = () => START_MS + Math.floor(this.nowMs);
-    globalThis.Date = class extends RealDate {
-      constructor(...given) {
-        super(...(given.length === 0 ? [now()] : given));
-      }
-      static now = now;
-    };
+    const set = (callback, ms) => this.#add(this.nowMs + Math.max(1, Number(ms) || 1), callback);
+    globalThis.setTimeout = (callback, ms, ...args) => set(() => callback(...args), ms);
+    globalThis.clearTimeout = (timer) => timer?.cancel();
+    Date.now = () => START_MS + Math.floor(this.nowMs);
     performance.now = () => this.nowMs;
-    AbortSignal.timeout = (ms) => {
-      const controller = new AbortController();
-      set(() => controller.abort(new DOMException('The operation timed out.', 'TimeoutError')), ms, []);
-      return controller.signal;
-    };
     require('node:timers/promises').setTimeout = (ms, value, { signal } = {}) =>
       new Promise((resolve, reject) => {
         const fail = () => reject(signal.reason);
         if (signal?.aborted) return fail();
-        const timer = set(() => (signal?.removeEventListener('abort', fail), resolve(value)), ms, []);
+        const timer = set(() => (signal?.removeEventListener('abort', fail), resolve(value)), ms);
         signal?.addEventListener('abort', () => (timer.cancel(), fail()), { once: true });
       });
-    const crypto = require('node:crypto');
-    const bytes = (count) => Buffer.from(Array.from({ length: count }, () => Math.floor(Math.random() * 256)));
-    crypto.randomBytes = bytes;
-    crypto.randomInt = (low, high) => low + Math.floor(Math.random() * (high - low));
-    crypto.randomUUID = () => {
-      const hex = bytes(16).toString('hex');
-      return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
-    };
+    // The sessions of a gateway, so that every run has the same ones.
+    require('node:crypto').randomBytes = (count) =>
+      Buffer.from(Array.from({ length: count }, () => Math.floor(Math.random() * 256)));
     syncBuiltinESMExports();
   }
 
@@ -100,8 +73,6 @@ export class VirtualTime {
       cancel: () => void (timer.canceled = true),
       ref: () => timer,
       unref: () => timer,
-      hasRef: () => true,
-      [Symbol.dispose]: () => timer.cancel(),
     };
     // Behind those of the same time.
     let [low, high] = [0, this.#timers.length];
