@@ -1,11 +1,11 @@
 import { execFile } from 'node:child_process';
-import { chmod, mkdir, mkdtemp, open, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { open, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { freePort, Program, PROJECT } from './processes.mjs';
+import { freePort } from '../../dist-tools/test/free-port.js';
+import { Program, PROJECT } from './processes.mjs';
 
 const run = promisify(execFile);
 const NO_LIMIT = 2_000_000_000;
@@ -32,22 +32,6 @@ export async function startFakeYoutube() {
     requestCount: async () => (await (await fetch(`${url}/fake-youtube/requests`)).json()).total,
     stop: () => program.stop(),
   };
-}
-
-/** A temporary folder, removed at the end. */
-export async function makeFolder() {
-  const folder = await mkdtemp(join(tmpdir(), 'channel-transcripts-bench-'));
-  await chmod(folder, 0o711);
-  return { path: folder, remove: () => rm(folder, { recursive: true, force: true }) };
-}
-
-/** An embedded PostgreSQL that all runs share. */
-export async function openDatabase(folder) {
-  const { startServer } = await import('../database/programs/server.mjs');
-  const dataDir = join(folder, 'postgres');
-  await mkdir(dataDir);
-  const { url, stop } = await startServer(dataDir, []);
-  return { url, close: stop };
 }
 
 /** The environment of a measured service: production's, without the limits that would refuse the load. */
@@ -79,23 +63,6 @@ export async function makeKey(databaseUrl) {
   return key;
 }
 
-/** Waits until a path of a port returns 200. */
-async function untilOk(program, port, path, pollMs) {
-  let gone = false;
-  void program.ended.then(() => (gone = true));
-  for (;;) {
-    if (gone) throw new Error(`${program.name} did not start`);
-    const status = await fetch(`http://127.0.0.1:${port}${path}`)
-      .then(async (response) => {
-        await response.arrayBuffer();
-        return response.status;
-      })
-      .catch(() => 0);
-    if (status === 200) return;
-    await sleep(pollMs);
-  }
-}
-
 /** Starts the service, or another program of the same needs, and waits until it is ready. */
 export async function startService(folder, env, { name = 'service', main = 'dist/main.js' } = {}) {
   const port = await freePort();
@@ -107,9 +74,14 @@ export async function startService(folder, env, { name = 'service', main = 'dist
     output: log.fd,
   });
   await log.close();
-  await untilOk(program, port, '/health/ready', 5).catch(async (error) => {
-    const said = (await readFile(logFile, 'utf8')).trimEnd().split('\n').slice(-5);
-    throw new Error(`${error.message}\n${said.join('\n')}`, { cause: error });
-  });
+  const isReady = () =>
+    fetch(`http://127.0.0.1:${port}/health/ready`).then(
+      ({ ok }) => ok,
+      () => false,
+    );
+  while (!(await isReady())) {
+    if (program.hasEnded) throw new Error(`${name} did not start:\n${(await readFile(logFile, 'utf8')).slice(-2_000)}`);
+    await sleep(5);
+  }
   return { program, port, stop: () => program.stop() };
 }

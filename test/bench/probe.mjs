@@ -46,12 +46,7 @@ const answers = {
 
 if (process.send) {
   process.on('message', ({ probe, id }) => {
-    if (probe === undefined) return;
-    try {
-      process.send({ id, value: answers[probe]() });
-    } catch (error) {
-      process.send({ id, error: String(error) });
-    }
+    if (probe !== undefined) process.send({ id, value: answers[probe]() });
   });
   process.on('disconnect', () => process.exit(1));
   process.channel.unref();

@@ -1,23 +1,10 @@
 import { spawn } from 'node:child_process';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 
 export const BENCH = import.meta.dirname;
 export const PROJECT = join(BENCH, '../..');
 
 const running = new Set();
-
-/** A free port of 127.0.0.1. */
-export function freePort() {
-  return new Promise((resolve, reject) => {
-    const server = createServer()
-      .once('error', reject)
-      .listen(0, '127.0.0.1', () => {
-        const { port } = server.address();
-        server.close(() => resolve(port));
-      });
-  });
-}
 
 /** A program of Node's in a process of its own, with the probe loaded. */
 export class Program {
@@ -53,6 +40,10 @@ export class Program {
     });
   }
 
+  get hasEnded() {
+    return this.child.exitCode !== null || this.child.signalCode !== null;
+  }
+
   /** Sends a message and waits for the reply. */
   ask(message) {
     const id = ++this.#questions;
@@ -70,7 +61,7 @@ export class Program {
   }
 
   async stop() {
-    if (this.child.exitCode === null && this.child.signalCode === null) this.child.kill('SIGTERM');
+    if (!this.hasEnded) this.child.kill('SIGTERM');
     const late = setTimeout(() => this.child.kill('SIGKILL'), 10_000);
     await this.ended;
     clearTimeout(late);

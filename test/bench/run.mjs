@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { cached } from './parts/cached.mjs';
@@ -7,7 +8,8 @@ import { cold } from './parts/cold.mjs';
 import { survival } from './parts/survival.mjs';
 import { BENCH, killAll, stopAll } from './processes.mjs';
 import { print, printConditions } from './report.mjs';
-import { makeFolder, makeKey, openDatabase } from './environment.mjs';
+import { startServer } from '../database/programs/server.mjs';
+import { makeKey } from './environment.mjs';
 
 const PARTS = { cold, cached, survival };
 const MINUTES_MAX = 20;
@@ -19,16 +21,10 @@ const HELP = `Usage: npm run bench -- [options]
   --quick         small sizes and one run: whether the bench works, no figures to quote
 `;
 
-/** The programs beside the service are no dependencies of it, and are installed the first time they are needed. */
+/** The programs beside the service are no dependencies of it. */
 function installPeers() {
-  const versions = (file) => {
-    const path = join(BENCH, file);
-    if (!existsSync(path)) return '';
-    const packages = Object.entries(JSON.parse(readFileSync(path, 'utf8')).packages);
-    return packages.flatMap(([name, { version }]) => (name === '' ? [] : [`${name}@${version}`])).join();
-  };
-  if (versions('package-lock.json') === versions('node_modules/.package-lock.json')) return;
-  execFileSync('npm', ['ci', '--prefix', BENCH, '--no-audit', '--no-fund'], { stdio: 'inherit' });
+  const options = ['--prefix', BENCH, '--prefer-offline', '--no-audit', '--no-fund', '--loglevel=error'];
+  execFileSync('npm', ['ci', ...options], { stdio: ['ignore', 'ignore', 'inherit'] });
 }
 
 function readOptions() {
@@ -59,15 +55,16 @@ async function main() {
   const options = readOptions();
   installPeers();
   const startedAt = performance.now();
-  const folder = await makeFolder();
+  const folder = await mkdtemp(join(tmpdir(), 'channel-transcripts-bench-'));
+  await chmod(folder, 0o711);
   let database;
   let ending = false;
   const end = async (exitCode) => {
     if (ending) return;
     ending = true;
     await stopAll();
-    await database?.close();
-    await folder.remove();
+    await database?.stop();
+    await rm(folder, { recursive: true, force: true });
     process.exit(exitCode);
   };
   process.on('exit', killAll);
@@ -78,9 +75,11 @@ async function main() {
     void end(1);
   }, MINUTES_MAX * 60_000).unref();
   try {
-    database = await openDatabase(folder.path);
+    const dataDir = join(folder, 'postgres');
+    await mkdir(dataDir);
+    database = await startServer(dataDir, []);
     const bench = {
-      ...{ folder: folder.path, databaseUrl: database.url, runs: options.runs, quick: options.quick },
+      ...{ folder, databaseUrl: database.url, runs: options.runs, quick: options.quick },
       key: await makeKey(database.url),
       say: (line) =>
         process.stderr.write(`${((performance.now() - startedAt) / 1000).toFixed(0).padStart(4)} s  ${line}\n`),

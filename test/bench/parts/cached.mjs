@@ -1,10 +1,11 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { finished } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { goal, median } from '../figures.mjs';
-import { Connection, load } from '../http-reader.mjs';
+import { load } from '../http-reader.mjs';
 import { startService, startFakeYoutube } from '../environment.mjs';
-import { callService, pathOf } from './call.mjs';
+import { callService, pathOf, request } from './call.mjs';
 
 const CONNECTIONS = 2;
 /** Of the callers of one video. */
@@ -62,7 +63,7 @@ async function measureSpeed(bench, fakeYoutube, size) {
         const { value, cpuSeconds } = await program.measure(() =>
           load({ ...asked, seconds: run === 0 ? seconds / 3 : seconds }),
         );
-        figures[name] = { perSecond: value.perSecond, cpuMs: (cpuSeconds * 1000) / value.latencies.length };
+        figures[name] = { perSecond: value.perSecond, cpuMs: (cpuSeconds * 1000) / value.responses };
       }
       // The first one warms up.
       if (run > 0) runs.push(figures);
@@ -99,7 +100,7 @@ async function measureSlowReaders(bench, fakeYoutube, size) {
   try {
     await sleep(1_000);
     const { peakMb, rssAtStartMb } = await service.program.measure(() =>
-      Promise.all(Array.from({ length: SLOW_READERS }, () => readSlowly(bench, service.port, size))),
+      Promise.all(Array.from({ length: SLOW_READERS }, () => readSlowly(bench, service, size))),
     );
     return peakMb - rssAtStartMb;
   } finally {
@@ -108,16 +109,16 @@ async function measureSlowReaders(bench, fakeYoutube, size) {
 }
 
 /** Reads slowly in pieces; after some seconds it reads fast, so that the benchmark ends. */
-async function readSlowly(bench, port, size) {
-  const connection = new Connection(port, pathOf(size), { Authorization: `Bearer ${bench.key}` });
+async function readSlowly(bench, service, size) {
   const slowUntil = performance.now() + (bench.quick ? 2_000 : 8_000);
-  const { status } = await connection.get({
-    onBytes: () => {
-      if (performance.now() < slowUntil) connection.pause(250);
-    },
+  const response = await request(bench, service, size);
+  if (response.statusCode !== 200) throw new Error(`A slow reader received ${response.statusCode}`);
+  response.on('data', () => {
+    if (performance.now() > slowUntil) return;
+    response.pause();
+    setTimeout(() => response.resume(), 250);
   });
-  connection.close();
-  if (status !== 200) throw new Error(`A slow reader received ${status}`);
+  await finished(response);
 }
 
 function report(runs, memory) {

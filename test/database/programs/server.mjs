@@ -8,7 +8,7 @@ import {
   startPostgres,
   stopPostgres,
 } from '../../../dist/modules/database/embedded/postgres-cluster.js';
-import { freePort } from '../../bench/processes.mjs';
+import { freePort } from '../../../dist-tools/test/free-port.js';
 
 const PASSWORD = 'password-of-the-tests';
 
