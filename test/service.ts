@@ -1,4 +1,3 @@
-import { request as httpRequest, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { Environment } from '../src/config/environment.js';
@@ -11,13 +10,10 @@ import { OrganizationsService } from '../src/organizations/organizations.service
 import { startFakeYoutube, type FakeYoutube, type FakeYoutubeOptions } from './fake-youtube/fake-youtube.js';
 import { interruptibleLink, type InterruptibleLink } from './database/interruptible-link.js';
 import { createTestDatabase } from './database/test-database.js';
+import { send, type HttpResponse } from './http-request.js';
 import { randomPart, refuseSecrets, rowsAsText } from './plaintext-keys.js';
 
-/** An HTTP response; `body` is undefined unless it is JSON. */
-export interface ServiceResponse {
-  status: number;
-  headers: IncomingHttpHeaders;
-  text: string;
+export interface ServiceResponse extends HttpResponse {
   body: any;
 }
 
@@ -37,7 +33,7 @@ export interface TestService {
   /** The log lines so far. */
   logs: string[];
   organization(options?: { plan?: Plan; monthlyLimit?: number }): Promise<TestOrganization>;
-  /** Sends a request; the path is sent unchanged. */
+  /** Sends a request; the path is sent unchanged. Rejects when the response is cut short. */
   request(
     method: string,
     path: string,
@@ -81,17 +77,18 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
   const logger = createLogger('debug', { write: (line) => void logs.push(line) }, redact);
   const app = await createApp(environment, logger, options.stalledReaderMs);
   await app.listen(0, '127.0.0.1');
-  const { port } = app.getHttpServer().address() as AddressInfo;
+  const url = `http://127.0.0.1:${(app.getHttpServer().address() as AddressInfo).port}`;
   const keys: string[] = [];
   const errorBodies: string[] = [];
-  const request: TestService['request'] = async (method, path, headers = {}, body) => {
-    const response = await send(port, method, path, headers, body);
+  const request: TestService['request'] = async (method, path, headers, body) => {
+    const response = await send(url, method, path, { headers, body });
+    if (!response.whole) throw new Error(`The response to ${path} was cut short.`);
     if (response.status >= 400) errorBodies.push(response.text);
     return response;
   };
   return {
     app,
-    url: `http://127.0.0.1:${port}`,
+    url,
     fakeYoutube,
     get link() {
       if (link === undefined) throw new Error('Start the service with `interruptible: true`.');
@@ -129,34 +126,4 @@ async function createOrganization(
     .create({ name: `Test ${plan}`, plan, ...(monthlyLimit !== undefined && { monthlyLimit }) });
   const issued = await app.get(ApiKeysService).issue({ organizationId: id, name: 'test' });
   return { id, keyId: issued.id, key: issued.key };
-}
-
-function send(
-  port: number,
-  method: string,
-  path: string,
-  headers: Record<string, string | string[]>,
-  body?: string | Buffer,
-): Promise<ServiceResponse> {
-  return new Promise((resolve, reject) => {
-    const request = httpRequest({ host: '127.0.0.1', port, method, path, headers, agent: false }, (response) => {
-      const chunks: Buffer[] = [];
-      response.on('data', (chunk: Buffer) => chunks.push(chunk));
-      response.on('error', reject);
-      response.once('end', () => {
-        const text = Buffer.concat(chunks).toString('utf8');
-        resolve({ status: response.statusCode ?? 0, headers: response.headers, text, body: parse(text) });
-      });
-    });
-    request.on('error', reject);
-    request.end(body);
-  });
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -1,4 +1,4 @@
-import { ADMIN_TOKEN, send, type Service } from './service.js';
+import type { Service } from './service.js';
 
 /** The quota of an organization over all months, as the service recomputes it for an operator. */
 export interface Ledger {
@@ -18,10 +18,7 @@ function ledgerFrom(usage: unknown): Ledger {
 
 /** The figures of `usage --verify`, over HTTP: the commands take a second each to start. */
 export async function ledgerOf(service: Service, organizationId: string): Promise<Ledger> {
-  const path = `/admin/organizations/${organizationId}/usage?verify=true`;
-  const { status, body } = await send(service.url, 'GET', path, { Authorization: `Bearer ${ADMIN_TOKEN}` }, 20_000);
-  if (status !== 200) throw new Error(`The usage is answered ${status}.`);
-  return ledgerFrom(body);
+  return ledgerFrom(await service.admin('GET', `/organizations/${organizationId}/usage?verify=true`));
 }
 
 /** The same by the command. */

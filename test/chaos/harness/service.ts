@@ -1,26 +1,22 @@
-import { execFile } from 'node:child_process';
+import { execFile, spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, openSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { request as httpRequest, type IncomingHttpHeaders } from 'node:http';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { Program, PROJECT } from './program.js';
+import { send, type HttpResponse } from '../../http-request.js';
 import { until } from './until.js';
 
 const run = promisify(execFile);
 
-export const ADMIN_TOKEN = 'chaos-tests-admin-token-f1c07d93be5a';
+/** The project's root, relative to the output directory of the tools. */
+const PROJECT = join(import.meta.dirname, '../../../..');
 
-/** An HTTP response; `body` is undefined unless it is JSON. `whole` is true when the response is complete. */
-export interface ServiceResponse {
-  status: number;
-  headers: IncomingHttpHeaders;
-  /** The body as it was sent, which may be compressed; `text` and `body` are of one that is not. */
-  bytes: Buffer;
-  text: string;
-  body: unknown;
-  whole: boolean;
-  ms: number;
-}
+export const ADMIN_TOKEN = 'chaos-tests-admin-token-f1c07d93be5a';
+const STOP_MS = 60_000;
+
+const running = new Set<ChildProcess>();
+process.on('exit', () => running.forEach((child) => child.kill('SIGKILL')));
 
 export interface Customer {
   id: string;
@@ -29,19 +25,21 @@ export interface Customer {
 
 let services = 0;
 
-/** `node dist/main.js` as in production, on a free port, with the rate limits turned off. */
+/** `node dist/main.js` as in production, on a free port, with the rate limits turned off. It ends with this process. */
 export class Service {
   private constructor(
-    readonly program: Program,
+    private readonly child: ChildProcess,
     readonly url: string,
-    readonly environment: Record<string, string>,
+    private readonly environment: NodeJS.ProcessEnv,
     readonly logFile: string,
   ) {}
 
   /** Starts it and waits until it listens. */
   static async start(folder: string, variables: Record<string, string>): Promise<Service> {
-    const logFile = join(folder, `service-${++services}.log`);
-    const environment = {
+    const { PATH, HOME } = process.env;
+    const environment: NodeJS.ProcessEnv = {
+      PATH,
+      HOME,
       NODE_ENV: 'production',
       HOST: '127.0.0.1',
       PORT: '0',
@@ -52,21 +50,26 @@ export class Service {
       ADMIN_TOKEN,
       ...variables,
     };
-    const probe = join(PROJECT, 'test/chaos/harness/probe.mjs');
-    const args = ['--import', probe, join(PROJECT, 'dist/main.js')];
-    const program = Program.start(process.execPath, args, { environment, logFile, ipc: true });
-    let url = '';
+    const logFile = join(folder, `service-${++services}.log`);
+    const log = openSync(logFile, 'a');
+    const args = ['--import', join(PROJECT, 'test/chaos/harness/probe.mjs'), join(PROJECT, 'dist/main.js')];
+    // Detached: Ctrl-C reaches only the chaos tests, which then stop their programs.
+    const stdio = ['ignore', log, log, 'ipc'] as const;
+    const child = spawn(process.execPath, args, { env: environment, stdio: [...stdio], detached: true });
+    closeSync(log);
+    running.add(child);
+    child.once('exit', () => running.delete(child));
+    let url: string | undefined;
     await until(
       'The service listens',
       async () => {
-        if (program.hasEnded) return true;
-        url = /"event":"listening","url":"([^"]+)"/.exec(await readFile(logFile, 'utf8'))?.[1] ?? '';
-        return url !== '';
+        url = /"event":"listening","url":"([^"]+)"/.exec(await readFile(logFile, 'utf8'))?.[1];
+        return url !== undefined || hasEnded(child);
       },
       60_000,
     );
-    if (url === '') throw new Error(`The service did not start:\n${await readFile(logFile, 'utf8')}`);
-    return new Service(program, url, environment, logFile);
+    if (url === undefined) throw new Error(`The service did not start:\n${await readFile(logFile, 'utf8')}`);
+    return new Service(child, url, environment, logFile);
   }
 
   /** Creates an organization and a key for it. */
@@ -77,33 +80,24 @@ export class Service {
   }
 
   /** Calls a route below `/admin`, which is a hundred times faster than a command. @throws when it is refused */
-  async admin(method: string, path: string, body?: object): Promise<unknown> {
-    // A kept-alive connection would be counted as one that the service leaks.
-    const headers = { Authorization: `Bearer ${ADMIN_TOKEN}`, 'Content-Type': 'application/json', Connection: 'close' };
-    const response = await fetch(`${this.url}/admin${path}`, {
-      method,
-      headers,
-      ...(body && { body: JSON.stringify(body) }),
-    });
-    if (!response.ok) throw new Error(`${method} /admin${path} answers ${response.status}: ${await response.text()}`);
-    return response.json();
+  async admin(method: string, path: string, content?: object): Promise<unknown> {
+    const headers = { Authorization: `Bearer ${ADMIN_TOKEN}`, 'Content-Type': 'application/json' };
+    const sending = { headers, body: JSON.stringify(content), timeoutMs: 20_000 };
+    const { status, text, body } = await send(this.url, method, `/admin${path}`, sending);
+    if (status >= 300) throw new Error(`${method} /admin${path} answers ${status}: ${text}`);
+    return body;
   }
 
   /** Runs an admin command. @throws with its output when it fails */
   async command(...args: string[]): Promise<unknown> {
-    const { PATH = '', HOME = '' } = process.env;
-    const env = { PATH, HOME, ...this.environment };
-    const { stdout } = await run(process.execPath, [join(PROJECT, 'dist/cli.js'), ...args, '--json'], { env });
+    const command = [join(PROJECT, 'dist/cli.js'), ...args, '--json'];
+    const { stdout } = await run(process.execPath, command, { env: this.environment });
     return JSON.parse(stdout);
   }
 
-  get(
-    path: string,
-    key?: string,
-    options: { timeoutMs?: number; headers?: Record<string, string> } = {},
-  ): Promise<ServiceResponse> {
-    const headers = { ...(key !== undefined && { Authorization: `Bearer ${key}` }), ...options.headers };
-    return send(this.url, 'GET', path, headers, options.timeoutMs);
+  get(path: string, key?: string, timeoutMs?: number): Promise<HttpResponse> {
+    const headers = key === undefined ? {} : { Authorization: `Bearer ${key}` };
+    return send(this.url, 'GET', path, { headers, timeoutMs });
   }
 
   async metrics(): Promise<Map<string, number>> {
@@ -116,26 +110,22 @@ export class Service {
 
   /** Advances its monotonic clock, which ends pauses and expires entries at once. Timers are not affected. */
   async skip(ms: number): Promise<void> {
-    await this.request({ ms });
-  }
-
-  /** One request at a time. */
-  private request(question: object): Promise<unknown> {
-    const { child } = this.program;
-    return new Promise((resolve, reject) => {
+    const { child } = this;
+    // One at a time.
+    await new Promise<void>((resolve, reject) => {
       const ended = (): void => reject(new Error('The service ended before it answered the probe.'));
       child.once('exit', ended);
-      child.once('message', (response) => {
+      child.once('message', () => {
         child.off('exit', ended);
-        resolve(response);
+        resolve();
       });
-      child.send(question, (error) => error && reject(error));
+      child.send({ ms }, (error) => error && reject(error));
     });
   }
 
   /** Maximum memory since its start. `process.resourceUsage()` would include that of the parent process. */
   async peakMegabytes(): Promise<number> {
-    const status = await readFile(`/proc/${this.program.child.pid}/status`, 'utf8');
+    const status = await readFile(`/proc/${this.child.pid}/status`, 'utf8');
     return Number(/^VmHWM:\s+(\d+) kB/m.exec(status)?.[1]) / 1000;
   }
 
@@ -143,51 +133,27 @@ export class Service {
     return readFile(this.logFile, 'utf8');
   }
 
-  stop(signal?: NodeJS.Signals): Promise<{ code: number | null; signal: NodeJS.Signals | null }> {
-    return this.program.stop(signal);
+  signal(signal: NodeJS.Signals): void {
+    this.child.kill(signal);
+  }
+
+  /** Terminates it and waits; throws when it had to be killed. */
+  async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<{ code: number | null; signal: NodeJS.Signals | null }> {
+    const { child } = this;
+    if (!hasEnded(child)) {
+      const ended = once(child, 'exit');
+      child.kill(signal);
+      const late = setTimeout(() => child.kill('SIGKILL'), STOP_MS);
+      await ended;
+      clearTimeout(late);
+      if (child.signalCode === 'SIGKILL' && signal !== 'SIGKILL') {
+        throw new Error(`The service did not end within ${STOP_MS / 1000} s of ${signal}.`);
+      }
+    }
+    return { code: child.exitCode, signal: child.signalCode };
   }
 }
 
-/** Sends one request on its own connection and reads the response; rejects when there is none. */
-export function send(
-  base: string,
-  method: string,
-  path: string,
-  headers: Record<string, string> | string[] = {},
-  timeoutMs = 120_000,
-  content?: Buffer,
-): Promise<ServiceResponse> {
-  const { hostname, port } = new URL(base);
-  const startedAtMs = performance.now();
-  return new Promise((resolve, reject) => {
-    const request = httpRequest({ hostname, port, method, path, headers, agent: false }, (response) => {
-      const chunks: Buffer[] = [];
-      const end = (whole: boolean): void => {
-        clearTimeout(timer);
-        const bytes = Buffer.concat(chunks);
-        const text = bytes.toString();
-        const { statusCode: status = 0 } = response;
-        const ms = performance.now() - startedAtMs;
-        resolve({ status, headers: response.headers, bytes, text, body: parsed(text), whole, ms });
-      };
-      response.on('data', (chunk: Buffer) => chunks.push(chunk));
-      response.once('end', () => end(response.complete));
-      response.on('error', () => end(false));
-    });
-    const timer = setTimeout(() => request.destroy(new Error(`no end within ${timeoutMs} ms`)), timeoutMs);
-    // A request can fail twice: after the first error its connection can still be reset.
-    request.on('error', (error) => {
-      clearTimeout(timer);
-      reject(error);
-    });
-    request.end(content);
-  });
-}
-
-export function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+function hasEnded({ exitCode, signalCode }: ChildProcess): boolean {
+  return exitCode !== null || signalCode !== null;
 }

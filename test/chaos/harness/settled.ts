@@ -1,8 +1,9 @@
+import pLimit from 'p-limit';
 import { equal, type Check } from '../chaos-run.js';
 import { ledgerOf, type Ledger } from './ledger.js';
 import type { Service } from './service.js';
 import { at } from './transcripts.js';
-import { atOnce, until } from './until.js';
+import { until } from './until.js';
 
 /** Longer than a lease after a short deadline. */
 const SETTLED_MS = 30_000;
@@ -53,7 +54,7 @@ async function ledgersOf(service: Service): Promise<Map<string, Ledger>> {
     const page = await service.admin('GET', `/organizations?${query}`);
     const organizations = at(page, 'organizations');
     const ids = Array.isArray(organizations) ? organizations.map((one) => String(at(one, 'id'))) : [];
-    await atOnce(ids, 4, async (id) => void ledgers.set(id, await ledgerOf(service, id)));
+    await pLimit(4).map(ids, async (id) => ledgers.set(id, await ledgerOf(service, id)));
     after = at(page, 'next');
   } while (typeof after === 'string');
   return ledgers;

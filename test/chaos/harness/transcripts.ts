@@ -1,4 +1,4 @@
-import type { ServiceResponse } from './service.js';
+import type { HttpResponse } from '../../http-request.js';
 
 /** An entry of a response; `end` is `ok` or its error code. */
 export interface ReadEntry {
@@ -30,13 +30,13 @@ export function at(value: unknown, ...path: readonly string[]): unknown {
 }
 
 /** The error code of a response; `ok` when it has none. */
-export function codeOf(response: ServiceResponse): string {
+export function codeOf(response: HttpResponse): string {
   const code = at(response.body, 'error', 'code');
   return typeof code === 'string' ? code : response.status === 200 ? 'ok' : `status ${response.status}`;
 }
 
 /** Parses a 200 response; undefined when it is incomplete. */
-export function readTranscripts({ body, text, whole }: ServiceResponse): ReadTranscripts | undefined {
+export function readTranscripts({ body, text, whole }: HttpResponse): ReadTranscripts | undefined {
   if (!whole) return undefined;
   if (body !== undefined && at(body, 'type') === undefined) return transcriptsOf(body);
   const lines = text

@@ -20,18 +20,7 @@ export async function until(
       return false;
     }
   };
-  try {
-    await isTrueWithin(isTrue, timeoutMs, pauseMs);
-  } catch {
+  await isTrueWithin(isTrue, timeoutMs, pauseMs).catch(() => {
     throw new Error(`${what}: not within ${timeoutMs} ms.`, { cause });
-  }
-}
-
-/** Runs tasks with limited concurrency. */
-export async function atOnce<T>(items: Iterable<T>, count: number, work: (item: T) => Promise<void>): Promise<void> {
-  const next = items[Symbol.iterator]();
-  const worker = async (): Promise<void> => {
-    for (let step = next.next(); !step.done; step = next.next()) await work(step.value);
-  };
-  await Promise.all(Array.from({ length: count }, worker));
+  });
 }

@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startFakeYoutube, type FakeYoutube } from '../../fake-youtube/fake-youtube.js';
+import type { HttpResponse } from '../../http-request.js';
 import { type Database, startDatabase } from '../harness/database.js';
 import { ledgerOf, verifiedLedger } from '../harness/ledger.js';
-import { type ServiceResponse, type Customer, Service } from '../harness/service.js';
+import { type Customer, Service } from '../harness/service.js';
 import { settledState } from '../harness/settled.js';
 import { brokenIdentities, codeOf, readTranscripts } from '../harness/transcripts.js';
 import { measureInTime, type Measurements } from '../../until.js';
@@ -84,7 +85,7 @@ class DatabaseFaults {
     const stand = await phase.prepare();
     const wrong: string[] = [];
     let startedAtMs = performance.now();
-    const make = (): Promise<ServiceResponse> => {
+    const make = (): Promise<HttpResponse> => {
       startedAtMs = performance.now();
       return this.call();
     };
@@ -127,11 +128,9 @@ class DatabaseFaults {
   }
 
   /** Each for a channel that is not cached. */
-  private call(): Promise<ServiceResponse> {
+  private call(): Promise<HttpResponse> {
     this.calls += 1;
-    return this.service.get(`/channels/@bench-${VIDEOS}x${this.calls}/transcripts`, this.customer.key, {
-      timeoutMs: 60_000,
-    });
+    return this.service.get(`/channels/@bench-${VIDEOS}x${this.calls}/transcripts`, this.customer.key, 60_000);
   }
 
   private async recovered(): Promise<void> {

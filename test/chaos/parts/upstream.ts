@@ -1,6 +1,6 @@
+import pLimit from 'p-limit';
 import { ALL_FAULT_KINDS, type FaultKind } from '../../fake-youtube/faults/fault-registry.js';
 import { measureInTime, type Measurements } from '../../until.js';
-import { atOnce } from '../harness/until.js';
 import { atMost, equal, nothing, type Part, type Check } from '../chaos-run.js';
 import { Canary } from '../harness/canary.js';
 import { allCells, type Cell, fewCells, nameOf } from './upstream/cells.js';
@@ -32,7 +32,7 @@ export const upstream: Part = async (chaosRun) => {
     if (failed) throw failed.reason;
     const tried: { end: CellEnd; repeat: () => Promise<CellEnd> }[] = [];
     const free = [...workers];
-    await atOnce([...cells.entries()], workers.length, async ([index, cell]) => {
+    await pLimit(workers.length).map(cells, async (cell, index) => {
       const worker = free.pop();
       if (!worker) throw new Error('No worker is free.');
       const location = canary.locations[index % canary.locations.length] ?? '';

@@ -33,11 +33,10 @@ export interface Route {
 
 export const TRANSCRIPTS = '/channels/{id}/transcripts';
 export const RESULTS = '/jobs/{id}/results';
-export const VIDEO = '/videos/{id}/transcript';
 export const WEBHOOKS = '/webhooks';
 export const MCP = '/mcp';
 /** Routes whose parameter may contain slashes. */
-const WITH_RAW_URL = [TRANSCRIPTS, VIDEO, '/channels/{id}/uploads', '/playlists/{id}/transcripts'];
+const WITH_RAW_URL = [TRANSCRIPTS, '/videos/{id}/transcript', '/channels/{id}/uploads', '/playlists/{id}/transcripts'];
 
 /** The OpenAPI document of a running service, to generate requests from and to validate responses against. */
 export class ApiDocument {

@@ -1,5 +1,5 @@
 import { generateKey } from '../../../../src/organizations/api-key.js';
-import { ADMIN_TOKEN, type Customer, type Service } from '../../harness/service.js';
+import { ADMIN_TOKEN, type Service } from '../../harness/service.js';
 import type { Database } from '../../harness/database.js';
 
 export const METRICS_TOKEN = 'chaos-tests-metrics-token-9876543210';
@@ -20,10 +20,6 @@ export interface Credentials {
   pro: Credential;
   admin: Credential;
   metrics: Credential;
-  /** Belongs to a client that never waits for a response. */
-  leaving: Credential;
-  /** The organization that may be charged. */
-  customers: Readonly<Record<'pro' | 'free' | 'exhausted', Customer>>;
   /** Secrets that must never appear in a response. */
   secrets: readonly string[];
 }
@@ -33,7 +29,6 @@ export async function makeCredentials(service: Service, database: Database, url:
   const pro = await service.customer('pro');
   const free = await service.customer('free');
   const exhausted = await service.customer('pro', 0);
-  const leaver = await service.customer('pro');
   const issue = async (): Promise<{ id: string; key: string }> =>
     (await service.admin('POST', `/organizations/${pro.id}/keys`, {})) as { id: string; key: string };
   const [revoked, expired, old] = [await issue(), await issue(), await issue()];
@@ -84,14 +79,12 @@ export async function makeCredentials(service: Service, database: Database, url:
     other('one header twice', ['Authorization', `Bearer ${pro.key}`], ['authorization', `Bearer ${pro.key}`]),
     other('several, the first wrong', ['Authorization', `Bearer ${unknown}`], ['Authorization', `Bearer ${pro.key}`]),
   ];
-  const keys = [pro, free, exhausted, leaver, revoked, expired, old].map(({ key }) => key);
+  const keys = [pro, free, exhausted, revoked, expired, old].map(({ key }) => key);
   return {
     all,
     pro: valid,
     admin,
     metrics,
-    leaving: bearer('leaver', leaver.key, ['channels', 'usage']),
-    customers: { pro, free, exhausted },
     secrets: [...keys, renewed, unknown, ADMIN_TOKEN, METRICS_TOKEN],
   };
 }

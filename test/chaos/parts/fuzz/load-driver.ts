@@ -37,7 +37,8 @@ export class LoadDriver {
     return random.weighted(draw)();
   }
 
-  private fuzzRequest(kind: string, draft: Draft, credential = this.credential(draft.target)): FuzzRequest {
+  private fuzzRequest(kind: string, draft: Draft): FuzzRequest {
+    const credential = this.credential(draft.target);
     const own = new Set(draft.headers.map(([name]) => name.toLowerCase()));
     const added: Draft['headers'] = [
       ...(own.has('host') ? [] : [['Host', this.host] as [string, string]]),
@@ -74,7 +75,7 @@ export class LoadDriver {
   private leaving(): FuzzRequest {
     const target = `/channels/${channelId(this.random)}/transcripts?limit=3`;
     const draft: Draft = { method: 'GET', target, headers: [] };
-    return { ...this.fuzzRequest('client leaves at once', draft, this.credentials.leaving), leaves: true };
+    return { ...this.fuzzRequest('client leaves at once', draft), leaves: true };
   }
 
   /** Keys of every kind, mostly the valid one. */

@@ -1,9 +1,6 @@
 import type { RandomSource } from '../../harness/random.js';
 import { channelId, hostileId, videoId } from './targets.js';
 
-/** What a tool reads at most, so that one message is charged at most as many transcripts. */
-export const MCP_VIDEOS_MAX = 3;
-
 /**
  * A message for `/mcp`, mostly a call of a tool: the OpenAPI document describes its envelope only.
  *
@@ -12,7 +9,7 @@ export const MCP_VIDEOS_MAX = 3;
  */
 export function mcpMessage(random: RandomSource, canary: string, jobs: readonly string[]): object {
   const channel = (): string => (random.often(0.9) ? channelId(random) : hostileId(random, canary));
-  const limit = (): number => 1 + random.below(MCP_VIDEOS_MAX);
+  const limit = (): number => 1 + random.below(3);
   const tool = (name: string, own: object = {}): object => {
     const other = random.often(0.1) ? { [random.pick(['__proto__', 'cursor', 'x'])]: random.text(8) } : {};
     return { method: 'tools/call', params: { name, arguments: { ...own, ...other } } };

@@ -1,17 +1,7 @@
 import { gunzipSync } from 'node:zlib';
 import { PAGE_HOST } from '../../../../src/domain/page-url.js';
-import {
-  MCP,
-  RESULTS,
-  TRANSCRIPTS,
-  VIDEO,
-  WEBHOOKS,
-  type ApiDocument,
-  type Route,
-  type Schema,
-} from './api-document.js';
-import { MCP_VIDEOS_MAX } from './mcp-message.js';
-import { parsed, type ServiceResponse } from '../../harness/service.js';
+import { RESULTS, TRANSCRIPTS, WEBHOOKS, type ApiDocument, type Route, type Schema } from './api-document.js';
+import { parseJson, type HttpResponse } from '../../../http-request.js';
 import { brokenIdentities, transcriptsOf } from '../../harness/transcripts.js';
 import type { Area } from './credentials.js';
 import { describe, type FuzzRequest } from './fuzz-request.js';
@@ -20,12 +10,10 @@ import { describe, type FuzzRequest } from './fuzz-request.js';
 const ANYWHERE = new Set([400, 404, 405, 408, 431]);
 const INTERNALS = /node_modules|\.[jt]s:\d+|postgres(?:ql)?:\/\/|ECONN|\bat [A-Za-z.]+ \(|SELECT .* FROM/;
 const NDJSON = 'application/x-ndjson';
-const EVENT_STREAM = 'text/event-stream';
 const RAW_PAGE_URL = new RegExp(
   `^(?<page>/(?:videos|playlists)/(?:https?://?)?${PAGE_HOST}/[^?]*)(?<!/transcripts?)\\?(?<rest>[^/]*/transcripts?(?:\\?.*)?)$`,
   'is',
 );
-const TEXT_TYPES = new Set(['text/plain', 'text/vtt', 'application/x-subrip', 'text/markdown']);
 
 export type Rule = 'status' | 'schema' | 'request id' | 'secret' | 'guard';
 type Findings = Record<Rule, string[]>;
@@ -33,10 +21,6 @@ type Findings = Record<Rule, string[]>;
 /** Checks responses against the document and against the guarantees for every response. */
 export class ResponseCheck {
   readonly findings: Findings = { status: [], schema: [], 'request id': [], secret: [], guard: [] };
-  /** Fetched transcripts according to complete responses, by the name of the credential. */
-  readonly fetched = new Map<string, number>();
-  /** Transcripts in responses that do not state whether they were fetched, by the name of the credential. */
-  readonly possiblyFetched = new Map<string, number>();
   /** The operations with a response below 400, each as method and path. */
   readonly succeeded = new Set<string>();
 
@@ -45,7 +29,7 @@ export class ResponseCheck {
     private readonly secrets: readonly string[],
   ) {}
 
-  check(fuzzRequest: FuzzRequest, response: ServiceResponse): void {
+  check(fuzzRequest: FuzzRequest, response: HttpResponse): void {
     const found = (promise: Rule, what: string): void => {
       this.findings[promise].push(`${what} (${response.status} for ${describe(fuzzRequest)})`);
     };
@@ -64,7 +48,7 @@ export class ResponseCheck {
   }
 
   private fault(
-    { status, headers }: ServiceResponse,
+    { status, headers }: HttpResponse,
     text: string | undefined,
     path: string,
     fuzzRequest: FuzzRequest,
@@ -89,20 +73,13 @@ export class ResponseCheck {
     if (text === undefined || (!content && text === '')) return undefined;
     const schema = content?.[type]?.schema;
     if (!schema) return ['schema', `not a type that the document names: ${type}`];
-    if (TEXT_TYPES.has(type)) {
-      const [, listed = '1'] = /^\d+ videos?: (\d+) with a transcript/m.exec(text) ?? [];
-      if (route.path.includes('/transcript')) tally(this.possiblyFetched, fuzzRequest, Number(listed));
-      return undefined;
-    }
-    if (route.path === MCP && fuzzRequest.body?.includes('_transcript'))
-      tally(this.possiblyFetched, fuzzRequest, MCP_VIDEOS_MAX);
-    if (type === EVENT_STREAM) return eventsFault(text);
-    if (type === NDJSON) return route.path === RESULTS ? this.resultsFault(text) : this.linesFault(text, fuzzRequest);
-    const value = parsed(text);
+    if (type === 'text/event-stream') return eventsFault(text);
+    if (type === NDJSON) return route.path === RESULTS ? this.resultsFault(text) : this.linesFault(text);
+    if (type !== 'application/json') return undefined;
+    const value = parseJson(text);
     const wrong = this.document.mismatch(schema, value);
     if (wrong !== undefined) return ['schema', wrong];
-    if (route.path === VIDEO && (value as { cached: boolean }).cached === false) tally(this.fetched, fuzzRequest, 1);
-    return route.path.endsWith('/transcripts') ? this.transcriptsFault(value, fuzzRequest) : undefined;
+    return route.path.endsWith('/transcripts') ? transcriptsFault(value) : undefined;
   }
 
   /** The operations that no request has completed. */
@@ -114,7 +91,7 @@ export class ResponseCheck {
     status: number,
     type: string,
     text: string | undefined,
-    headers: ServiceResponse['headers'],
+    headers: HttpResponse['headers'],
     routes: readonly Route[],
   ): [Rule, string] | undefined {
     const described = routes.flatMap(({ operation }) => {
@@ -124,7 +101,7 @@ export class ResponseCheck {
     if (described.length === 0 && !ANYWHERE.has(status)) return ['status', 'a status that the document does not name'];
     if (text === undefined) return undefined;
     if (type !== 'application/json') return ['schema', `an error of the type ${type}`];
-    const value = parsed(text);
+    const value = parseJson(text);
     const schemas = [...described, ...(ANYWHERE.has(status) ? [this.envelope(status)] : [])];
     const wrong = schemas.map((schema) => this.document.mismatch(schema, value));
     if (!wrong.includes(undefined)) return ['schema', wrong[0] ?? ''];
@@ -142,8 +119,8 @@ export class ResponseCheck {
     return described?.content?.['application/json']?.schema ?? {};
   }
 
-  private linesFault(text: string, fuzzRequest: FuzzRequest): [Rule, string] | undefined {
-    const events = text.trimEnd().split('\n').map(parsed) as Record<string, unknown>[];
+  private linesFault(text: string): [Rule, string] | undefined {
+    const events = text.trimEnd().split('\n').map(parseJson) as Record<string, unknown>[];
     const response = {
       ...(events[0]?.['type'] === 'channel' && { channel: events[0]['channel'] }),
       ...(events[0]?.['type'] === 'playlist' && { playlist: events[0]['playlist'] }),
@@ -152,29 +129,24 @@ export class ResponseCheck {
     };
     const schema = 'channel' in response ? 'Channel' : 'playlist' in response ? 'Playlist' : 'Videos';
     const wrong = this.document.mismatch({ $ref: `#/components/schemas/${schema}Transcripts` }, response);
-    return wrong === undefined ? this.transcriptsFault(response, fuzzRequest) : ['schema', wrong];
+    return wrong === undefined ? transcriptsFault(response) : ['schema', wrong];
   }
 
   private resultsFault(text: string): [Rule, string] | undefined {
-    const events = text.trimEnd().split('\n').map(parsed) as Record<string, unknown>[];
+    const events = text.trimEnd().split('\n').map(parseJson) as Record<string, unknown>[];
     const { type, next, job } = events.at(-1) ?? {};
     const results = events.slice(0, -1).map(({ result }) => result);
     const wrong = this.document.mismatch({ $ref: '#/components/schemas/JobResults' }, { results, next, job });
     if (wrong !== undefined) return ['schema', wrong];
     return type === 'summary' ? undefined : ['schema', 'the last line is no summary'];
   }
-
-  private transcriptsFault(value: unknown, fuzzRequest: FuzzRequest): [Rule, string] | undefined {
-    const transcripts = transcriptsOf(value);
-    if (!transcripts) return ['schema', 'no results'];
-    tally(this.fetched, fuzzRequest, transcripts.summary.fetched);
-    const [broken] = brokenIdentities(transcripts);
-    return broken === undefined ? undefined : ['schema', broken];
-  }
 }
 
-function tally(counts: Map<string, number>, { credential }: FuzzRequest, transcripts: number): void {
-  counts.set(credential.name, (counts.get(credential.name) ?? 0) + transcripts);
+function transcriptsFault(value: unknown): [Rule, string] | undefined {
+  const transcripts = transcriptsOf(value);
+  if (!transcripts) return ['schema', 'no results'];
+  const [broken] = brokenIdentities(transcripts);
+  return broken === undefined ? undefined : ['schema', broken];
 }
 
 /** The path of a target as a server must parse it; undefined when there is none. */
@@ -210,7 +182,7 @@ function nameOf({ method, path }: Route): string {
 /** Server-sent events have JSON as their data. */
 function eventsFault(text: string): [Rule, string] | undefined {
   const data = text.split('\n').filter((line) => line.startsWith('data:'));
-  const isJson = data.length > 0 && data.every((line) => parsed(line.slice('data:'.length)) !== undefined);
+  const isJson = data.length > 0 && data.every((line) => parseJson(line.slice('data:'.length)) !== undefined);
   return isJson ? undefined : ['schema', 'the data of an event is not JSON'];
 }
 
@@ -220,7 +192,7 @@ export function unprefixed(secret: string): string {
 }
 
 /** The decompressed body of a response; undefined when it is labelled gzip but is not. */
-export function textOf({ headers, bytes, text }: ServiceResponse): string | undefined {
+export function textOf({ headers, bytes, text }: HttpResponse): string | undefined {
   if (headers['content-encoding'] !== 'gzip') return text;
   try {
     return gunzipSync(bytes).toString();

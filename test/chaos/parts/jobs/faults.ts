@@ -98,12 +98,12 @@ export class JobFaults {
   private async suspend(): Promise<void> {
     const { fleet, random } = this.targets;
     const service: Service = random.pick(fleet.running);
-    service.program.signal('SIGSTOP');
+    service.signal('SIGSTOP');
     try {
       await this.advance(LEASE_SECONDS);
       await sleep(500 + random.below(2_000));
     } finally {
-      service.program.signal('SIGCONT');
+      service.signal('SIGCONT');
     }
   }
 

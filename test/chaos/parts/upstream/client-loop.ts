@@ -1,7 +1,8 @@
 import { startFakeYoutube, type FakeYoutube } from '../../../fake-youtube/fake-youtube.js';
 import type { FaultKind } from '../../../fake-youtube/faults/fault-registry.js';
+import type { HttpResponse } from '../../../http-request.js';
 import { ledgerOf } from '../../harness/ledger.js';
-import { Service, type ServiceResponse, type Customer } from '../../harness/service.js';
+import { Service, type Customer } from '../../harness/service.js';
 import { settledState } from '../../harness/settled.js';
 import { readTranscripts } from '../../harness/transcripts.js';
 import { until } from '../../harness/until.js';
@@ -97,7 +98,7 @@ export class Worker {
     await this.fakeYoutube.close();
   }
 
-  private add(end: CellEnd, response: ServiceResponse | Error): void {
+  private add(end: CellEnd, response: HttpResponse | Error): void {
     if (response instanceof Error) {
       end.wrong.push(`${nameOf(end.cell)}: ${response.message}`);
       return;
@@ -109,7 +110,7 @@ export class Worker {
     this.fetched += reported?.summary.fetched ?? 0;
   }
 
-  private call(path: string): Promise<ServiceResponse | Error> {
+  private call(path: string): Promise<HttpResponse | Error> {
     return this.service.get(path, this.customer.key).catch((error: unknown) => error as Error);
   }
 

@@ -1,6 +1,6 @@
 import { HARBOUR_LIGHT } from '../../../fake-youtube/catalogue/harbour-light.js';
 import type { FaultKind } from '../../../fake-youtube/faults/fault-registry.js';
-import type { ServiceResponse } from '../../harness/service.js';
+import type { HttpResponse } from '../../../http-request.js';
 import { brokenIdentities, codeOf, readTranscripts, type ReadTranscripts } from '../../harness/transcripts.js';
 import { REPORTED_AS } from '../../../youtube/reported-codes.js';
 import type { Cell } from './cells.js';
@@ -32,7 +32,7 @@ export interface Checked {
 /**
  * @param truth the result of each video without faults
  */
-export function check(cell: Cell, response: ServiceResponse, truth: ReadonlyMap<string, string>): Checked {
+export function check(cell: Cell, response: HttpResponse, truth: ReadonlyMap<string, string>): Checked {
   if (response.status !== 200) return checkRefusal(cell, response);
   const reported = readTranscripts(response);
   if (!reported) return { reported, wrong: ['200 with a body that is not whole'], late: [] };
@@ -52,7 +52,7 @@ export function check(cell: Cell, response: ServiceResponse, truth: ReadonlyMap<
   return { reported, wrong, late };
 }
 
-function checkRefusal(cell: Cell, response: ServiceResponse): Checked {
+function checkRefusal(cell: Cell, response: HttpResponse): Checked {
   const code = codeOf(response);
   const codes = codesOf(cell, ESSENTIAL);
   const slow = cell.some(({ kind }) => SLOW.has(kind));
