@@ -9,6 +9,7 @@ import { ApiErrors } from '../http/error-docs.js';
 import { bodyTooLarge, readBytes } from '../http/json-body.js';
 import { requestContext } from '../http/request-context.js';
 import { API_HEADERS, REQUEST_ID_HEADER } from '../http/response-docs.js';
+import { isNestedDeeper, NESTING_LEVELS_MAX } from '../http/validation.js';
 import { McpTools } from './mcp-tools.js';
 
 /** Messages have cursors and the client's description of itself; the proxy in deploy/nginx.conf has the same limit. */
@@ -150,8 +151,9 @@ export class McpController {
     if (!this.isAllowedOrigin(request.headers.origin)) throw ORIGIN_NOT_ALLOWED;
     const message = parseMessage(await readBytes(request, response, MESSAGE_BYTES_MAX));
     if (message === undefined) response.status(HttpStatus.BAD_REQUEST).json(jsonRpcError(PARSE_ERROR));
-    // A batch would be one call for the rate limit. The SDK refuses everything else that is no message.
-    else if (Array.isArray(message)) response.status(HttpStatus.BAD_REQUEST).json(jsonRpcError(INVALID_REQUEST));
+    // A batch would be one call for the rate limit, and the SDK recurses into every field. It refuses what else is no message.
+    else if (Array.isArray(message) || isNestedDeeper(message, NESTING_LEVELS_MAX))
+      response.status(HttpStatus.BAD_REQUEST).json(jsonRpcError(INVALID_REQUEST));
     else await this.tools.serve(request, response, message, requestContext(request));
   }
 

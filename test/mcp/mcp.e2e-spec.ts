@@ -365,6 +365,7 @@ describe('a message over HTTP', () => {
     ['null', 400, -32600],
     [JSON.stringify([LIST_TOOLS, LIST_TOOLS]), 400, -32600],
     ['['.repeat(30_000) + ']'.repeat(30_000), 400, -32600],
+    [JSON.stringify(LIST_TOOLS).replace('}', `,"other":${'['.repeat(7_000)}${']'.repeat(7_000)}}`), 400, -32600],
     ['{"jsonrpc":"1.0","id":1,"method":"tools/list"}', 400, -32600],
   ])('that is malformed gets an error of JSON-RPC: %s', async (body, status, code) => {
     const { key } = await service.organization();
