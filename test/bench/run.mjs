@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
+import { Command, InvalidArgumentError } from 'commander';
 import { cached } from './parts/cached.mjs';
 import { cold } from './parts/cold.mjs';
 import { survival } from './parts/survival.mjs';
@@ -14,12 +14,6 @@ import { makeKey } from './environment.mjs';
 const PARTS = { cold, cached, survival };
 const MINUTES_MAX = 20;
 const RUNS = 5;
-const HELP = `Usage: npm run bench -- [options]
-
-  --only PART,…   any of ${Object.keys(PARTS).join(', ')}
-  --runs N        runs of each figure; the median is reported; default ${RUNS}
-  --quick         small sizes and one run: whether the bench works, no figures to quote
-`;
 
 /** The programs beside the service are no dependencies of it. */
 function installPeers() {
@@ -28,31 +22,28 @@ function installPeers() {
 }
 
 function readOptions() {
-  const { values } = parseArgs({
-    options: {
-      only: { type: 'string', multiple: true },
-      runs: { type: 'string' },
-      quick: { type: 'boolean', default: false },
-      help: { type: 'boolean', default: false },
-    },
-  });
-  if (values.help) {
-    process.stdout.write(HELP);
-    process.exit(0);
-  }
-  const parts = values.only?.flatMap((names) => names.split(',')) ?? Object.keys(PARTS);
-  const runs = Number(values.runs ?? (values.quick ? 1 : RUNS));
-  const { quick } = values;
-  const invalid = parts.some((part) => !Object.hasOwn(PARTS, part)) || !(Number.isInteger(runs) && runs > 0);
-  if (invalid) {
-    process.stderr.write(HELP);
-    process.exit(2);
-  }
-  return { parts, runs, quick };
+  const { only, runs, quick } = new Command('npm run bench --')
+    .option('--only <parts>', 'some parts, separated by commas', partsOf, Object.keys(PARTS))
+    .option('--runs <number>', `runs of each figure, whose median is reported; ${RUNS} by default`, runsOf)
+    .option('--quick', 'small sizes and one run: whether the bench works, no figures to quote', false)
+    .parse()
+    .opts();
+  return { only, quick, runs: runs ?? (quick ? 1 : RUNS) };
+}
+
+function partsOf(names) {
+  const parts = names.split(',');
+  if (parts.every((part) => Object.hasOwn(PARTS, part))) return parts;
+  throw new InvalidArgumentError(`The parts are ${Object.keys(PARTS).join(', ')}.`);
+}
+
+function runsOf(text) {
+  if (/^[1-9]\d{0,2}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('It must be a whole number of at least 1.');
 }
 
 async function main() {
-  const options = readOptions();
+  const { only, quick, runs } = readOptions();
   installPeers();
   const startedAt = performance.now();
   const folder = await mkdtemp(join(tmpdir(), 'channel-transcripts-bench-'));
@@ -79,16 +70,16 @@ async function main() {
     await mkdir(dataDir);
     database = await startServer(dataDir, []);
     const bench = {
-      ...{ folder, databaseUrl: database.url, runs: options.runs, quick: options.quick },
+      ...{ folder, databaseUrl: database.url, runs, quick },
       key: await makeKey(database.url),
       say: (line) =>
         process.stderr.write(`${((performance.now() - startedAt) / 1000).toFixed(0).padStart(4)} s  ${line}\n`),
     };
-    for (const part of options.parts) {
+    for (const part of only) {
       bench.say(part);
       print(await PARTS[part](bench));
     }
-    printConditions(options.runs);
+    printConditions(runs);
     bench.say('done');
     await end(0);
   } catch (error) {

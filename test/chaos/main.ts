@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs';
 import { chmod, mkdir, mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
+import { Command, InvalidArgumentError } from 'commander';
 import { database } from './parts/database.js';
 import { fuzz } from './parts/fuzz.js';
 import { jobs } from './parts/jobs.js';
@@ -17,51 +17,36 @@ const PARTS: Readonly<Record<string, Part>> = { fuzz, upstream, database, crashe
 const WAITING: string = 'database';
 
 const MINUTES_MAX = 40;
-const HELP = `Injects faults into the service, on this machine only, and reports whether it keeps its guarantees.
-Usage: npm run chaos -- [options]
-
-  --only PART,…  any of ${Object.keys(PARTS).join(', ')}
-  --short        a reduced run that takes some minutes
-  --seed N       seed of all random choices; printed at the start
-`;
 
 interface Options {
-  parts: string[];
+  only: string[];
   short: boolean;
   seed: number;
 }
 
 function readOptions(): Options {
-  const refuse = (reason: string): never => {
-    process.stderr.write(`chaos: ${reason}\n\n${HELP}`);
-    process.exit(2);
-  };
-  try {
-    const { values } = parseArgs({
-      options: {
-        only: { type: 'string', multiple: true },
-        short: { type: 'boolean', default: false },
-        seed: { type: 'string' },
-        help: { type: 'boolean', default: false },
-      },
-    });
-    if (values.help) {
-      process.stdout.write(HELP);
-      process.exit(0);
-    }
-    const parts = values.only?.flatMap((names) => names.split(',')) ?? Object.keys(PARTS);
-    const unknown = parts.find((part) => !Object.hasOwn(PARTS, part));
-    if (unknown !== undefined) refuse(`unknown part ${JSON.stringify(unknown)}`);
-    const seed = Number(values.seed ?? Math.floor(Math.random() * 1e9));
-    if (!Number.isSafeInteger(seed) || seed < 0) refuse('--seed must be a whole number');
-    return { parts, short: values.short, seed };
-  } catch (error) {
-    return refuse(error instanceof Error ? error.message : String(error));
-  }
+  return new Command('npm run chaos --')
+    .description('Injects faults into the service, on this machine only, and reports whether it keeps its guarantees.')
+    .option('--only <parts>', 'some parts, separated by commas', partsOf, Object.keys(PARTS))
+    .option('--short', 'a reduced run that takes some minutes', false)
+    .option('--seed <number>', 'of all random choices; printed at the start', seedOf, Math.floor(Math.random() * 1e9))
+    .parse()
+    .opts<Options>();
+}
+
+function partsOf(names: string): string[] {
+  const parts = names.split(',');
+  if (parts.every((part) => Object.hasOwn(PARTS, part))) return parts;
+  throw new InvalidArgumentError(`The parts are ${Object.keys(PARTS).join(', ')}.`);
+}
+
+function seedOf(text: string): number {
+  if (/^\d{1,15}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('It must be a whole number.');
 }
 
 async function main(): Promise<number> {
-  const { parts, short, seed } = readOptions();
+  const { only: parts, short, seed } = readOptions();
   const startedAtMs = performance.now();
   const say = (line: string): void => {
     const seconds = ((performance.now() - startedAtMs) / 1000).toFixed(0);

@@ -99,7 +99,7 @@ async function fire(
     if ([201, 202].includes(response.status)) remember(known, response);
   });
   const missing = STATUSES.filter((status) => !statuses.has(status));
-  const never = check.unsuccessful();
+  const never = check.unsuccessful;
   const neverMax = short ? NEVER_SUCCEEDED_SHORT_MAX : NEVER_SUCCEEDED_MAX;
   const { findings } = check;
   return [

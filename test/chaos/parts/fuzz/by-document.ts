@@ -1,15 +1,8 @@
 import type { RandomSource } from '../../harness/random.js';
-import {
-  MCP,
-  TRANSCRIPTS,
-  WEBHOOKS,
-  type ApiDocument,
-  type Operation,
-  type Route,
-  type Schema,
-} from './api-document.js';
+import { MCP, TRANSCRIPTS, WEBHOOKS, type ApiDocument } from './api-document.js';
+import type { Operation, Route, Schema } from './api-document.js';
 import { mcpMessage } from './mcp-message.js';
-import { CONTENT_TYPES, NASTY_HEADERS, NASTY_NAMES, NASTY_TEXTS, NASTY_VALUES } from './nasty-values.js';
+import { CONTENT_TYPES, NASTY_BODIES, NASTY_HEADERS, NASTY_NAMES, NASTY_TEXTS, NASTY_VALUES } from './nasty-values.js';
 import { channelId, hostileId, playlistId, videoId } from './targets.js';
 import type { Draft } from './fuzz-request.js';
 
@@ -46,13 +39,9 @@ export class ByDocument {
 
   private pathValue(path: string): string {
     const { random } = this;
-    const valid = [
-      ['/channels/', channelId],
-      ['/videos/', videoId],
-      ['/playlists/', playlistId],
-    ] as const;
-    const read = valid.find(([prefix]) => path.startsWith(prefix));
-    if (read) return random.often(0.9) ? read[1](random) : hostileId(random, this.canary);
+    const readable = { channels: channelId, videos: videoId, playlists: playlistId };
+    const [, valid] = Object.entries(readable).find(([folder]) => path.startsWith(`/${folder}/`)) ?? [];
+    if (valid) return random.often(0.9) ? valid(random) : hostileId(random, this.canary);
     const ids = this.idsFor(path);
     if (random.often(0.8) && ids.length > 0) return random.pick(ids);
     return random.often(0.5) ? 'org_000000000000000000000000' : hostileId(random, this.canary).replaceAll('/', '%2F');
@@ -114,19 +103,7 @@ export class ByDocument {
       [4, () => JSON.stringify(this.corrupted(valid))],
       [1, () => text.slice(0, random.below(text.length))],
       [1, () => JSON.stringify(random.pick(NASTY_VALUES))],
-      [
-        1,
-        () =>
-          random.pick([
-            '',
-            ' ',
-            '\ufeff{}',
-            '{"a":1}{"a":2}',
-            'undefined',
-            '{a:1}',
-            '{"name":"a","name":"b","plan":"pro"}',
-          ]),
-      ],
+      [1, () => random.pick(NASTY_BODIES)],
       [1, () => '['.repeat(8_000)],
       [1, () => '{"a":'.repeat(3_000)],
       [2, () => this.nested(valid)],
@@ -140,10 +117,7 @@ export class ByDocument {
   /** Well-formed JSON, nested so deeply that recursion would exhaust the stack. */
   private nested(valid: unknown): string {
     const { random } = this;
-    const [open, close] = random.pick([
-      ['[', ']'],
-      ['{"a":', '}'],
-    ] as const);
+    const [open, close] = random.often(0.5) ? ['[', ']'] : ['{"a":', '}'];
     const levels = random.pick([31, 33, 200, Math.floor(15_000 / (open.length + close.length))]);
     const names = ['other', ...Object.keys(typeof valid === 'object' && valid !== null ? valid : {})];
     return `{${JSON.stringify(random.pick(names))}:${open.repeat(levels)}1${close.repeat(levels)}}`;
@@ -179,8 +153,7 @@ export class ByDocument {
 }
 
 function encode(value: unknown): string {
+  const text = typeof value === 'string' ? value : JSON.stringify(value);
   // A lone surrogate cannot be encoded, and a client cannot send one.
-  return encodeURIComponent(
-    (typeof value === 'string' ? value : JSON.stringify(value)).replaceAll(/\p{Surrogate}/gu, ''),
-  );
+  return encodeURIComponent(text.replaceAll(/\p{Surrogate}/gu, ''));
 }

@@ -1,20 +1,13 @@
 /** Values in JSON that are wrong or unusual almost everywhere. */
 export const NASTY_VALUES: readonly unknown[] = [
   ...[null, true, -1, 0, 1.5, 1e308, 2 ** 53 + 2, [], {}, [[]], { $gt: '' }],
-  ...[
-    '',
-    ' ',
-    'ok',
-    '0',
-    'NaN',
-    'a\u0000b',
-    '\ud800',
-    '😀',
-    '<script>',
-    "'; DROP TABLE organizations; --",
-    '__proto__',
-  ],
+  ...['', ' ', 'ok', '0', 'NaN', 'a\u0000b', '\ud800', '😀', '<script>', "'; DROP TABLE jobs; --", '__proto__'],
   ...['x'.repeat(300), 'x'.repeat(20_000)],
+];
+
+/** Bodies that are not JSON, or not one value of it. */
+export const NASTY_BODIES: readonly string[] = [
+  ...['', ' ', '\ufeff{}', '{"a":1}{"a":2}', 'undefined', '{a:1}', '{"name":"a","name":"b","plan":"pro"}'],
 ];
 
 /** Values of parameters. */

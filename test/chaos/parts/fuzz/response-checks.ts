@@ -2,114 +2,108 @@ import { gunzipSync } from 'node:zlib';
 import { PAGE_HOST } from '../../../../src/domain/page-url.js';
 import { RESULTS, TRANSCRIPTS, WEBHOOKS, type ApiDocument, type Route, type Schema } from './api-document.js';
 import { parseJson, type HttpResponse } from '../../../http-request.js';
-import { brokenIdentities, transcriptsOf } from '../../harness/transcripts.js';
+import { at, brokenIdentities, transcriptsOf } from '../../harness/transcripts.js';
 import type { Area } from './credentials.js';
 import { describe, type FuzzRequest } from './fuzz-request.js';
 
 /** Errors that Node or the middleware may return on every route; the document does not repeat them for each. */
 const ANYWHERE = new Set([400, 404, 405, 408, 431]);
 const INTERNALS = /node_modules|\.[jt]s:\d+|postgres(?:ql)?:\/\/|ECONN|\bat [A-Za-z.]+ \(|SELECT .* FROM/;
-const NDJSON = 'application/x-ndjson';
+const DOCS = /^\/docs(?:-json$|\/[A-Za-z0-9][A-Za-z0-9._-]*$|$)/;
 const RAW_PAGE_URL = new RegExp(
   `^(?<page>/(?:videos|playlists)/(?:https?://?)?${PAGE_HOST}/[^?]*)(?<!/transcripts?)\\?(?<rest>[^/]*/transcripts?(?:\\?.*)?)$`,
   'is',
 );
 
 export type Rule = 'status' | 'schema' | 'request id' | 'secret' | 'guard';
-type Findings = Record<Rule, string[]>;
+/** The violated rule, and how. */
+type Fault = [rule: Rule, what: string] | undefined;
+
+const UNDOCUMENTED: Fault = ['status', 'a status that the document does not name'];
 
 /** Checks responses against the document and against the guarantees for every response. */
 export class ResponseCheck {
-  readonly findings: Findings = { status: [], schema: [], 'request id': [], secret: [], guard: [] };
+  readonly findings: Record<Rule, string[]> = { status: [], schema: [], 'request id': [], secret: [], guard: [] };
   /** The operations with a response below 400, each as method and path. */
-  readonly succeeded = new Set<string>();
+  private readonly succeeded = new Set<string>();
 
   constructor(
     private readonly document: ApiDocument,
     private readonly secrets: readonly string[],
   ) {}
 
-  check(fuzzRequest: FuzzRequest, response: HttpResponse): void {
-    const found = (promise: Rule, what: string): void => {
-      this.findings[promise].push(`${what} (${response.status} for ${describe(fuzzRequest)})`);
-    };
-    // Several would be joined with a comma.
-    const { 'x-request-id': id = '', 'x-powered-by': poweredBy } = response.headers;
-    if (!/^[A-Za-z0-9._:/+=@-]{1,128}$/.test(String(id))) found('request id', String(id) || 'none');
-    if (poweredBy !== undefined) found('schema', 'X-Powered-By');
-    if (!response.whole) found('schema', 'the body is truncated');
-    const text = textOf(response);
-    if (text === undefined) return found('schema', 'Content-Encoding is gzip but the body is not');
-    const all = Object.values(response.headers).flat().join('\n') + text;
-    if (this.secrets.some((secret) => all.includes(unprefixed(secret)))) found('secret', 'a secret');
-    const path = pathOf(fuzzRequest.target) ?? '/%';
-    const fault = this.fault(response, fuzzRequest.method === 'HEAD' ? undefined : text, path, fuzzRequest);
-    if (fault) found(fault[0], fault[1]);
-  }
-
-  private fault(
-    { status, headers }: HttpResponse,
-    text: string | undefined,
-    path: string,
-    fuzzRequest: FuzzRequest,
-  ): [Rule, string] | undefined {
-    const { method } = fuzzRequest;
-    const type = headers['content-type']?.split(';')[0] ?? '';
-    const routes = this.document.routesAt(path);
-    if (status >= 500) return ['status', `${status}: ${text?.slice(0, 200)}`];
-    if (status >= 400) return this.errorFault(status, type, text, headers, routes);
-    if (status === 204 && method === 'OPTIONS') return undefined;
-    if (/^\/docs(?:-json$|\/[A-Za-z0-9][A-Za-z0-9._-]*$|$)/.test(path))
-      return [200, 206, 301, 302, 304].includes(status) ? undefined : ['status', 'unknown'];
-    if (path === '/' && status === 302) return undefined;
-    const requested = method === 'HEAD' ? 'GET' : method;
-    const route = routes.find((one) => one.method === requested && String(status) in one.operation.responses);
-    if (!route) return ['status', 'a status that the document does not name'];
-    this.succeeded.add(nameOf(route));
-    const area = areaOf(route);
-    if (area && !fuzzRequest.credential.opens.includes(area))
-      return ['guard', `${fuzzRequest.credential.name} was accepted`];
-    const { content } = route.operation.responses[status] ?? {};
-    if (text === undefined || (!content && text === '')) return undefined;
-    const schema = content?.[type]?.schema;
-    if (!schema) return ['schema', `not a type that the document names: ${type}`];
-    if (type === 'text/event-stream') return eventsFault(text);
-    if (type === NDJSON) return route.path === RESULTS ? this.resultsFault(text) : this.linesFault(text);
-    if (type !== 'application/json') return undefined;
-    const value = parseJson(text);
-    const wrong = this.document.mismatch(schema, value);
-    if (wrong !== undefined) return ['schema', wrong];
-    return route.path.endsWith('/transcripts') ? transcriptsFault(value) : undefined;
-  }
-
   /** The operations that no request has completed. */
-  unsuccessful(): string[] {
+  get unsuccessful(): string[] {
     return this.document.routes.map(nameOf).filter((name) => !this.succeeded.has(name));
   }
 
-  private errorFault(
-    status: number,
-    type: string,
-    text: string | undefined,
-    headers: HttpResponse['headers'],
+  check(fuzzRequest: FuzzRequest, response: HttpResponse): void {
+    for (const fault of this.faults(fuzzRequest, response)) {
+      if (fault) this.findings[fault[0]].push(`${fault[1]} (${response.status} for ${describe(fuzzRequest)})`);
+    }
+  }
+
+  private faults(fuzzRequest: FuzzRequest, response: HttpResponse): Fault[] {
+    const { headers, status, whole } = response;
+    const text = textOf(response);
+    if (text === undefined) return [['schema', 'Content-Encoding is gzip but the body is not']];
+    // Several would be joined with a comma.
+    const id = String(headers['x-request-id'] ?? '');
+    const all = Object.values(headers).flat().join('\n') + text;
+    const routes = this.document.routesAt(pathOf(fuzzRequest.target) ?? '/%');
+    const body = fuzzRequest.method === 'HEAD' ? undefined : text;
+    return [
+      /^[A-Za-z0-9._:/+=@-]{1,128}$/.test(id) ? undefined : ['request id', id || 'none'],
+      headers['x-powered-by'] === undefined ? undefined : ['schema', 'X-Powered-By'],
+      whole ? undefined : ['schema', 'the body is truncated'],
+      this.secrets.some((secret) => all.includes(unprefixed(secret))) ? ['secret', 'a secret'] : undefined,
+      status < 400 ? this.successFault(fuzzRequest, response, body, routes) : this.errorFault(response, body, routes),
+    ];
+  }
+
+  private successFault(
+    { method, target, credential }: FuzzRequest,
+    { status, headers }: HttpResponse,
+    body: string | undefined,
     routes: readonly Route[],
-  ): [Rule, string] | undefined {
+  ): Fault {
+    const path = pathOf(target) ?? '';
+    if (status === 204 && method === 'OPTIONS') return undefined;
+    if (DOCS.test(path)) return [200, 206, 301, 302, 304].includes(status) ? undefined : UNDOCUMENTED;
+    if (path === '/' && status === 302) return undefined;
+    const requested = method === 'HEAD' ? 'GET' : method;
+    const route = routes.find((one) => one.method === requested && String(status) in one.operation.responses);
+    if (!route) return UNDOCUMENTED;
+    this.succeeded.add(nameOf(route));
+    const area = areaOf(route);
+    if (area && !credential.opens.includes(area)) return ['guard', `${credential.name} was accepted`];
+    const { content } = route.operation.responses[status] ?? {};
+    if (body === undefined || (!content && body === '')) return undefined;
+    const type = typeOf(headers);
+    const schema = content?.[type]?.schema;
+    if (!schema) return ['schema', `not a type that the document names: ${type}`];
+    if (type === 'text/event-stream') return eventsFault(body);
+    if (type === 'application/x-ndjson') return this.linesFault(route, body);
+    return type === 'application/json' ? this.jsonFault(route, schema, parseJson(body)) : undefined;
+  }
+
+  private errorFault({ status, headers }: HttpResponse, body: string | undefined, routes: readonly Route[]): Fault {
+    if (status >= 500) return ['status', `${status}: ${body?.slice(0, 200)}`];
     const described = routes.flatMap(({ operation }) => {
       const schema = operation.responses[status]?.content?.['application/json']?.schema;
       return schema ? [schema] : [];
     });
-    if (described.length === 0 && !ANYWHERE.has(status)) return ['status', 'a status that the document does not name'];
-    if (text === undefined) return undefined;
-    if (type !== 'application/json') return ['schema', `an error of the type ${type}`];
-    const value = parseJson(text);
+    if (described.length === 0 && !ANYWHERE.has(status)) return UNDOCUMENTED;
+    if (body === undefined) return undefined;
+    if (typeOf(headers) !== 'application/json') return ['schema', `an error of the type ${typeOf(headers)}`];
+    const value = parseJson(body);
     const schemas = [...described, ...(ANYWHERE.has(status) ? [this.envelope(status)] : [])];
     const wrong = schemas.map((schema) => this.document.mismatch(schema, value));
     if (!wrong.includes(undefined)) return ['schema', wrong[0] ?? ''];
     // An error of JSON-RPC has no request id.
-    if (typeof value === 'object' && value !== null && 'jsonrpc' in value) return undefined;
-    const { requestId } = (value as { error: { requestId: string } }).error;
-    if (requestId !== headers['x-request-id']) return ['request id', `${requestId} in the body`];
-    return INTERNALS.test(text) ? ['secret', text.slice(0, 200)] : undefined;
+    const requestId = at(value, 'jsonrpc') === undefined ? at(value, 'error', 'requestId') : headers['x-request-id'];
+    if (requestId !== headers['x-request-id']) return ['request id', `${String(requestId)} in the body`];
+    return INTERNALS.test(body) ? ['secret', body.slice(0, 200)] : undefined;
   }
 
   /** The error envelope as the one operation describes it: 400 for everything that Node refuses. */
@@ -119,34 +113,35 @@ export class ResponseCheck {
     return described?.content?.['application/json']?.schema ?? {};
   }
 
-  private linesFault(text: string): [Rule, string] | undefined {
-    const events = text.trimEnd().split('\n').map(parseJson) as Record<string, unknown>[];
-    const response = {
-      ...(events[0]?.['type'] === 'channel' && { channel: events[0]['channel'] }),
-      ...(events[0]?.['type'] === 'playlist' && { playlist: events[0]['playlist'] }),
-      results: events.filter(({ type }) => type === 'result').map(({ result }) => result),
-      summary: events.at(-1)?.['summary'],
-    };
-    const schema = 'channel' in response ? 'Channel' : 'playlist' in response ? 'Playlist' : 'Videos';
-    const wrong = this.document.mismatch({ $ref: `#/components/schemas/${schema}Transcripts` }, response);
-    return wrong === undefined ? transcriptsFault(response) : ['schema', wrong];
+  private jsonFault({ path }: Route, schema: Schema, value: unknown): Fault {
+    const wrong = this.document.mismatch(schema, value);
+    if (wrong !== undefined) return ['schema', wrong];
+    if (!path.endsWith('/transcripts')) return undefined;
+    const transcripts = transcriptsOf(value);
+    const [broken] = transcripts ? brokenIdentities(transcripts) : ['no results'];
+    return broken === undefined ? undefined : ['schema', broken];
   }
 
-  private resultsFault(text: string): [Rule, string] | undefined {
-    const events = text.trimEnd().split('\n').map(parseJson) as Record<string, unknown>[];
-    const { type, next, job } = events.at(-1) ?? {};
-    const results = events.slice(0, -1).map(({ result }) => result);
-    const wrong = this.document.mismatch({ $ref: '#/components/schemas/JobResults' }, { results, next, job });
-    if (wrong !== undefined) return ['schema', wrong];
-    return type === 'summary' ? undefined : ['schema', 'the last line is no summary'];
+  /** Each line is an event; together they are the response in JSON. */
+  private linesFault(route: Route, body: string): Fault {
+    const events = body.trimEnd().split('\n').map(parseJson);
+    const ofType = (wanted: string): unknown => events.find((event) => at(event, 'type') === wanted);
+    const results = events.filter((event) => at(event, 'type') === 'result').map((event) => at(event, 'result'));
+    const last = events.at(-1);
+    if (at(last, 'type') !== 'summary') return ['schema', 'the last line is no summary'];
+    const named = (schema: string): Schema => ({ $ref: `#/components/schemas/${schema}` });
+    if (route.path === RESULTS) {
+      return this.jsonFault(route, named('JobResults'), { results, next: at(last, 'next'), job: at(last, 'job') });
+    }
+    const [channel, playlist] = [at(ofType('channel'), 'channel'), at(ofType('playlist'), 'playlist')];
+    const of = { ...(channel !== undefined && { channel }), ...(playlist !== undefined && { playlist }) };
+    const schema = channel === undefined ? (playlist === undefined ? 'Videos' : 'Playlist') : 'Channel';
+    return this.jsonFault(route, named(`${schema}Transcripts`), { ...of, results, summary: at(last, 'summary') });
   }
 }
 
-function transcriptsFault(value: unknown): [Rule, string] | undefined {
-  const transcripts = transcriptsOf(value);
-  if (!transcripts) return ['schema', 'no results'];
-  const [broken] = brokenIdentities(transcripts);
-  return broken === undefined ? undefined : ['schema', broken];
+function typeOf(headers: HttpResponse['headers']): string {
+  return headers['content-type']?.split(';')[0] ?? '';
 }
 
 /** The path of a target as a server must parse it; undefined when there is none. */
@@ -180,7 +175,7 @@ function nameOf({ method, path }: Route): string {
 }
 
 /** Server-sent events have JSON as their data. */
-function eventsFault(text: string): [Rule, string] | undefined {
+function eventsFault(text: string): Fault {
   const data = text.split('\n').filter((line) => line.startsWith('data:'));
   const isJson = data.length > 0 && data.every((line) => parseJson(line.slice('data:'.length)) !== undefined);
   return isJson ? undefined : ['schema', 'the data of an event is not JSON'];

@@ -37,16 +37,9 @@ export function hostileId(random: RandomSource, canary: string): string {
     `https://www.youtube.com.${canary}/@tidewater`,
     `https://www.youtube.com/redirect?q=http://${canary}/`,
     `https://www.youtube.com/@tidewater/../../../${canary}`,
-    'http://169.254.169.254/latest/meta-data/',
-    'http://127.0.0.1:5432/@tidewater',
-    'http://[::1]/@tidewater',
-    'http://0x7f000001/@a',
-    'http://2130706433/@a',
-    'http://localhost/@tidewater',
-    'file:///etc/passwd',
-    'gopher://127.0.0.1:6379/_FLUSHALL',
-    'jar:http://127.0.0.1!/x',
-    'https://youtu.be/hl-dinghy__',
+    ...['http://169.254.169.254/latest/meta-data/', 'http://127.0.0.1:5432/@tidewater', 'http://[::1]/@tidewater'],
+    ...['http://0x7f000001/@a', 'http://2130706433/@a', 'http://localhost/@tidewater', 'file:///etc/passwd'],
+    ...['gopher://127.0.0.1:6379/_FLUSHALL', 'jar:http://127.0.0.1!/x', 'https://youtu.be/hl-dinghy__'],
     'https://www.youtube.com/watch?v=hl-dinghy__',
   ]);
   const draw: (() => string)[] = [
@@ -62,11 +55,9 @@ export function hostileId(random: RandomSource, canary: string): string {
     () => `${random.pick(['..', '%2e%2e', '%2e%2e%2f%2e%2e', '..%2f..%2fadmin', '..;', '....//', '.'])}`,
     () => `..\\..\\${name}`,
     () => `%5c%5c${canary}%5cshare`,
+    () => random.pick(['@海の灯台', '@münster', '@😀😀😀']),
     () =>
-      encodeURIComponent(
-        random.pick(['@海の灯台', '@münster', '@\u202eevil', '@a\u0301bc', '@😀😀😀', '@ａｂｃ', '@\u200bxyz']),
-      ),
-    () => random.pick(['@海の灯台', '@münster', '@\u{1f600}\u{1f600}\u{1f600}']),
+      encodeURIComponent(random.pick(['@海の灯台', '@\u202eevil', '@a\u0301bc', '@😀😀😀', '@ａｂｃ', '@\u200bxyz'])),
     () => `@${'a'.repeat(random.pick([29, 30, 31, 100, 2_047, 2_048, 6_000]))}`,
     () => encodeURIComponent(`https://www.youtube.com/@tidewater?x=${'y'.repeat(random.below(3_000))}`),
     () => encodeURIComponent(`https://www.youtube.com/@tidewater/${'a/'.repeat(random.below(50))}`),
@@ -90,8 +81,8 @@ function otherSpelling(random: RandomSource): string {
     () => path.slice(0, at) + path.charAt(at).toUpperCase() + path.slice(at + 1),
     () => path.slice(0, at) + encoded + path.slice(at + 1),
     () => path.slice(0, at) + encoded.replace('%', '%25') + path.slice(at + 1),
-    () =>
-      `${path}${random.pick(['/', '//', '/.', '/..', '/%2e', '%2f', '.', ';', ';a=b', '%20', '%00', '%09', '#', '#/', '\\'])}`,
+    () => path + random.pick(['/', '//', '/.', '/..', '/%2e', '%2f', '.', ';', ';a=b', '#', '#/', '\\']),
+    () => path + random.pick(['%20', '%00', '%09']),
     () => `${random.pick(['/', '/.', '/x/..', '/%2e', '/docs/%2e%2e', '\\', '/;', '/%2f'])}${path}`,
     () => `http://127.0.0.1${random.pick(['', '/', '/.', '/x/..', '/%2e%2e', '/docs/..', '\\'])}${path}`,
     () => path.replaceAll('/', random.pick(['//', '/./', '/x/../', '/%2e/'])),
@@ -124,11 +115,7 @@ export function hostileTarget(random: RandomSource, canary: string, secrets: rea
   const transcripts = `/channels/${id}/transcripts`;
   const secret = random.pick(secrets);
   const draw: [number, () => string][] = [
-    [
-      1,
-      () =>
-        random.pick([`/${secret}`, `/usage?${secret}=1`, `/usage?key=${secret}`, `/channels/${secret}/transcripts`]),
-    ],
+    [1, () => random.pick([`/${secret}`, `/usage?${secret}=1`, `/usage?key=${secret}`])],
     [10, () => transcripts],
     [3, () => `${transcripts}?limit=${1 + random.below(3)}`],
     [1, () => `${transcripts}/`],
