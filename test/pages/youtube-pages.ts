@@ -38,8 +38,10 @@ interface LockupFields {
 
 /** An item in the shape of playlists since June 2026. */
 export function lockup(videoId: string, { title = `Video ${videoId}`, parts, badge, time }: LockupFields = {}) {
+  const titled = title === null ? {} : { title: { content: title } };
   const row = { metadataParts: (parts ?? ['1.2k views', '4 months ago']).map((content) => ({ text: { content } })) };
   const badges = [{ badgeViewModel: { badgeText: 'Badge', badgeStyle: badge } }];
+  const metadataRows = badge === undefined ? [row] : [row, { badges }];
   const shown = time ?? { text: '3:13', badgeStyle: 'THUMBNAIL_OVERLAY_BADGE_STYLE_DEFAULT' };
   return {
     lockupViewModel: {
@@ -54,13 +56,8 @@ export function lockup(videoId: string, { title = `Video ${videoId}`, parts, bad
       },
       metadata: {
         lockupMetadataViewModel: {
-          ...(title === null ? {} : { title: { content: title } }),
-          metadata: {
-            contentMetadataViewModel: {
-              metadataRows: badge === undefined ? [row] : [row, { badges }],
-              delimiter: ' • ',
-            },
-          },
+          ...titled,
+          metadata: { contentMetadataViewModel: { metadataRows, delimiter: ' • ' } },
           menuButton: {},
         },
       },
@@ -89,40 +86,26 @@ export const oldToken = (token: string) => ({
   continuationItemRenderer: { continuationEndpoint: { continuationCommand: { token, request: 'x' } } },
 });
 
-export const executorToken = (token: string) => ({
-  continuationItemRenderer: {
-    continuationEndpoint: {
-      commandExecutorCommand: {
-        commands: [{ playlistVotingRefreshPopupCommand: {} }, { continuationCommand: { token } }],
-      },
-    },
-  },
-});
+export const executorToken = (token: string) => {
+  const commands = [{ playlistVotingRefreshPopupCommand: {} }, { continuationCommand: { token } }];
+  return { continuationItemRenderer: { continuationEndpoint: { commandExecutorCommand: { commands } } } };
+};
 
 export const newToken = (token: string) => ({
   continuationItemViewModel: { continuationCommand: { innertubeCommand: { continuationCommand: { token } } } },
 });
 
+/** A page with one tab. */
+const page = (tab: object) => ({
+  twoColumnBrowseResultsRenderer: { tabs: [{ tabRenderer: { selected: true, ...tab } }] },
+});
+
 /** A first page whose first section has these contents; the second one carries the token for recommendations. */
 export function playlistPage(sectionContents: readonly unknown[], fields: object = {}) {
+  const contents = [{ itemSectionRenderer: { contents: sectionContents } }, oldToken('recommendations')];
   return {
     responseContext: { visitorData: 'v' },
-    contents: {
-      twoColumnBrowseResultsRenderer: {
-        tabs: [
-          {
-            tabRenderer: {
-              selected: true,
-              content: {
-                sectionListRenderer: {
-                  contents: [{ itemSectionRenderer: { contents: sectionContents } }, oldToken('recommendations')],
-                },
-              },
-            },
-          },
-        ],
-      },
-    },
+    contents: page({ content: { sectionListRenderer: { contents } } }),
     ...fields,
   };
 }
@@ -132,7 +115,7 @@ export const oldPage = (items: readonly unknown[], fields: object = {}) =>
 
 /** A continuation page: `append` for the pages after the first, `reload` for a first page requested by its token. */
 export const continuedPage = (items: readonly unknown[], how: 'append' | 'reload' = 'append') => ({
-  contents: { twoColumnBrowseResultsRenderer: { tabs: [{ tabRenderer: { selected: true } }] } },
+  contents: page({}),
   onResponseReceivedActions: [
     how === 'append'
       ? { appendContinuationItemsAction: { continuationItems: items, targetId: 'UU' } }
@@ -156,24 +139,16 @@ export function channelPage(fields: object = {}) {
         ...fields,
       },
     },
-    contents: { twoColumnBrowseResultsRenderer: { tabs: [{ tabRenderer: { content: { richGridRenderer: {} } } }] } },
+    contents: page({ content: { richGridRenderer: {} } }),
   };
 }
 
 /** The page of a channel that another one replaced, according to the source of maintained clients. */
-export const movedPage = (channelId: string, list = 'onResponseReceivedActions') => ({
-  responseContext: { visitorData: 'v' },
-  [list]: [
-    {
-      navigateAction: {
-        endpoint: {
-          commandMetadata: { webCommandMetadata: { webPageType: 'WEB_PAGE_TYPE_CHANNEL' } },
-          browseEndpoint: { browseId: channelId, params: 'x' },
-        },
-      },
-    },
-  ],
-});
+export function movedPage(channelId: string, list = 'onResponseReceivedActions') {
+  const commandMetadata = { webCommandMetadata: { webPageType: 'WEB_PAGE_TYPE_CHANNEL' } };
+  const endpoint = { commandMetadata, browseEndpoint: { browseId: channelId, params: 'x' } };
+  return { responseContext: { visitorData: 'v' }, [list]: [{ navigateAction: { endpoint } }] };
+}
 
 /** The response of `resolve_url` for a URL that redirects. */
 export const redirectedUrl = (url: unknown) => ({
@@ -182,40 +157,21 @@ export const redirectedUrl = (url: unknown) => ({
 });
 
 /** The page of one of the platform's topic channels, such as Sports. */
+const topicChannelDetailsRenderer = {
+  title: { simpleText: 'Sailing' },
+  subscribeButton: { subscribeButtonRenderer: { channelId: CHANNEL_ID } },
+};
 export const topicChannelPage = {
   header: {
     carouselHeaderRenderer: {
-      contents: [
-        { carouselItemRenderer: { carouselItems: [] } },
-        {
-          topicChannelDetailsRenderer: {
-            title: { simpleText: 'Sailing' },
-            subscribeButton: { subscribeButtonRenderer: { channelId: CHANNEL_ID } },
-          },
-        },
-      ],
+      contents: [{ carouselItemRenderer: { carouselItems: [] } }, { topicChannelDetailsRenderer }],
     },
   },
 };
 
+const channelAgeGateRenderer = { channelTitle: 'A whisky', mainText: { runs: [{ text: 'x' }] } };
 export const ageGatedPage = {
-  contents: {
-    twoColumnBrowseResultsRenderer: {
-      tabs: [
-        {
-          tabRenderer: {
-            content: {
-              sectionListRenderer: {
-                contents: [
-                  { channelAgeGateRenderer: { channelTitle: 'A whisky', mainText: { runs: [{ text: 'x' }] } } },
-                ],
-              },
-            },
-          },
-        },
-      ],
-    },
-  },
+  contents: page({ content: { sectionListRenderer: { contents: [{ channelAgeGateRenderer }] } } }),
 };
 
 export const VIDEO_ID = 'aaaaaaaaaaa';
@@ -255,9 +211,7 @@ export function playerResponse({
       isLiveContent: false,
       ...video,
     },
-    ...(captions === undefined
-      ? {}
-      : { captions: { playerCaptionsTracklistRenderer: { translationLanguages: [], ...captions } } }),
+    ...(captions && { captions: { playerCaptionsTracklistRenderer: { translationLanguages: [], ...captions } } }),
   };
 }
 
