@@ -15,7 +15,7 @@ describe('the supported release lines of Node', () => {
     const run = execFileSync(process.execPath, ['.ci/node-lines.mjs'], { cwd: PROJECT, encoding: 'utf8' });
     expect(run.trim().split(' ').map(Number)).toEqual(claimed);
     expect(read('.ci/each-node.sh')).toContain('node .ci/node-lines.mjs');
-    expect(read('.ci/run')).toMatch(/^\.ci\/each-node\.sh /m);
+    expect(read('.ci/run')).toMatch(/^counted \.ci\/each-node\.sh$/m);
   });
 
   it('include the Node of the image and the Node that runs these tests', () => {
