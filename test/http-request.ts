@@ -15,10 +15,14 @@ export interface HttpResponse {
   ms: number;
 }
 
-interface Sending {
+export interface Sending {
   headers?: Record<string, string | string[]> | string[] | undefined;
   body?: string | Buffer | undefined;
   timeoutMs?: number | undefined;
+  /** The source address of the request, any of 127.0.0.0/8. */
+  from?: string;
+  /** Called with the received text of the body each time more of it arrives. */
+  onText?: (text: string) => void;
 }
 
 /** Sends one request on a connection of its own, with the path unchanged. Rejects when there is no response. */
@@ -26,15 +30,19 @@ export function send(
   base: string,
   method: string,
   path: string,
-  { headers = {}, body, timeoutMs = 120_000 }: Sending = {},
+  { headers = {}, body, timeoutMs = 120_000, from: localAddress, onText }: Sending = {},
 ): Promise<HttpResponse> {
   const { hostname, port } = new URL(base);
-  const options = { hostname, port, method, path, headers, agent: false, signal: AbortSignal.timeout(timeoutMs) };
+  const signal = AbortSignal.timeout(timeoutMs);
+  const options = { hostname, port, method, path, headers, agent: false, signal, localAddress };
   const startedAtMs = performance.now();
   return new Promise((resolve, reject) => {
     const request = httpRequest(options, (response) => {
       const chunks: Buffer[] = [];
-      response.on('data', (chunk: Buffer) => chunks.push(chunk));
+      response.on('data', (chunk: Buffer) => {
+        chunks.push(chunk);
+        onText?.(Buffer.concat(chunks).toString());
+      });
       response.on('error', () => undefined);
       response.once('close', () => {
         const { statusCode: status = 0, headers: received, complete: whole } = response;

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { until } from '../until.js';
-import { ProxiedReplicas, send, type ServiceResponse, type Replica } from './proxied-replicas.js';
+import type { HttpResponse } from '../http-request.js';
+import { ProxiedReplicas, send, type Replica } from './proxied-replicas.js';
 import { nginxIsInstalled } from './nginx-server.js';
 
 // Processes are stopped and started under load, one after another.
@@ -13,16 +14,16 @@ let replicas: ProxiedReplicas;
 let customer: { id: string; key: string };
 let channels = 1_000;
 
-const get = (path: string, headers: Record<string, string> = {}): Promise<ServiceResponse> =>
+const get = (path: string, headers: Record<string, string> = {}): Promise<HttpResponse> =>
   send(replicas.nginx, path, { headers: { Authorization: `Bearer ${customer.key}`, ...headers } });
 /** A channel with this many videos that is not cached. */
 const newChannel = (videos = VIDEOS): string => `/channels/@bench-${videos}x${(channels += 1)}/transcripts`;
-const fetchedIn = ({ text }: ServiceResponse): number =>
+const fetchedIn = ({ text }: HttpResponse): number =>
   (JSON.parse(text) as { summary: { fetched: number } }).summary.fetched;
 
 /** Clients that request uncached channels one after another until they are stopped. */
-function load(): { responses: ServiceResponse[]; stop: () => Promise<void> } {
-  const answers: ServiceResponse[] = [];
+function load(): { responses: HttpResponse[]; stop: () => Promise<void> } {
+  const answers: HttpResponse[] = [];
   let stopped = false;
   const caller = async (): Promise<void> => {
     while (!stopped) answers.push(await get(newChannel()));
@@ -35,7 +36,7 @@ function load(): { responses: ServiceResponse[]; stop: () => Promise<void> } {
   return { responses: answers, stop };
 }
 
-async function moreResponses(answers: readonly ServiceResponse[], count: number): Promise<void> {
+async function moreResponses(answers: readonly HttpResponse[], count: number): Promise<void> {
   const before = answers.length;
   await until(() => answers.length >= before + count, 30_000);
 }
@@ -63,7 +64,7 @@ async function moreResponses(answers: readonly ServiceResponse[], count: number)
       await until(() => replica.program.stdout.includes('"path":"/channels/'));
     }
     await stop();
-    expect(responses.filter(({ status, ended }) => status !== 200 || !ended)).toEqual([]);
+    expect(responses.filter(({ status, whole }) => status !== 200 || !whole)).toEqual([]);
     expect(new Set(responses.map(fetchedIn))).toEqual(new Set([VIDEOS]));
     expect(await replicas.database.quota.usage(customer.id)).toMatchObject({
       used: VIDEOS * responses.length,
@@ -75,7 +76,7 @@ async function moreResponses(answers: readonly ServiceResponse[], count: number)
     const [first] = replicas.replicas;
     first.link.cut();
     await until(async () => (await fetch(`http://127.0.0.1:${first.port}/health/ready`)).status === 503);
-    const answers: ServiceResponse[] = [];
+    const answers: HttpResponse[] = [];
     for (let call = 0; call < 8; call += 1) answers.push(await get('/usage'), await get(newChannel(1)));
     expect(answers.map(({ status }) => status)).toEqual(Array(16).fill(200));
     expect((await get('/health/ready')).status).toBe(200);
@@ -96,7 +97,7 @@ async function moreResponses(answers: readonly ServiceResponse[], count: number)
     const victim = await holderOfTheOneCall();
     await victim.program.stop('SIGKILL');
     const cut = await responding;
-    expect({ status: cut.status, ended: cut.ended }).toEqual({ status: 200, ended: false });
+    expect({ status: cut.status, whole: cut.whole }).toEqual({ status: 200, whole: false });
     hold.release();
     // The reservation of the killed process lasts until its lease ends, and is not charged.
     expect(await replicas.database.quota.usage(customer.id)).toMatchObject({ used: 0, reserved: VIDEOS });

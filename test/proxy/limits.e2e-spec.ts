@@ -2,7 +2,8 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { connect, type Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { until } from '../until.js';
-import { send, type ServiceResponse } from './proxied-replicas.js';
+import type { HttpResponse } from '../http-request.js';
+import { send } from './proxied-replicas.js';
 import { freePort, nginxIsInstalled, NginxServer } from './nginx-server.js';
 
 type Change = readonly [from: string, to: string];
@@ -18,7 +19,7 @@ const REFUSED = {
 };
 
 /** The documented parts of a refusal. */
-function refusal({ status, headers, text }: ServiceResponse): Record<string, unknown> {
+function refusal({ status, headers, text }: HttpResponse): Record<string, unknown> {
   const { error } = JSON.parse(text) as { error: Record<string, unknown> };
   expect(error['requestId']).toBe(headers['x-request-id']);
   return {
@@ -41,7 +42,7 @@ function refusal({ status, headers, text }: ServiceResponse): Record<string, unk
     proxies.push(started);
     return started;
   };
-  const usage = async (proxy: NginxServer, from: string, forwardedFor?: string): Promise<ServiceResponse> =>
+  const usage = async (proxy: NginxServer, from: string, forwardedFor?: string): Promise<HttpResponse> =>
     send(proxy, '/usage', { from, ...(forwardedFor && { headers: { 'X-Forwarded-For': forwardedFor } }) });
   /** A connection that sends a text and reads nothing on its own. */
   const open = (proxy: NginxServer, text: string): Socket => {
@@ -88,7 +89,7 @@ function refusal({ status, headers, text }: ServiceResponse): Record<string, unk
 
   it('responds 429 to requests above the rate of an address, whatever address they claim, and serves other addresses', async () => {
     const proxy = await nginx(...FOUR_REQUESTS);
-    const responses: ServiceResponse[] = [];
+    const responses: HttpResponse[] = [];
     for (let count = 0; count < 6; count += 1) responses.push(await usage(proxy, '127.0.0.2', `203.0.113.${count}`));
     expect(responses.map(({ status }) => status)).toEqual([200, 200, 200, 200, 429, 429]);
     expect(responses.slice(4).map(refusal)).toEqual([REFUSED, REFUSED]);

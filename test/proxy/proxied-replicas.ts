@@ -1,7 +1,7 @@
-import { request as httpRequest, type IncomingHttpHeaders } from 'node:http';
 import { gunzipSync } from 'node:zlib';
 import { startFakeYoutube, type FakeYoutube } from '../fake-youtube/fake-youtube.js';
 import { interruptibleLink, type InterruptibleLink } from '../database/interruptible-link.js';
+import { type HttpResponse, send as sendTo, type Sending } from '../http-request.js';
 import { Program } from '../process/program.js';
 import { QuotaDatabase } from '../quota/quota-database.js';
 import { until } from '../until.js';
@@ -14,24 +14,6 @@ export interface Replica {
   port: number;
   link: InterruptibleLink;
   program: Program;
-}
-
-/** The response to one request; `ended` is false when the connection broke within the body. */
-export interface ServiceResponse {
-  status: number;
-  headers: IncomingHttpHeaders;
-  text: string;
-  ended: boolean;
-}
-
-export interface Sending {
-  method?: string;
-  headers?: Record<string, string>;
-  body?: string;
-  /** The source address of the request, any of 127.0.0.0/8. */
-  from?: string;
-  /** Called with the received text of the body each time more of it arrives. */
-  onText?: (text: string) => void;
 }
 
 /** Two processes of the service on one database and one fake YouTube, and nginx in front of them. */
@@ -110,28 +92,13 @@ function run(port: number, link: InterruptibleLink, fakeYoutube: FakeYoutube): P
   });
 }
 
-/** Sends a request; the path is sent unchanged. Rejects when no response starts. */
-export function send(nginx: NginxServer, path: string, options: Sending = {}): Promise<ServiceResponse> {
-  const { method = 'GET', headers = {}, body, from, onText } = options;
-  return new Promise((resolve, reject) => {
-    const request = httpRequest(
-      { host: '127.0.0.1', port: nginx.port, method, path, headers, agent: false, ...(from && { localAddress: from }) },
-      (response) => {
-        const chunks: Buffer[] = [];
-        response.on('data', (chunk: Buffer) => {
-          chunks.push(chunk);
-          onText?.(Buffer.concat(chunks).toString());
-        });
-        response.once('error', () => undefined);
-        response.once('close', () => {
-          const bytes = Buffer.concat(chunks);
-          const zipped = response.headers['content-encoding'] === 'gzip' && response.complete;
-          const text = (zipped ? gunzipSync(bytes) : bytes).toString();
-          resolve({ status: response.statusCode ?? 0, headers: response.headers, text, ended: response.complete });
-        });
-      },
-    );
-    request.once('error', reject);
-    request.end(body);
-  });
+/** Sends a request to nginx. The text of a gzip response is decompressed. */
+export async function send(
+  { port }: NginxServer,
+  path: string,
+  { method = 'GET', ...options }: Sending & { method?: string } = {},
+): Promise<HttpResponse> {
+  const response = await sendTo(`http://127.0.0.1:${port}`, method, path, options);
+  const zipped = response.headers['content-encoding'] === 'gzip' && response.whole;
+  return zipped ? { ...response, text: gunzipSync(response.bytes).toString() } : response;
 }

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { until } from '../until.js';
-import { ADMIN_TOKEN, ProxiedReplicas, send, type ServiceResponse, type Sending } from './proxied-replicas.js';
+import type { HttpResponse, Sending } from '../http-request.js';
+import { ADMIN_TOKEN, ProxiedReplicas, send } from './proxied-replicas.js';
 import { nginxIsInstalled, type NginxServer } from './nginx-server.js';
 
 /** Allowed authentication failures per address and minute; each process counts them separately without Redis. */
@@ -16,14 +17,14 @@ let requests = 0;
 const newIds = (count: number): string[] => Array.from({ length: count }, () => `proxy-test-${(requests += 1)}-end`);
 const get = (
   path: string,
-  { headers, ...rest }: Sending = {},
+  { headers, ...rest }: Sending & { method?: string } = {},
   nginx: NginxServer = replicas.nginx,
-): Promise<ServiceResponse> => send(nginx, path, { ...rest, headers: { Authorization: `Bearer ${key}`, ...headers } });
-const errorOf = ({ text }: ServiceResponse): Record<string, unknown> =>
+): Promise<HttpResponse> => send(nginx, path, { ...rest, headers: { Authorization: `Bearer ${key}`, ...headers } });
+const errorOf = ({ text }: HttpResponse): Record<string, unknown> =>
   (JSON.parse(text) as { error: Record<string, unknown> }).error;
 
 /** The code of an nginx error in the service's envelope. */
-const refusedByProxy = (response: ServiceResponse): unknown => {
+const refusedByProxy = (response: HttpResponse): unknown => {
   expect([response.status, response.headers['content-type'], errorOf(response)]).toMatchObject([
     404,
     'application/json; charset=utf-8',
@@ -104,7 +105,7 @@ const lineOf = (id: string): Record<string, unknown> | undefined => {
     expect(sofar).not.toContain('"type":"summary"');
     hold.release();
     const answer = await responding;
-    expect(answer.ended).toBe(true);
+    expect(answer.whole).toBe(true);
     expect(answer.text.trimEnd().split('\n')).toHaveLength(5);
   });
 
@@ -129,7 +130,7 @@ const lineOf = (id: string): Record<string, unknown> | undefined => {
         [admin, `${admin} '~^/metrics(?:\\?|$)' operators;`],
       ],
     });
-    const create = (nginx: NginxServer, from: string, path = '/admin/organizations'): Promise<ServiceResponse> =>
+    const create = (nginx: NginxServer, from: string, path = '/admin/organizations'): Promise<HttpResponse> =>
       send(nginx, path, {
         ...{ method: 'POST', from, body: JSON.stringify({ name: 'By proxy', plan: 'pro' }) },
         headers: { Authorization: `Bearer ${ADMIN_TOKEN}`, 'Content-Type': 'application/json' },
