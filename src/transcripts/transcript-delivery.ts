@@ -49,14 +49,14 @@ export class Delivery {
   readonly givenUp = new Set<string>();
   /** Resolves to the number of transcripts that the call pays for, when its fetching has ended. */
   readonly fetched: Promise<number>;
-  /** Resolves when the reservation is settled. */
+  /** Resolves when the reservation of a call is settled. */
   settled: Promise<void> = Promise.resolve();
   /** The entries of the videos that the plan lacks, until they are sent. */
   private readonly fetching: Map<PlannedVideo, Promise<Entry>>;
   private reading = false;
 
   constructor(
-    private readonly plan: CallPlan,
+    readonly plan: CallPlan,
     private readonly fetcher: Pick<VideoFetcher, 'concurrencyPerCall' | 'fetch'>,
     private readonly held: HeldTexts,
     private readonly metrics: Pick<TranscriptMetrics, 'entry'>,
@@ -68,12 +68,12 @@ export class Delivery {
     const missing = plan.videos.filter(({ outcome }) => !outcome);
     this.fetching = new Map(missing.map((video) => [video, inTurn(() => this.fetch(video.upload, pay))]));
     // A bug is thrown to the reader when it reaches its entry. Nothing here keeps the entries.
-    const ended = [...this.fetching.values()].map((entry) => entry.then(ignore, ignore));
-    this.fetched = Promise.all(ended).then(() => charged);
-    plan.call.signal.addEventListener('abort', () => {
-      // The caller disconnected before the first event was read, so that the end of `events` is never reached.
-      if (!this.reading) held.close();
-    });
+    const fetches = [...this.fetching.values()].map((entry) => entry.then(() => undefined));
+    this.fetched = Promise.allSettled(fetches).then(() => charged);
+    // When the call ends before the first event is read, the end of `events` may never be reached.
+    const ended = (): void => void (this.reading || held.close());
+    if (plan.call.signal.aborted) ended();
+    else plan.call.signal.addEventListener('abort', ended, { once: true });
   }
 
   /** The header of the list, the entries in the given order, and the summary. Throws only for a bug. */
@@ -196,10 +196,6 @@ function* runs(videos: readonly PlannedVideo[]): Generator<PlannedVideo[]> {
     }
   }
   yield known;
-}
-
-function ignore(): void {
-  // Nothing is left to do.
 }
 
 /** The items in the order in which their work ends. */
