@@ -7,13 +7,8 @@ import {
   type VideoFailureCode,
 } from '../domain/transcript.js';
 import type { TranscriptText } from './cache/transcript-text.js';
-import type { EntryErrorDto, SummaryDto, VideoMetadataDto } from './dto/transcripts-response.dto.js';
+import type { EntryError, Summary, VideoMetadata } from './dto/transcripts-response.dto.js';
 import type { ListHeader } from './sources/video-list.js';
-
-/** The metadata of a video in a response; null where the platform gave no value. */
-export type VideoMetadata = VideoMetadataDto;
-
-export type EntryError = EntryErrorDto;
 
 /** Whether the service knows that the platform blocks it, and until when. Without `retryAfterSeconds` only this video was refused. */
 export function statesBlock({ code, retryAfterSeconds }: Pick<EntryError, 'code' | 'retryAfterSeconds'>): boolean {
@@ -30,9 +25,6 @@ export interface SucceededEntry {
 
 /** One video of a response. Its transcript is already serialized and deflated. */
 export type Entry = SucceededEntry | { videoId: string; ok: false; metadata: VideoMetadata; error: EntryError };
-
-/** `total = succeeded + failed`, `succeeded = cached + fetched`, and the call is charged `fetched`. */
-export type Summary = SummaryDto;
 
 /** The events of a response, in this order: the header of the list, a result for each video, the summary. */
 export type TranscriptsEvent = ListHeader | { type: 'result'; entry: Entry } | { type: 'summary'; summary: Summary };

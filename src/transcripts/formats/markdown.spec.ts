@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import MarkdownIt, { type Token } from 'markdown-it';
 import { anyText } from '../../../test/any-text.js';
 import type { Segment } from '../../domain/transcript.js';
-import type { VideoMetadata } from '../transcript-events.js';
+import type { VideoMetadata } from '../dto/transcripts-response.dto.js';
 import { lineText } from './line-text.js';
 import { failureLine, listHead, summaryLine, videoHead, videoText } from './markdown.js';
 

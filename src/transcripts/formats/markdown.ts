@@ -1,7 +1,8 @@
 import type { Segment, Transcript } from '../../domain/transcript.js';
 import { inflate, readTranscript } from '../cache/transcript-text.js';
 import type { ListHeader } from '../sources/video-list.js';
-import type { Entry, Summary, TranscriptsEvent, VideoMetadata } from '../transcript-events.js';
+import type { Summary, VideoMetadata } from '../dto/transcripts-response.dto.js';
+import type { Entry, TranscriptsEvent } from '../transcript-events.js';
 import { clockTime, lineText, spaceBetween, wholeSeconds } from './line-text.js';
 
 /**
