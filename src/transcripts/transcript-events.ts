@@ -1,11 +1,4 @@
-import {
-  NO_DETAILS,
-  VIDEO_FAILURES,
-  type Upload,
-  type VideoDetails,
-  type VideoFailure,
-  type VideoFailureCode,
-} from '../domain/transcript.js';
+import { NO_DETAILS, VIDEO_FAILURES, type Upload, type VideoDetails, type VideoFailure } from '../domain/transcript.js';
 import type { TranscriptText } from './cache/transcript-text.js';
 import type { EntryError, Summary, VideoMetadata } from './dto/transcripts-response.dto.js';
 import type { ListHeader } from './sources/video-list.js';
@@ -73,14 +66,6 @@ function metadataOf(upload: Upload, details: VideoDetails): VideoMetadata {
 
 export function emptySummary(): Summary {
   return { total: 0, succeeded: 0, failed: 0, cached: 0, fetched: 0 };
-}
-
-/** What an entry counts as, in the summary and in the metrics. */
-export type EntryOutcome = 'cached' | 'fetched' | VideoFailureCode;
-
-export function outcomeOf(entry: Entry): EntryOutcome {
-  if (!entry.ok) return entry.error.code;
-  return entry.cached ? 'cached' : 'fetched';
 }
 
 export function count(summary: Summary, entry: Entry): void {

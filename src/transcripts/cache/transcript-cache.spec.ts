@@ -187,7 +187,7 @@ describe('an unreadable entry counts as missing:', () => {
     ['with an unknown kind', { details: { ...NO_DETAILS, kind: 'podcast' }, jsonBytes: 2, crc32: 5 }],
     ['with a failure that names a property of every object', { details: {}, code: 'constructor', message: null }],
   ])('an intact entry %s', async (_case, value) => {
-    const codec = new KeyedCodec(z.unknown());
+    const codec = new KeyedCodec(z.unknown(), () => undefined);
     expect(await lookUp(codec.write(transcripts.key('video', LANGUAGES), value))).toBeUndefined();
   });
 

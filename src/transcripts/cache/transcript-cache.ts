@@ -51,13 +51,15 @@ type Stored = z.infer<typeof storedSchema>;
 /** Caches transcripts, and the reasons of videos that have none: one entry for a video and a list of languages. */
 @Injectable()
 export class TranscriptCache {
-  private readonly codec = new KeyedCodec(storedSchema);
+  private readonly codec: KeyedCodec<Stored>;
 
   constructor(
     @Inject(CACHE_MANAGER) private readonly cache: Cache,
     private readonly environment: Environment,
-    private readonly metrics: TranscriptMetrics,
-  ) {}
+    metrics: TranscriptMetrics,
+  ) {
+    this.codec = new KeyedCodec(storedSchema, () => metrics.countUnreadable('transcript'));
+  }
 
   key(videoId: string, languages: readonly string[]): string {
     return `${CACHE_FORMAT}:transcript:${videoId}:${languages.join(',')}`;
@@ -71,7 +73,10 @@ export class TranscriptCache {
     if (videoIds.length === 0) return [];
     const keys = videoIds.map((videoId) => this.key(videoId, languages));
     const values = await this.cache.mget<unknown>(keys);
-    return keys.map((key, index) => this.read(key, values[index]));
+    return keys.map((key, index) => {
+      const entry = this.codec.read(key, values[index]);
+      return entry && outcomeOf(entry);
+    });
   }
 
   /**
@@ -102,13 +107,6 @@ export class TranscriptCache {
     const isUncertain = confirmed === false || awaitsCaptions;
     const secondsMax = isUncertain ? Math.min(UNCERTAIN_TTL_SECONDS_MAX, ttlSeconds) : ttlSeconds;
     await this.cache.set(key, this.codec.write(key, { details, code, message }), secondsMax * 1000);
-  }
-
-  private read(key: string, stored: unknown): CachedOutcome | undefined {
-    if (stored === undefined || stored === null) return undefined;
-    const entry = this.codec.read(key, stored);
-    if (!entry) this.metrics.countUnreadable('transcript');
-    return entry && outcomeOf(entry);
   }
 }
 
