@@ -8,17 +8,12 @@ import { InvalidApiKeyError, type QuotaState } from '../domain/errors.js';
 import { UnknownOrganizationError } from '../organizations/organization-errors.js';
 import { QuotaMetrics } from './quota-metrics.js';
 import { SettlementRetries, type OpenReservation } from './settlement-retries.js';
-import { USAGE, VERIFY, type Usage, type UsageRow, type Verification, type VerifiedPeriod } from './usage.js';
+import { USAGE, VERIFY, type QuotaRow, type Usage, type UsageRow, type Verification } from './usage.js';
 
 /** A row of `quota_reserve_as`; it returns none for an unknown organization. */
-interface ReserveRow {
+interface ReserveRow extends QuotaRow {
   /** Null when the reservation was refused. */
   reservation_id: string | null;
-  limit_in_force: number;
-  used_count: number;
-  reserved_count: number;
-  period_end: Date;
-  decided_at: Date;
 }
 
 const RESERVE = 'SELECT * FROM quota_reserve_as($1, $2, $3, $4, $5, $6, $7, $8, $9)';
@@ -155,7 +150,7 @@ export class QuotaService {
 
   /** Recomputes `used` of every stored month from the settled calls; includes deleted organizations. */
   async verify(organizationId: string): Promise<Verification> {
-    const periods = await this.database.query<VerifiedPeriod[]>(VERIFY, [organizationId]);
+    const periods = await this.database.query<Verification['periods']>(VERIFY, [organizationId]);
     return { exact: periods.every(({ used, recomputed }) => used === recomputed), periods };
   }
 
@@ -184,7 +179,7 @@ export class QuotaService {
 }
 
 /** @throws InvalidApiKeyError without a row: the organization was deleted after its key was checked */
-function quotaState(row: ReserveRow | UsageRow | undefined): QuotaState {
+function quotaState(row: QuotaRow | undefined): QuotaState {
   if (!row) throw new InvalidApiKeyError();
   return {
     limit: row.limit_in_force,

@@ -86,17 +86,21 @@ export class Verification {
   periods: VerifiedPeriod[];
 }
 
-/** A row of `USAGE`. */
-export interface UsageRow {
-  id: string;
-  plan: Plan;
+/** The state of a quota in a row. */
+export interface QuotaRow {
   limit_in_force: number;
-  period_start: Date;
-  period_end: Date;
-  decided_at: Date;
-  deleted_at: Date | null;
   used_count: number;
   reserved_count: number;
+  period_end: Date;
+  decided_at: Date;
+}
+
+/** A row of `USAGE`. */
+export interface UsageRow extends QuotaRow {
+  id: string;
+  plan: Plan;
+  period_start: Date;
+  deleted_at: Date | null;
   /** Null when it was not asked for. */
   history: MonthUsed[] | null;
 }

@@ -112,8 +112,7 @@ describe('inOrderOfCompletion', () => {
         const work = new Map(order.map((item) => [item, new Promise<void>((resolve) => ends.set(item, resolve))]));
         const given: number[] = [];
         const reading = (async () => {
-          for await (const item of inOrderOfCompletion([...order].sort(), (one) => work.get(one) ?? Promise.resolve()))
-            given.push(item);
+          for await (const item of inOrderOfCompletion(work)) given.push(item);
         })();
         for (const [index, item] of order.entries()) {
           ends.get(item)?.();
@@ -126,7 +125,7 @@ describe('inOrderOfCompletion', () => {
   });
 
   it('throws what the work throws', async () => {
-    const failing = inOrderOfCompletion([1], () => Promise.reject(new Error('no')));
+    const failing = inOrderOfCompletion(new Map([[1, Promise.reject(new Error('no'))]]));
     await expect(failing.next()).rejects.toThrow('no');
   });
 });

@@ -2,6 +2,7 @@ import { Logger } from '@nestjs/common';
 import pLimit from 'p-limit';
 import { NO_DETAILS, type Upload, type VideoFailure } from '../domain/transcript.js';
 import { withTimeout } from '../domain/with-timeout.js';
+import type { CachedOutcome } from './cache/transcript-cache.js';
 import type { CallPlan, PlannedVideo } from './call-plan.js';
 import { CallEnded } from './call.js';
 import type { VideoFetcher } from './fetching.js';
@@ -53,6 +54,7 @@ export class Delivery {
   settled: Promise<void> = Promise.resolve();
   /** The entries of the videos that the plan lacks, until they are sent. */
   private readonly fetching: Map<PlannedVideo, Promise<Entry>>;
+  private charged = 0;
   private reading = false;
 
   constructor(
@@ -63,13 +65,11 @@ export class Delivery {
   ) {
     for (const { outcome } of plan.videos) if (outcome?.ok) held.add(outcome.transcript.deflated);
     const inTurn = pLimit(fetcher.concurrencyPerCall);
-    let charged = 0;
-    const pay = (): void => void charged++;
     const missing = plan.videos.filter(({ outcome }) => !outcome);
-    this.fetching = new Map(missing.map((video) => [video, inTurn(() => this.fetch(video.upload, pay))]));
+    this.fetching = new Map(missing.map((video) => [video, inTurn(() => this.fetch(video.upload))]));
     // A bug is thrown to the reader when it reaches its entry. Nothing here keeps the entries.
     const fetches = [...this.fetching.values()].map((entry) => entry.then(() => undefined));
-    this.fetched = Promise.allSettled(fetches).then(() => charged);
+    this.fetched = Promise.allSettled(fetches).then(() => this.charged);
     // When the call ends before the first event is read, the end of `events` may never be reached.
     const ended = (): void => void (this.reading || held.close());
     if (plan.call.signal.aborted) ended();
@@ -113,7 +113,9 @@ export class Delivery {
     for await (const batch of order === 'listed' ? runs(listed) : this.asFinished()) {
       const entries: Entry[] = [];
       for (const video of batch) {
-        const entry = knownEntry(video) ?? (await this.fetchedEntry(video));
+        const { upload, outcome } = video;
+        const entry = outcome ? entryOf(upload, outcome, true) : await this.fetching.get(video);
+        if (!entry) throw new Error('The entry was sent already.');
         entries.push(entry.ok && sent.has(video) ? { ...entry, cached: true } : entry);
         sent.add(video);
       }
@@ -125,32 +127,25 @@ export class Delivery {
 
   /** First the cached videos, then each fetched one as it finishes, as often as it is listed. */
   private async *asFinished(): AsyncGenerator<PlannedVideo[]> {
-    const { videos, order } = this.plan;
+    const { order } = this.plan;
     yield order.filter(({ outcome }) => outcome);
-    const missing = videos.filter(({ outcome }) => !outcome);
-    for await (const finished of inOrderOfCompletion(missing, (video) => this.fetchedEntry(video)))
-      yield order.filter((video) => video === finished);
+    for await (const finished of inOrderOfCompletion(this.fetching)) yield order.filter((video) => video === finished);
   }
 
-  private fetchedEntry(video: PlannedVideo): Promise<Entry> {
-    return this.fetching.get(video) ?? Promise.reject(new Error('The entry was sent already.'));
-  }
-
-  /** @param pay called when the call pays for the transcript. Rejects only for a bug. */
-  private async fetch(upload: Upload, pay: () => void): Promise<Entry> {
+  /** Rejects only for a bug. */
+  private async fetch(upload: Upload): Promise<Entry> {
     const { call, languages } = this.plan;
     const { signal, deadlineAtMs, fairnessKey, background } = call;
     let requested = false;
-    const onRequest = (): void => void (requested = true);
     if (!this.held.mayFetch) return this.giveUp(upload, BUFFER_FULL);
     try {
-      const context = { signal, deadlineAtMs, fairnessKey, background, onRequest };
+      const context = { signal, deadlineAtMs, fairnessKey, background, onRequest: () => void (requested = true) };
       const { outcome, own } = await this.fetcher.fetch(upload, languages, context);
-      const { details } = outcome;
-      if (!outcome.ok) return failedEntry(upload, details, outcome.failure);
-      if (own) pay();
-      this.held.addFetched(outcome.transcript.deflated);
-      return succeededEntry(upload, details, outcome.transcript, !own);
+      if (outcome.ok) {
+        if (own) this.charged++;
+        this.held.addFetched(outcome.transcript.deflated);
+      }
+      return entryOf(upload, outcome, !own);
     } catch (error) {
       if (error instanceof CallEnded)
         return requested
@@ -158,7 +153,8 @@ export class Delivery {
           : this.giveUp(upload, { code: 'upstream_timeout' });
       if (!background) throw error;
       // A job tries the video again, because one bug must not hold up its other videos.
-      logger.error(jobVideoFailedLine(upload.videoId, error));
+      const stack = error instanceof Error ? error.stack : undefined;
+      logger.error({ event: 'job_video_failed', videoId: upload.videoId, cause: String(error), stack });
       return failedEntry(upload, NO_DETAILS, READING_FAILED);
     }
   }
@@ -175,13 +171,10 @@ export class Delivery {
   }
 }
 
-/** The entry of a video whose outcome was known when the call was planned. */
-function knownEntry({ upload, outcome }: PlannedVideo): Entry | undefined {
-  if (!outcome) return undefined;
-  const { details } = outcome;
+function entryOf(upload: Upload, outcome: CachedOutcome, cached: boolean): Entry {
   return outcome.ok
-    ? succeededEntry(upload, details, outcome.transcript, true)
-    : failedEntry(upload, details, outcome.failure);
+    ? succeededEntry(upload, outcome.details, outcome.transcript, cached)
+    : failedEntry(upload, outcome.details, outcome.failure);
 }
 
 /** The videos in their order: those whose outcome is known together, each of the others by itself. */
@@ -199,20 +192,11 @@ function* runs(videos: readonly PlannedVideo[]): Generator<PlannedVideo[]> {
 }
 
 /** The items in the order in which their work ends. */
-export async function* inOrderOfCompletion<T>(
-  items: readonly T[],
-  work: (item: T) => Promise<unknown>,
-): AsyncGenerator<T> {
-  const open = new Map(items.map((item) => [item, work(item).then(() => item)]));
+export async function* inOrderOfCompletion<T>(work: ReadonlyMap<T, Promise<unknown>>): AsyncGenerator<T> {
+  const open = new Map([...work].map(([item, done]) => [item, done.then(() => item)]));
   while (open.size > 0) {
     const item = await Promise.race(open.values());
     open.delete(item);
     yield item;
   }
-}
-
-/** The log line of a fault in the service that concerns one video of a job. */
-function jobVideoFailedLine(videoId: string, error: unknown): Readonly<Record<string, unknown>> {
-  const stack = error instanceof Error ? error.stack : undefined;
-  return { event: 'job_video_failed', videoId, cause: String(error), stack };
 }

@@ -8,17 +8,14 @@ import {
   VIDEO_FAILURES,
   VIDEO_KINDS,
   type VideoDetails,
-  type VideoFailure,
   type VideoOutcome,
 } from '../../domain/transcript.js';
 import { TranscriptMetrics } from '../transcript-metrics.js';
 import { CACHE_FORMAT, KeyedCodec, type CacheEntry } from './keyed-codec.js';
 import { deflate, jsonOf, type TranscriptText } from './transcript-text.js';
 
-/** The outcome of a video: its transcript as it is sent, or why it has none. */
-export type CachedOutcome =
-  | { ok: true; details: VideoDetails; transcript: TranscriptText }
-  | { ok: false; details: VideoDetails; failure: VideoFailure; confirmed?: boolean };
+/** The outcome of a video, with its transcript as it is sent. */
+export type CachedOutcome = VideoOutcome<TranscriptText>;
 
 /**
  * A failure is cached for no longer when the platform may report otherwise soon: it is unconfirmed, or the video is new and

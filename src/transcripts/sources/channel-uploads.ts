@@ -91,17 +91,14 @@ export class ChannelUploads {
    */
   async list(text: string, { limit, since }: UploadsSelection, context: ReadingContext): Promise<ChannelWithUploads> {
     const channelId = await this.resolve(text, context);
-    const [channel, uploads] = await Promise.allSettled([
+    const [channel, list] = await Promise.allSettled([
       this.channel(channelId, context),
       this.uploads(channelId, limit, context),
     ]);
-    if (channel.status === 'fulfilled' && uploads.status === 'fulfilled')
-      return { channel: channel.value, uploads: newerThan(since, uploads.value.uploads.slice(0, limit)) };
-    const reasons = [channel, uploads].flatMap((result) =>
-      result.status === 'rejected' ? [result.reason as unknown] : [],
-    );
-    // Other requests fail in arbitrary ways for a deleted channel: the clear reason wins.
-    throw reasons.find((reason) => reason instanceof ChannelNotFoundError) ?? reasons[0];
+    // Other requests fail in arbitrary ways for a deleted channel: the reason of the channel itself is clear.
+    if (channel.status === 'rejected') throw channel.reason;
+    if (list.status === 'rejected') throw list.reason;
+    return { channel: channel.value, uploads: newerThan(since, list.value.uploads.slice(0, limit)) };
   }
 
   /**
