@@ -77,7 +77,10 @@ export class QuotaService {
   async reserve(request: ReservationRequest): Promise<ReservationResult> {
     const { organizationId, keyId, requestId, resource, required, leaseSeconds } = request;
     // Reading the state neither waits for the organization's lock nor leaves a row.
-    if (required === 0) return { reservation: undefined, quota: quotaState(await this.usageRow(organizationId)) };
+    if (required === 0) {
+      const row = await this.usageRow(organizationId);
+      return { reservation: undefined, quota: quotaState(row?.deleted_at ? undefined : row) };
+    }
     const reservation = { id: randomUUID(), leaseEndsAtMs: performance.now() + leaseSeconds * 1000 };
     const names = [reservation.id, organizationId, keyId, requestId, resource];
     const values = [...names, required, leaseSeconds, ...this.planLimits];
@@ -126,13 +129,12 @@ export class QuotaService {
   }
 
   /**
-   * This month's usage and that of the months before, read in one statement.
+   * This month's usage of an organization, deleted or not, and that of the months before.
    *
-   * @param options.deleted whether to include deleted organizations
    * @throws UnknownOrganizationError
    */
-  async usage(organizationId: string, { deleted = false } = {}): Promise<Usage> {
-    const row = await this.usageRow(organizationId, { deleted, history: true });
+  async usage(organizationId: string): Promise<Usage> {
+    const row = await this.usageRow(organizationId);
     if (!row) throw new UnknownOrganizationError(organizationId);
     const remaining = Math.max(0, row.limit_in_force - row.used_count - row.reserved_count);
     return {
@@ -143,7 +145,7 @@ export class QuotaService {
       used: row.used_count,
       reserved: row.reserved_count,
       remaining: row.deleted_at === null ? remaining : 0,
-      history: row.history ?? [],
+      history: row.history,
       ...(row.deleted_at && { deletedAt: row.deleted_at.toISOString() }),
     };
   }
@@ -158,11 +160,8 @@ export class QuotaService {
     return [this.environment.PLAN_FREE_MONTHLY, this.environment.PLAN_PRO_MONTHLY];
   }
 
-  private async usageRow(
-    organizationId: string,
-    { deleted = false, history = false } = {},
-  ): Promise<UsageRow | undefined> {
-    const values = [organizationId, ...this.planLimits, deleted, history];
+  private async usageRow(organizationId: string): Promise<UsageRow | undefined> {
+    const values = [organizationId, ...this.planLimits];
     const [row] = await queryWithDeadline<UsageRow[]>(this.database, USAGE, values);
     return row;
   }

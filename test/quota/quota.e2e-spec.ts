@@ -91,7 +91,7 @@ describe('a reservation', () => {
     await database.organizations.delete(customer.organizationId);
     for (const required of [0, 1])
       await expect(database.reserve(customer, required)).rejects.toBeInstanceOf(InvalidApiKeyError);
-    await expect(database.quota.usage(customer.organizationId)).rejects.toBeInstanceOf(UnknownOrganizationError);
+    await expect(database.quota.usage('org_none')).rejects.toBeInstanceOf(UnknownOrganizationError);
   });
 });
 

@@ -4,10 +4,7 @@ import {
   VIDEO_FAILURE_CODES,
   VIDEO_FAILURES,
   VIDEO_KINDS,
-  type CaptionTrack,
   type Channel,
-  type Playlist,
-  type Segment,
   type VideoFailureCode,
   type VideoKind,
 } from '../../domain/transcript.js';
@@ -27,8 +24,7 @@ export class ChannelDto implements Channel {
   handle: string | null;
 }
 
-@ApiSchema({ name: 'CaptionTrack' })
-class CaptionTrackDto implements CaptionTrack {
+class CaptionTrack {
   @ApiProperty({ description: 'The language of the track, as the BCP 47 code that YouTube uses.' })
   languageCode: string;
 
@@ -39,7 +35,7 @@ class CaptionTrackDto implements CaptionTrack {
   generated: boolean;
 }
 
-@ApiExtraModels(CaptionTrackDto)
+@ApiExtraModels(CaptionTrack)
 export class VideoMetadata {
   @ApiProperty(textOrNull('The title. Null when YouTube lists the video without one.'))
   title: string | null;
@@ -84,15 +80,14 @@ export class VideoMetadata {
 
   @ApiProperty({
     type: 'array',
-    items: { $ref: getSchemaPath(CaptionTrackDto) },
+    items: { $ref: getSchemaPath(CaptionTrack) },
     nullable: true,
     description: 'Every caption track of the video. Null when the tracks could not be read.',
   })
-  captionTracks: readonly CaptionTrackDto[] | null;
+  captionTracks: readonly CaptionTrack[] | null;
 }
 
-@ApiSchema({ name: 'Segment' })
-class SegmentDto implements Segment {
+class Segment {
   @ApiProperty({ description: 'Plain text, never empty.' })
   text: string;
 
@@ -128,7 +123,7 @@ export class EntryError {
 }
 
 @ApiSchema({ name: 'VideoTranscript' })
-@ApiExtraModels(SegmentDto)
+@ApiExtraModels(Segment)
 export class EntryDto {
   @ApiProperty({ description: 'The YouTube video ID.' })
   videoId: string;
@@ -141,10 +136,10 @@ export class EntryDto {
 
   @ApiProperty({
     type: 'object',
-    additionalProperties: { type: 'array', items: { $ref: getSchemaPath(SegmentDto) } },
+    additionalProperties: { type: 'array', items: { $ref: getSchemaPath(Segment) } },
     description: 'Segments ordered by `start`, by language code. Empty when `ok` is false.',
   })
-  transcript: Record<string, SegmentDto[]>;
+  transcript: Record<string, Segment[]>;
 
   @ApiProperty({ description: 'True when the transcript was not fetched for this request, and therefore not charged.' })
   cached: boolean;
@@ -185,8 +180,7 @@ export class TranscriptsDto {
   summary: Summary;
 }
 
-@ApiSchema({ name: 'Playlist' })
-export class PlaylistDto implements Playlist {
+class Playlist {
   @ApiProperty({ description: 'The YouTube playlist ID.' })
   id: string;
 
@@ -197,7 +191,7 @@ export class PlaylistDto implements Playlist {
 @ApiSchema({ name: 'PlaylistTranscripts' })
 export class PlaylistTranscriptsDto {
   @ApiProperty({ description: 'The playlist.' })
-  playlist: PlaylistDto;
+  playlist: Playlist;
 
   @Results("The first videos, in the playlist's order, each with its own status.")
   results: EntryDto[];
