@@ -6,14 +6,10 @@ interface SingleFlightResult<T> {
   owner: boolean;
 }
 
-interface Waiter {
-  context: ReadingContext;
-}
-
 /** Work in progress, in the context of all that wait for it. */
 class Flight<T> implements ReadingContext {
   /** The oldest first. */
-  readonly waiters = new Set<Waiter>();
+  readonly waiters = new Set<{ context: ReadingContext }>();
   readonly controller = new AbortController();
   readonly signal = this.controller.signal;
   result: Promise<T> | undefined;
@@ -62,7 +58,7 @@ export class SingleFlight<T> {
     const { signal } = context;
     signal.throwIfAborted();
     const flight = this.flights.get(key) ?? new Flight<T>(context.fairnessKey);
-    const waiter: Waiter = { context };
+    const waiter = { context };
     flight.waiters.add(waiter);
     if (flight.requested) context.onRequest?.();
     let disconnect = (): void => undefined;

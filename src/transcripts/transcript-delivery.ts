@@ -1,20 +1,12 @@
 import { Logger } from '@nestjs/common';
 import pLimit from 'p-limit';
-import { NO_DETAILS, type Upload, type VideoFailure } from '../domain/transcript.js';
+import type { Upload, VideoFailure } from '../domain/transcript.js';
 import { withTimeout } from '../domain/with-timeout.js';
-import type { CachedOutcome } from './cache/transcript-cache.js';
 import type { CallPlan, PlannedVideo } from './call-plan.js';
 import { CallEnded } from './call.js';
 import type { VideoFetcher } from './fetching.js';
 import type { HeldTexts } from './response/response-memory.js';
-import {
-  count,
-  emptySummary,
-  failedEntry,
-  succeededEntry,
-  type Entry,
-  type TranscriptsEvent,
-} from './transcript-events.js';
+import { count, emptySummary, entryOf, failedEntry, type Entry, type TranscriptsEvent } from './transcript-events.js';
 import type { TranscriptMetrics } from './transcript-metrics.js';
 
 const logger = new Logger('TranscriptDelivery');
@@ -149,32 +141,26 @@ export class Delivery {
     } catch (error) {
       if (error instanceof CallEnded)
         return requested
-          ? failedEntry(upload, NO_DETAILS, { code: 'upstream_timeout' })
+          ? failedEntry(upload, { code: 'upstream_timeout' })
           : this.giveUp(upload, { code: 'upstream_timeout' });
       if (!background) throw error;
       // A job tries the video again, because one bug must not hold up its other videos.
       const stack = error instanceof Error ? error.stack : undefined;
       logger.error({ event: 'job_video_failed', videoId: upload.videoId, cause: String(error), stack });
-      return failedEntry(upload, NO_DETAILS, READING_FAILED);
+      return failedEntry(upload, READING_FAILED);
     }
   }
 
   /** The entry of a video that failed for a cause within the service. */
   private giveUp(upload: Upload, failure: VideoFailure): Entry {
     this.givenUp.add(upload.videoId);
-    return failedEntry(upload, NO_DETAILS, failure);
+    return failedEntry(upload, failure);
   }
 
   /** Releases a text that was fetched and sent: it is not retained until the end of the call. */
   private release(video: PlannedVideo, [entry]: readonly Entry[]): void {
     if (this.fetching.delete(video) && entry?.ok) this.held.releaseFetched(entry.transcript.deflated);
   }
-}
-
-function entryOf(upload: Upload, outcome: CachedOutcome, cached: boolean): Entry {
-  return outcome.ok
-    ? succeededEntry(upload, outcome.details, outcome.transcript, cached)
-    : failedEntry(upload, outcome.details, outcome.failure);
 }
 
 /** The videos in their order: those whose outcome is known together, each of the others by itself. */

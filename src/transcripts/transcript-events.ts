@@ -1,4 +1,11 @@
-import { NO_DETAILS, VIDEO_FAILURES, type Upload, type VideoDetails, type VideoFailure } from '../domain/transcript.js';
+import {
+  NO_DETAILS,
+  VIDEO_FAILURES,
+  type Upload,
+  type VideoDetails,
+  type VideoFailure,
+  type VideoOutcome,
+} from '../domain/transcript.js';
 import type { TranscriptText } from './cache/transcript-text.js';
 import type { EntryError, Summary, VideoMetadata } from './dto/transcripts-response.dto.js';
 import type { ListHeader } from './sources/video-list.js';
@@ -22,17 +29,18 @@ export type Entry = SucceededEntry | { videoId: string; ok: false; metadata: Vid
 /** The events of a response, in this order: the header of the list, a result for each video, the summary. */
 export type TranscriptsEvent = ListHeader | { type: 'result'; entry: Entry } | { type: 'summary'; summary: Summary };
 
-export function succeededEntry(
-  upload: Upload,
-  details: VideoDetails,
-  transcript: TranscriptText,
-  cached: boolean,
-): Entry {
-  return { videoId: upload.videoId, ok: true, metadata: metadataOf(upload, details), transcript, cached };
+/** @param cached whether the transcript was not fetched for the call, and so is free */
+export function entryOf(upload: Upload, outcome: VideoOutcome<TranscriptText>, cached: boolean): Entry {
+  const { videoId } = upload;
+  const metadata = metadataOf(upload, outcome.details);
+  return outcome.ok
+    ? { videoId, ok: true, metadata, transcript: outcome.transcript, cached }
+    : { videoId, ok: false, metadata, error: entryError(outcome.failure) };
 }
 
-export function failedEntry(upload: Upload, details: VideoDetails, failure: VideoFailure): Entry {
-  return { videoId: upload.videoId, ok: false, metadata: metadataOf(upload, details), error: entryError(failure) };
+/** The entry of a video that was not read. */
+export function failedEntry(upload: Upload, failure: VideoFailure): Entry {
+  return entryOf(upload, { ok: false, details: NO_DETAILS, failure }, false);
 }
 
 export function entryError(failure: VideoFailure): EntryError {
@@ -44,13 +52,12 @@ export function entryError(failure: VideoFailure): EntryError {
   };
 }
 
-/** The metadata of a video that was listed and not read. */
-export function listedMetadata(upload: Upload): VideoMetadata {
-  return metadataOf(upload, NO_DETAILS);
-}
-
-/** The video's own page is exact where the list rounds, so it takes precedence. The list's title and thumbnail stay. */
-function metadataOf(upload: Upload, details: VideoDetails): VideoMetadata {
+/**
+ * The video's own page is exact where the list rounds, so it takes precedence. The list's title and thumbnail stay.
+ *
+ * @param details of the video itself, if it was read
+ */
+export function metadataOf(upload: Upload, details: VideoDetails = NO_DETAILS): VideoMetadata {
   return {
     title: upload.title ?? details.title,
     url: upload.url,

@@ -1,6 +1,6 @@
 import { ApiProperty, ApiSchema } from '@nestjs/swagger';
 import type { ChannelWithUploads } from '../../transcripts/sources/channel-uploads.js';
-import { listedMetadata } from '../../transcripts/transcript-events.js';
+import { metadataOf } from '../../transcripts/transcript-events.js';
 import { TRANSCRIPTS_EXAMPLE } from '../../transcripts/dto/api-transcripts.js';
 import { ChannelDto, VideoMetadata } from '../../transcripts/dto/transcripts-response.dto.js';
 
@@ -34,5 +34,5 @@ export class ChannelUploadsDto {
 }
 
 export function toUploadsDto({ channel, uploads }: ChannelWithUploads): ChannelUploadsDto {
-  return { channel, uploads: uploads.map((upload) => ({ videoId: upload.videoId, metadata: listedMetadata(upload) })) };
+  return { channel, uploads: uploads.map((upload) => ({ videoId: upload.videoId, metadata: metadataOf(upload) })) };
 }
