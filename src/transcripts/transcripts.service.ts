@@ -5,7 +5,7 @@ import { NO_DETAILS, type Upload } from '../domain/transcript.js';
 import type { RequestContext } from '../http/request-context.js';
 import { inSpan } from '../observability/tracing/tracer.js';
 import { QuotaService, type Payer } from '../quota/quota.service.js';
-import { TranscriptCache, type CachedOutcome } from './cache/transcript-cache.js';
+import { TranscriptCache } from './cache/transcript-cache.js';
 import {
   limitThatFits,
   requiredCount,
@@ -123,11 +123,8 @@ export class TranscriptsService {
 
 /** A video whose outcome is known only when the list already reports it as failed. */
 function plannedVideo(upload: Upload): PlannedVideo {
-  const { failure } = upload;
-  const outcome: CachedOutcome | undefined = failure
-    ? { ok: false, details: NO_DETAILS, failure: { code: failure } }
-    : undefined;
-  return { upload, outcome };
+  const code = upload.failure;
+  return { upload, outcome: code ? { ok: false, details: NO_DETAILS, failure: { code } } : undefined };
 }
 
 /** The payer of an authenticated call. */

@@ -21,7 +21,6 @@ export interface CacheEntry<T> {
 
 /** Before the JSON: the checksum of everything that follows, and the length of the JSON. */
 const HEAD_BYTES = 8;
-const NO_BYTES: Buffer = Buffer.alloc(0);
 
 /**
  * Encodes a value as JSON, with its key and with bytes that are not parsed. An entry that is damaged, truncated or stored
@@ -38,7 +37,7 @@ export class KeyedCodec<T> {
     this.schema = z.object({ key: z.string(), value: schema });
   }
 
-  write(key: string, value: T, bytes = NO_BYTES): Buffer {
+  write(key: string, value: T, bytes: Buffer = Buffer.alloc(0)): Buffer {
     const json = Buffer.from(JSON.stringify({ key, value }));
     const head = Buffer.alloc(HEAD_BYTES);
     head.writeUInt32LE(json.length, 4);

@@ -22,9 +22,6 @@ const PARAGRAPH_SECONDS = 60;
 const SENTENCE_SECONDS = 45;
 const SENTENCE_END = /[.!?…。！？؟]["'”’)»」』]?$/u;
 
-/** The level of a heading for each language of a video, below the video's own. */
-const LANGUAGE_LEVEL = 3;
-
 /**
  * The response as one Markdown document: the head of the list, a section for each video with a transcript, one line for each
  * without, and the counts.
@@ -35,7 +32,7 @@ export async function* markdownDocument(
   events: AsyncIterable<TranscriptsEvent>,
   languages: readonly string[],
 ): AsyncGenerator<string> {
-  const level = languages.length > 1 ? LANGUAGE_LEVEL : undefined;
+  const level = languages.length > 1 ? 3 : undefined;
   let separator = '';
   for await (const event of events) {
     if (event.type === 'videos') continue;
