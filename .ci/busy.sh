@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 suites=(
-  'test/channels/(504|stalled-database|slow-reader)\.'
+  'test/channels/(504|slow-reader)\.'
   'test/http/(connections|pipelining)\.'
   'test/quota/slow-database\.'
   'test/youtube/upstream-errors\.'

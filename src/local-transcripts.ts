@@ -8,7 +8,7 @@ import { JobWorker } from './jobs/job-worker.js';
 import { JobEngineModule } from './jobs/jobs.module.js';
 import { JobsService } from './jobs/jobs.service.js';
 import { YoutubeModule } from './platform/youtube/youtube.module.js';
-import type { Payer } from './transcripts/quota-reservations.js';
+import type { Payer } from './quota/quota.service.js';
 import { ChannelUploads } from './transcripts/sources/channel-uploads.js';
 import { PlaylistSource } from './transcripts/sources/playlist-source.js';
 import { TranscriptsModule } from './transcripts/transcripts.module.js';

@@ -8,10 +8,10 @@ import { API_HEADERS } from '../http/response-docs.js';
 import { OwnRateLimit } from '../rate-limit/rate-limit.guard.js';
 import { TranscriptsResponse } from '../transcripts/response/transcripts-response.js';
 import { ChannelUploads } from '../transcripts/sources/channel-uploads.js';
-import { ApiTranscripts, LIST_ERRORS, READ_ERRORS } from '../transcripts/dto/api-transcripts.js';
+import { ApiTranscripts, LIST_ERRORS, READ_ERRORS, TRANSCRIPTS_EXAMPLE } from '../transcripts/dto/api-transcripts.js';
 import { TranscriptsQueryDto, UploadsQueryDto } from '../transcripts/dto/transcripts-query.dto.js';
 import { ChannelUploadsDto, toUploadsDto, UPLOADS_RATE_LIMIT } from './dto/uploads-response.dto.js';
-import { TRANSCRIPTS_EXAMPLE, TranscriptsDto } from '../transcripts/dto/transcripts-response.dto.js';
+import { TranscriptsDto } from '../transcripts/dto/transcripts-response.dto.js';
 
 const CHANNEL_PARAMETER = {
   name: 'id',

@@ -122,8 +122,8 @@ export function mayGetCaptions(publishedAt: string | null, nowMs: number): boole
   return publishedAt !== null && nowMs - Date.parse(publishedAt) < MAY_GET_CAPTIONS_MS;
 }
 
-/** The result of reading one video: its transcript, or why it has none. */
-export type VideoOutcome =
-  | { ok: true; details: VideoDetails; transcript: Transcript }
+/** The result of reading one video: its transcript, here in the form `T`, or why it has none. */
+export type VideoOutcome<T = Transcript> =
+  | { ok: true; details: VideoDetails; transcript: T }
   /** `confirmed` is false when only one source reports the failure, so that it is cached for minutes only. */
   | { ok: false; details: VideoDetails; failure: VideoFailure; confirmed?: boolean };

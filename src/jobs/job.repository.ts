@@ -6,7 +6,7 @@ import type { Actor } from '../domain/caller.js';
 import { InvalidApiKeyError } from '../domain/errors.js';
 import { fromJson } from '../transcripts/cache/keyed-codec.js';
 import type { TranscriptText } from '../transcripts/cache/transcript-text.js';
-import type { Payer } from '../transcripts/quota-reservations.js';
+import type { Payer } from '../quota/quota.service.js';
 import { channelSchema } from '../transcripts/sources/channel-uploads.js';
 import type { JobDto, JobRequestDto } from './dto/job.dto.js';
 import { checkAgainSeconds, type JobCursor, type JobReason, type JobState, type OnQuota } from './job.js';

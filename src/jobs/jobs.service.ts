@@ -6,7 +6,7 @@ import type { Actor } from '../domain/caller.js';
 import { parseChannelReference } from '../domain/channel-reference.js';
 import { ChannelNotFoundError } from '../domain/errors.js';
 import { base62 } from '../organizations/api-key.js';
-import type { Payer } from '../transcripts/quota-reservations.js';
+import type { Payer } from '../quota/quota.service.js';
 import type { JobDto, JobRequestDto, JobsPageDto } from './dto/job.dto.js';
 import {
   IdempotencyConflictError,

@@ -107,7 +107,7 @@ export class SliceReader {
 
   /** Settles the reservation of a slice that is not stored without a charge. An earlier settlement stays. */
   release({ reservation }: Pick<CallPlan, 'reservation'>): void {
-    if (reservation) void this.quota.settleWithRetry(reservation.id, 0, reservation.leaseEndsAtMs);
+    if (reservation) void this.quota.settleWithRetry(reservation, 0);
   }
 
   /** Plans as many of the videos as the quota allows. */
@@ -133,7 +133,7 @@ export class SliceReader {
     plan: CallPlan,
     videos: readonly PendingVideo[],
   ): Promise<{ fetched: number; read: Omit<Decision, 'disposition'>[] }> {
-    const delivery = this.transcripts.deliver(plan, () => Promise.resolve());
+    const delivery = this.transcripts.deliver(plan);
     const entries = new Map<string, Pick<Decision, 'entry' | 'text'>>();
     for await (const event of delivery.events('as-finished')) {
       if (event.type !== 'result') continue;

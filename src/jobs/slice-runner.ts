@@ -6,7 +6,8 @@ import { isDatabaseUnavailable, sqlStateOf } from '../database/database-errors.j
 import { DomainError } from '../domain/errors.js';
 import { planIncludes } from '../domain/plan.js';
 import { failSpan, inRootSpan } from '../observability/tracing/tracer.js';
-import { QuotaService, retryDelayMs } from '../quota/quota.service.js';
+import { QuotaService } from '../quota/quota.service.js';
+import { retryDelayMs } from '../quota/settlement-retries.js';
 import { ContinuationRejectedError } from '../platform/video-platform.js';
 import { CallEnded } from '../transcripts/call.js';
 import { count, emptySummary } from '../transcripts/transcript-events.js';
@@ -109,7 +110,7 @@ export class SliceRunner {
       this.reader.release(read.results);
       throw error;
     });
-    if (reservation) this.quota.settledElsewhere([reservation.id], changed?.charged ?? 0);
+    if (reservation) this.quota.countSettlement(changed?.charged ?? 0);
     const summary = emptySummary();
     for (const entry of read.decided) {
       count(summary, entry);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { NO_DETAILS, unlistedVideo, type VideoFailureCode } from '../domain/transcript.js';
-import { failedEntry, succeededEntry, type Entry } from '../transcripts/transcript-events.js';
+import { entryOf, failedEntry, type Entry } from '../transcripts/transcript-events.js';
 import { NEW_JOB_EXAMPLE } from './dto/job.dto.js';
 import { dispositionOf, endOfSlice, isBlocked, keepPause, setback, type ReadVideo } from './slice.js';
 
@@ -8,15 +8,16 @@ const TEXT = { deflated: Buffer.alloc(0), jsonBytes: 2, crc32: 0 };
 
 function failed(code: VideoFailureCode, retryAfterSeconds?: number, publishedAt: string | null = null): Entry {
   const upload = { ...unlistedVideo('abcdefghijk'), publishedAt };
-  return failedEntry(upload, NO_DETAILS, { code, ...(retryAfterSeconds !== undefined && { retryAfterSeconds }) });
+  return failedEntry(upload, { code, ...(retryAfterSeconds !== undefined && { retryAfterSeconds }) });
 }
 
 function video(entry: Entry, retries = 0, givenUp = false): ReadVideo {
   return { entry, retries, givenUp };
 }
 
-const FETCHED = video(succeededEntry(unlistedVideo('abcdefghijk'), NO_DETAILS, TEXT, false));
-const CACHED = video(succeededEntry(unlistedVideo('abcdefghijk'), NO_DETAILS, TEXT, true));
+const READ = { ok: true, details: NO_DETAILS, transcript: TEXT } as const;
+const FETCHED = video(entryOf(unlistedVideo('abcdefghijk'), READ, false));
+const CACHED = video(entryOf(unlistedVideo('abcdefghijk'), READ, true));
 /** The egress is paused. */
 const KNOWN_BLOCK = video(failed('upstream_blocked', 20), 3);
 const REFUSED = video(failed('upstream_blocked'), 1);

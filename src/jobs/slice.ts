@@ -1,7 +1,7 @@
 import type { QuotaState } from '../domain/errors.js';
 import type { Plan } from '../domain/plan.js';
 import { mayGetCaptions, type Channel, type Upload } from '../domain/transcript.js';
-import type { OpenReservation } from '../transcripts/quota-reservations.js';
+import type { OpenReservation } from '../quota/settlement-retries.js';
 import { type Entry, statesBlock } from '../transcripts/transcript-events.js';
 import type { ChangedJob } from './job.repository.js';
 import type { JobReason, OnQuota } from './job.js';

@@ -4,7 +4,8 @@ import { VIDEO_ID } from '../domain/video-reference.js';
 import { inflate, readTranscript } from '../transcripts/cache/transcript-text.js';
 import { failureLine, listHead, videoHead, videoText } from '../transcripts/formats/markdown.js';
 import { givenVideos, type VideoSource } from '../transcripts/sources/video-list.js';
-import type { Entry, Summary } from '../transcripts/transcript-events.js';
+import type { Summary } from '../transcripts/dto/transcripts-response.dto.js';
+import type { Entry } from '../transcripts/transcript-events.js';
 import { languageCodes, type ToolCall, type ToolServices } from './tools/tool.js';
 
 /** The most videos that a text is continued with. */

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { ApiProperty, ApiSchema } from '@nestjs/swagger';
+import { ApiProperty } from '@nestjs/swagger';
 import { DataSource } from 'typeorm';
 import { InvalidRequestError } from '../domain/errors.js';
 import { count } from '../http/response-docs.js';
@@ -23,7 +23,6 @@ export interface ReportRequest {
   by?: ReportGroup | undefined;
 }
 
-@ApiSchema({ name: 'UsageReportRow' })
 export class UsageReportRow {
   @ApiProperty({ description: 'The day, the ID of the API key, or the ID of the channel, playlist or video.' })
   group: string;
@@ -39,7 +38,6 @@ export class UsageReportRow {
 }
 
 /** What was charged within some days, to write an invoice from. */
-@ApiSchema({ name: 'UsageReport' })
 export class UsageReport {
   @ApiProperty({ type: String, format: 'date', description: 'The first day (UTC).' })
   from: string;

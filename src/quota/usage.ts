@@ -1,10 +1,9 @@
-import { ApiProperty, ApiSchema } from '@nestjs/swagger';
+import { ApiProperty } from '@nestjs/swagger';
 import { PLANS, type Plan } from '../domain/plan.js';
 import { count, dateTime } from '../http/response-docs.js';
 
 // ISO 8601 throughout; a month is written as `2026-05`. Counts are transcripts.
 
-@ApiSchema({ name: 'UsagePeriod' })
 export class UsagePeriod {
   @ApiProperty(dateTime('The start of the month (UTC).'))
   start: string;
@@ -13,7 +12,6 @@ export class UsagePeriod {
   end: string;
 }
 
-@ApiSchema({ name: 'MonthUsed' })
 export class MonthUsed {
   @ApiProperty({ description: 'The calendar month (UTC).' })
   period: string;
@@ -23,7 +21,6 @@ export class MonthUsed {
 }
 
 /** An organization's quota in the current calendar month (UTC). */
-@ApiSchema({ name: 'Usage' })
 export class Usage {
   @ApiProperty({ description: 'The ID of the organization.' })
   organization: string;
@@ -58,7 +55,6 @@ export class Usage {
   deletedAt?: string;
 }
 
-@ApiSchema({ name: 'VerifiedPeriod' })
 export class VerifiedPeriod {
   @ApiProperty({ description: 'The month, such as `2026-05`.' })
   period: string;
@@ -77,7 +73,6 @@ export class VerifiedPeriod {
 }
 
 /** The stored count of each month compared with the sum of its settled calls. */
-@ApiSchema({ name: 'Verification' })
 export class Verification {
   @ApiProperty({ description: 'Whether `used` equals `recomputed` in every month.' })
   exact: boolean;
@@ -86,22 +81,26 @@ export class Verification {
   periods: VerifiedPeriod[];
 }
 
-/** A row of `USAGE`. */
-export interface UsageRow {
-  id: string;
-  plan: Plan;
+/** The state of a quota in a row. */
+export interface QuotaRow {
   limit_in_force: number;
-  period_start: Date;
-  period_end: Date;
-  decided_at: Date;
-  deleted_at: Date | null;
   used_count: number;
   reserved_count: number;
-  /** Null when it was not asked for. */
-  history: MonthUsed[] | null;
+  period_end: Date;
+  decided_at: Date;
 }
 
-// One statement, so that all values are from one snapshot. $4: include deleted organizations; $5: include the history.
+/** A row of `USAGE`. */
+export interface UsageRow extends QuotaRow {
+  id: string;
+  plan: Plan;
+  period_start: Date;
+  deleted_at: Date | null;
+  history: MonthUsed[];
+}
+
+/** Rows are `UsageRow`s, also of deleted organizations. */
+// One statement, so that all values are from one snapshot.
 export const USAGE = `
   WITH clock AS MATERIALIZED (SELECT quota_now() AS now)
   SELECT organization.id, organization.plan, organization.deleted_at, clock.now AS decided_at,
@@ -113,14 +112,14 @@ export const USAGE = `
          coalesce((SELECT sum(required) FROM quota_reservations
            WHERE organization_id = organization.id AND period_start = quota_period(clock.now)
              AND settled_at IS NULL AND lapsed_at IS NULL AND leased_until > clock.now), 0)::integer AS reserved_count,
-         CASE WHEN $5 THEN coalesce((
+         coalesce((
            SELECT json_agg(json_build_object('period', to_char(period_start, 'YYYY-MM'), 'used', used)
                            ORDER BY period_start DESC)
              FROM quota_periods WHERE organization_id = organization.id AND used > 0
                AND period_start > quota_period(clock.now) - interval '6 months'
-               AND period_start <= quota_period(clock.now)), '[]') END AS history
+               AND period_start <= quota_period(clock.now)), '[]') AS history
     FROM organizations organization, clock
-    WHERE organization.id = $1 AND (organization.deleted_at IS NULL OR $4)`;
+    WHERE organization.id = $1`;
 
 /** Rows are `VerifiedPeriod`s. */
 // One statement, so that a concurrent settlement is included in both sums or in neither.

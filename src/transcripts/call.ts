@@ -18,7 +18,7 @@ export interface CallTimes {
 }
 
 export interface CallOptions extends CallTimes {
-  /** Work of a job, which goes behind calls that somebody waits for. */
+  /** Work of a job: goes behind calls that somebody waits for, and is counted and settled when the job stores it. */
   background?: boolean;
 }
 
@@ -47,21 +47,6 @@ export class Call implements ReadingContext {
     );
     if (responseEnd?.aborted) this.disconnect();
     else responseEnd?.addEventListener('abort', () => this.disconnect(), { once: true });
-  }
-
-  /**
-   * Waits for work that cannot be aborted, until the call ends.
-   *
-   * @throws CallEnded when the call ends first; the work continues, and the caller of this method handles its result
-   */
-  within<T>(work: Promise<T>): Promise<T> {
-    let stop = (): void => undefined;
-    const ended = new Promise<never>((_resolve, reject) => {
-      stop = () => reject(this.signal.reason as Error);
-      if (this.signal.aborted) stop();
-      else this.signal.addEventListener('abort', stop, { once: true });
-    });
-    return Promise.race([work, ended]).finally(() => this.signal.removeEventListener('abort', stop));
   }
 
   /** Cancels the call, unless it has finished. */

@@ -43,27 +43,21 @@ export class VideoFetcher {
       const { value, owner } = await this.flights.join(
         this.cache.key(videoId, languages),
         context,
-        (shared) => this.load(videoId, publishedAt, languages, shared),
-        ({ outcome, fromCache }) =>
-          fromCache ? Promise.resolve() : this.cache.store(videoId, languages, outcome, publishedAt),
+        async (shared) => {
+          // Another call may have fetched the video since this call was planned; its result is free.
+          const [known] = await this.cache.getMany([videoId], languages);
+          if (known) return { outcome: known, fromCache: true };
+          const outcome = await this.platform.readVideo(videoId, languages, shared, publishedAt);
+          return { outcome: await asCachedOutcome(outcome), fromCache: false };
+        },
+        async ({ outcome, fromCache }) => {
+          if (!fromCache) await this.cache.store(videoId, languages, outcome, publishedAt);
+        },
       );
       const { outcome, fromCache } = value;
       const own = owner && !fromCache;
       span.setAttributes({ 'transcripts.outcome': outcome.ok ? 'ok' : outcome.failure.code, 'transcripts.own': own });
       return { outcome, own };
     });
-  }
-
-  private async load(
-    videoId: string,
-    publishedAt: string | null,
-    languages: readonly string[],
-    context: ReadingContext,
-  ): Promise<{ outcome: CachedOutcome; fromCache: boolean }> {
-    // Another call may have fetched the video since this call was planned; its result is free.
-    const [known] = await this.cache.getMany([videoId], languages);
-    if (known) return { outcome: known, fromCache: true };
-    const outcome = await this.platform.readVideo(videoId, languages, context, publishedAt);
-    return { outcome: await asCachedOutcome(outcome), fromCache: false };
   }
 }

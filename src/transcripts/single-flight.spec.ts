@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { Call, CallEnded } from './call.js';
 import { SingleFlight } from './single-flight.js';
@@ -9,198 +9,154 @@ const nothing = (): Promise<void> => Promise.resolve();
 /** A promise that the test settles. */
 function deferred<T>() {
   let resolve: (value: T) => void = () => undefined;
-  let reject: (reason: unknown) => void = () => undefined;
-  const promise = new Promise<T>((yes, no) => {
-    resolve = yes;
-    reject = no;
-  });
-  return { promise, resolve, reject };
+  const promise = new Promise<T>((yes) => (resolve = yes));
+  return { promise, resolve };
 }
 
-function newCall(deadlineSeconds = 60): Call {
-  return new Call(deadlineSeconds);
+let shared: SingleFlight<string>;
+let work: ReturnType<typeof deferred<string>>;
+/** The context of the work that was started last. */
+let flight: ReadingContext | undefined;
+const calls: Call[] = [];
+
+beforeEach(() => {
+  shared = new SingleFlight();
+  work = deferred();
+});
+afterEach(() => calls.splice(0).forEach((call) => call.finish()));
+
+function newCall(deadlineSeconds = 60, background = false): Call {
+  const call = new Call(deadlineSeconds, { background });
+  calls.push(call);
+  return call;
 }
+
+const start = (context: ReadingContext): Promise<string> => {
+  flight = context;
+  return work.promise;
+};
+const join = (context: ReadingContext, store = nothing) => shared.join('key', context, start, store);
 
 describe('SingleFlight', () => {
   it('reports a sent request to each waiting call, also to one that joins later', async () => {
-    const shared = new SingleFlight<string>();
-    const work = deferred<string>();
+    const { signal, deadlineAtMs, fairnessKey } = newCall();
     const reported: string[] = [];
-    const join = (name: string): Promise<unknown> => {
-      const { signal, deadlineAtMs, fairnessKey } = call;
-      const onRequest = (): void => void reported.push(name);
-      return shared.join('key', { signal, deadlineAtMs, fairnessKey, onRequest }, start, nothing);
-    };
-    const call = newCall();
-    let send = nothing as () => unknown;
-    const start = (context: ReadingContext): Promise<string> => {
-      send = () => context.onRequest?.();
-      return work.promise;
-    };
-    const results = [join('first'), join('second')];
+    const joinAs = (name: string) =>
+      join({ signal, deadlineAtMs, fairnessKey, onRequest: () => void reported.push(name) });
+    const results = [joinAs('first'), joinAs('second')];
     expect(reported).toEqual([]);
-    send();
-    results.push(join('late'));
+    flight?.onRequest?.();
+    results.push(joinAs('late'));
     expect(reported).toEqual(['first', 'second', 'late']);
     work.resolve('done');
     await Promise.all(results);
-    call.finish();
   });
 
   it('passes ownership to the oldest waiting call when the call that started it disconnects', async () => {
-    const shared = new SingleFlight<string>();
-    const work = deferred<string>();
     const [first, second, third] = [newCall(), newCall(), newCall()];
-    const results = [first, second, third].map((call) => shared.join('key', call, () => work.promise, nothing));
+    const results = [first, second, third].map((call) => join(call));
     first.disconnect();
     work.resolve('done');
     await expect(results[0]).rejects.toBeInstanceOf(CallEnded);
     await expect(results[1]).resolves.toEqual({ value: 'done', owner: true });
     await expect(results[2]).resolves.toEqual({ value: 'done', owner: false });
-    second.finish();
-    third.finish();
   });
 
   it('aborts work without waiting calls, and starts again for the next call', async () => {
-    const shared = new SingleFlight<string>();
-    const aborted = deferred<void>();
-    let stores = 0;
-    const store = (): Promise<void> => {
-      stores++;
-      return nothing();
-    };
-    const start = (context: ReadingContext): Promise<string> =>
-      new Promise((_resolve, reject) => {
-        context.signal.addEventListener('abort', () => {
-          aborted.resolve();
-          reject(context.signal.reason as Error);
-        });
-      });
-    const [first, second, later] = [newCall(), newCall(), newCall()];
-    const results = [first, second].map((call) => shared.join('key', call, start, store));
+    const [first, second] = [newCall(), newCall()];
+    const results = [first, second].map((call) => join(call));
+    const aborted = flight?.signal;
     first.disconnect();
+    expect(aborted?.aborted).toBe(false);
     second.disconnect();
-    await aborted.promise;
+    expect(aborted?.aborted).toBe(true);
     await Promise.all(results.map((result) => expect(result).rejects.toBeInstanceOf(CallEnded)));
-    await expect(shared.join('key', later, () => Promise.resolve('again'), store)).resolves.toEqual({
-      value: 'again',
-      owner: true,
-    });
-    expect(stores).toBe(1);
-    later.finish();
+    work = deferred();
+    const again = join(newCall());
+    work.resolve('again');
+    await expect(again).resolves.toEqual({ value: 'again', owner: true });
   });
 
   it('does not change the owner when it disconnects while the result is stored', async () => {
-    const shared = new SingleFlight<string>();
     const storing = deferred<void>();
     const stored = deferred<void>();
-    const [payer, other] = [newCall(), newCall()];
     const store = (): Promise<void> => {
       storing.resolve();
       return stored.promise;
     };
-    const results = [payer, other].map((call) => shared.join('key', call, () => Promise.resolve('done'), store));
+    const [payer, other] = [newCall(), newCall()];
+    const results = [payer, other].map((call) => join(call, store));
+    work.resolve('done');
     await storing.promise;
     payer.disconnect();
     stored.resolve();
     await expect(results[0]).resolves.toEqual({ value: 'done', owner: true });
     await expect(results[1]).resolves.toEqual({ value: 'done', owner: false });
-    other.finish();
   });
 
   it('rejects all waiting calls when the work fails', async () => {
-    const shared = new SingleFlight<string>();
-    const [first, second] = [newCall(), newCall()];
-    const results = [first, second].map((call) =>
-      shared.join('key', call, () => Promise.reject(new Error('no')), nothing),
-    );
-    await Promise.all(results.map((result) => expect(result).rejects.toThrow('no')));
-    first.finish();
-    second.finish();
+    const failing = () => shared.join('key', newCall(), () => Promise.reject(new Error('no')), nothing);
+    await Promise.all([failing(), failing()].map((result) => expect(result).rejects.toThrow('no')));
   });
 
   it('has the latest deadline of the waiting calls, and each call keeps its own', async () => {
-    const shared = new SingleFlight<string>();
-    const [late, early] = [newCall(60), newCall(0)];
-    const contexts: ReadingContext[] = [];
-    const work = deferred<string>();
-    const start = (context: ReadingContext): Promise<string> => {
-      contexts.push(context);
-      return work.promise;
-    };
-    const earlyResult = shared.join('key', early, start, nothing);
-    const lateResult = shared.join('key', late, start, nothing);
-    expect(contexts[0]?.deadlineAtMs).toBe(late.deadlineAtMs);
-    await expect(earlyResult).rejects.toThrow('deadline');
+    const late = newCall(60);
+    const results = [join(newCall(0)), join(late)];
+    expect(flight?.deadlineAtMs).toBe(late.deadlineAtMs);
+    await expect(results[0]).rejects.toThrow('deadline');
     work.resolve('done');
-    await expect(lateResult).resolves.toEqual({ value: 'done', owner: true });
-    late.finish();
+    await expect(results[1]).resolves.toEqual({ value: 'done', owner: true });
   });
 
   it('is background work while only jobs wait for it', async () => {
-    const shared = new SingleFlight<string>();
-    const jobs = [new Call(60, { background: true }), new Call(60, { background: true })] as const;
+    const jobs = [newCall(60, true), newCall(60, true)].map((job) => join(job));
+    expect(flight?.background).toBe(true);
     const call = newCall();
-    const work = deferred<string>();
-    const contexts: ReadingContext[] = [];
-    const start = (context: ReadingContext): Promise<string> => {
-      contexts.push(context);
-      return work.promise;
-    };
-    const background = () => contexts[0]?.background;
-    const results = jobs.map((job) => shared.join('key', job, start, nothing));
-    expect(background()).toBe(true);
-    const joined = shared.join('key', call, start, nothing);
-    expect(background()).toBe(false);
+    const joined = join(call);
+    expect(flight?.background).toBe(false);
     call.disconnect();
     await expect(joined).rejects.toBeInstanceOf(CallEnded);
-    expect(background()).toBe(true);
+    expect(flight?.background).toBe(true);
     work.resolve('done');
-    await Promise.all(results);
-    jobs.forEach((job) => job.finish());
-    expect(contexts).toHaveLength(1);
-    const alone = newCall();
-    await shared.join('other', alone, start, nothing);
-    alone.finish();
-    expect(contexts[1]?.background).toBe(false);
+    await Promise.all(jobs);
   });
 
   it('has one owner for each result, in any order of joining and disconnecting', async () => {
     const step = fc.record({ call: fc.nat(5), key: fc.nat(2), action: fc.constantFrom('join', 'disconnect', 'land') });
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
-        const shared = new SingleFlight<number>();
-        const calls = Array.from({ length: 6 }, () => newCall());
+        const numbered = new SingleFlight<number>();
+        const joining = Array.from({ length: 6 }, () => newCall());
         const flights: { key: number; id: number; work: ReturnType<typeof deferred<number>> }[] = [];
         const owned: number[] = [];
         const stored: number[] = [];
         const waiting: Promise<void>[] = [];
-        for (const { call, key, action } of steps) {
-          const joining = calls[call];
-          if (!joining) continue;
-          if (action === 'disconnect') joining.disconnect();
-          if (action === 'land')
-            flights.filter((flight) => flight.key === key).forEach(({ work, id }) => work.resolve(id));
-          if (action !== 'join') continue;
-          const start = (): Promise<number> => {
-            const flight = { key, id: flights.length, work: deferred<number>() };
-            flights.push(flight);
-            return flight.work.promise;
-          };
-          const store = (id: number): Promise<void> => {
-            stored.push(id);
-            return nothing();
-          };
-          waiting.push(
-            shared.join(String(key), joining, start, store).then(
-              ({ value, owner }) => void (owner && owned.push(value)),
-              () => undefined,
-            ),
-          );
+        const begin = (key: number) => (): Promise<number> => {
+          const begun = { key, id: flights.length, work: deferred<number>() };
+          flights.push(begun);
+          return begun.work.promise;
+        };
+        const store = (id: number): Promise<void> => {
+          stored.push(id);
+          return nothing();
+        };
+        for (const { call: index, key, action } of steps) {
+          const call = joining[index];
+          if (!call) continue;
+          if (action === 'disconnect') call.disconnect();
+          else if (action === 'land')
+            flights.filter((begun) => begun.key === key).forEach((begun) => begun.work.resolve(begun.id));
+          else
+            waiting.push(
+              numbered.join(String(key), call, begin(key), store).then(
+                ({ value, owner }) => void (owner && owned.push(value)),
+                () => undefined,
+              ),
+            );
         }
-        flights.forEach(({ work, id }) => work.resolve(id));
+        flights.forEach((begun) => begun.work.resolve(begun.id));
         await Promise.all(waiting);
-        calls.forEach((call) => call.finish());
+        calls.splice(0).forEach((call) => call.finish());
         expect(new Set(owned).size).toBe(owned.length);
         expect(owned.sort()).toEqual(stored.sort());
       }),

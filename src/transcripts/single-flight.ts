@@ -6,18 +6,13 @@ interface SingleFlightResult<T> {
   owner: boolean;
 }
 
-interface Waiter<T> {
-  context: ReadingContext;
-  disconnect: () => void;
-  resolve: (result: SingleFlightResult<T>) => void;
-  reject: (reason: unknown) => void;
-}
-
-/** Work in progress and its waiters, the oldest first. */
+/** Work in progress, in the context of all that wait for it. */
 class Flight<T> implements ReadingContext {
-  readonly waiters = new Set<Waiter<T>>();
+  /** The oldest first. */
+  readonly waiters = new Set<{ context: ReadingContext }>();
   readonly controller = new AbortController();
   readonly signal = this.controller.signal;
+  result: Promise<T> | undefined;
   succeeded = false;
   requested = false;
 
@@ -25,7 +20,7 @@ class Flight<T> implements ReadingContext {
 
   /** The latest deadline of all waiters. */
   get deadlineAtMs(): number {
-    return Math.max(...[...this.waiters].map((waiter) => waiter.context.deadlineAtMs));
+    return Math.max(...[...this.waiters].map(({ context }) => context.deadlineAtMs));
   }
 
   readonly onRequest = (): void => {
@@ -54,68 +49,56 @@ export class SingleFlight<T> {
    * @param store stores the result; runs once, after the owner is decided, so that a disconnect during it changes nothing
    * @throws the reason of `context.signal` when that is aborted first, or what `start` threw
    */
-  join(
+  async join(
     key: string,
     context: ReadingContext,
     start: (context: ReadingContext) => Promise<T>,
     store: (value: T) => Promise<void>,
   ): Promise<SingleFlightResult<T>> {
-    if (context.signal.aborted) return Promise.reject(asError(context.signal.reason));
-    const known = this.flights.get(key);
-    const flight = known ?? new Flight<T>(context.fairnessKey);
-    const result = this.wait(key, flight, context);
-    if (!known) {
-      this.flights.set(key, flight);
-      void this.run(key, flight, start, store);
-    }
-    return result;
-  }
-
-  private wait(key: string, flight: Flight<T>, context: ReadingContext): Promise<SingleFlightResult<T>> {
-    return new Promise((resolve, reject) => {
-      const disconnect = (): void => {
+    const { signal } = context;
+    signal.throwIfAborted();
+    const flight = this.flights.get(key) ?? new Flight<T>(context.fairnessKey);
+    const waiter = { context };
+    flight.waiters.add(waiter);
+    if (flight.requested) context.onRequest?.();
+    let disconnect = (): void => undefined;
+    const disconnected = new Promise<never>((_resolve, reject) => {
+      disconnect = () => {
         // The owner is decided once the work has succeeded: a disconnect must not make a paid result free.
         if (flight.succeeded) return;
         flight.waiters.delete(waiter);
-        reject(asError(context.signal.reason));
+        reject(signal.reason as Error);
         if (flight.waiters.size > 0) return;
-        if (this.flights.get(key) === flight) this.flights.delete(key);
-        flight.controller.abort(context.signal.reason);
+        this.end(key, flight);
+        flight.controller.abort(signal.reason);
       };
-      const waiter: Waiter<T> = { context, disconnect, resolve, reject };
-      flight.waiters.add(waiter);
-      if (flight.requested) context.onRequest?.();
-      context.signal.addEventListener('abort', disconnect, { once: true });
     });
+    signal.addEventListener('abort', disconnect, { once: true });
+    this.flights.set(key, flight);
+    flight.result ??= this.run(flight, start, store).finally(() => this.end(key, flight));
+    try {
+      const value = await Promise.race([flight.result, disconnected]);
+      const [oldest] = flight.waiters;
+      return { value, owner: oldest === waiter };
+    } finally {
+      signal.removeEventListener('abort', disconnect);
+    }
   }
 
   private async run(
-    key: string,
     flight: Flight<T>,
     start: (context: ReadingContext) => Promise<T>,
     store: (value: T) => Promise<void>,
-  ): Promise<void> {
-    let finish: (waiter: Waiter<T>, owner: boolean) => void;
-    try {
-      const value = await start(flight);
-      finish = (waiter, owner) => waiter.resolve({ value, owner });
-      if (flight.waiters.size > 0) {
-        flight.succeeded = true;
-        await store(value);
-      }
-    } catch (error) {
-      finish = (waiter) => waiter.reject(error);
+  ): Promise<T> {
+    const value = await start(flight);
+    if (flight.waiters.size > 0) {
+      flight.succeeded = true;
+      await store(value);
     }
-    if (this.flights.get(key) === flight) this.flights.delete(key);
-    let owner = true;
-    for (const waiter of flight.waiters) {
-      waiter.context.signal.removeEventListener('abort', waiter.disconnect);
-      finish(waiter, owner);
-      owner = false;
-    }
+    return value;
   }
-}
 
-function asError(reason: unknown): Error {
-  return reason instanceof Error ? reason : new Error(String(reason));
+  private end(key: string, flight: Flight<T>): void {
+    if (this.flights.get(key) === flight) this.flights.delete(key);
+  }
 }

@@ -32,10 +32,15 @@ const calls: Call[] = [];
 
 afterEach(() => calls.splice(0).forEach((call) => call.finish()));
 
-function deliver(videoIds: readonly string[], background = false): { delivery: Delivery; call: Call } {
-  const call = new Call(60, { background });
+function deliver(
+  videoIds: readonly string[],
+  options: ConstructorParameters<typeof Call>[1] = {},
+): { delivery: Delivery; call: Call } {
+  const call = new Call(60, options);
   calls.push(call);
-  const known = new Map(videoIds.map((id) => [id, { upload: unlistedVideo(id), outcome: undefined }]));
+  const cached = { ok: true, details: NO_DETAILS, transcript: TEXT } as const;
+  const outcomeOf = (id: string) => (id === 'cached' ? cached : undefined);
+  const known = new Map(videoIds.map((id) => [id, { upload: unlistedVideo(id), outcome: outcomeOf(id) }]));
   const order = videoIds.flatMap((id) => known.get(id) ?? []);
   const plan = { call, header: { type: 'videos' }, videos: [...known.values()], order, languages: [] };
   const metrics = { entry: () => undefined };
@@ -51,7 +56,7 @@ async function codesOf({ delivery }: { delivery: Delivery }): Promise<unknown[]>
 
 describe('the delivery of a job', () => {
   it('separates the videos that were not requested from those for which a request was sent', async () => {
-    const started = deliver(['queued', 'sent'], true);
+    const started = deliver(['queued', 'sent'], { background: true });
     await Promise.resolve();
     started.call.disconnect();
     expect(await codesOf(started)).toEqual([
@@ -62,7 +67,7 @@ describe('the delivery of a job', () => {
   });
 
   it('fails only the video with which the service has a fault', async () => {
-    const started = deliver(['faulty', 'fetched'], true);
+    const started = deliver(['faulty', 'fetched'], { background: true });
     expect(await codesOf(started)).toEqual([['faulty', 'upstream_failure'], true]);
     expect(await started.delivery.fetched).toBe(1);
   });
@@ -97,6 +102,14 @@ describe('the delivery of a call', () => {
     expect(await delivery.fetched).toBe(1);
     expect(memory.heldBytes).toBe(0);
   });
+
+  it('holds nothing when its reader has left while it was planned', () => {
+    const held = deliver(['cached']);
+    expect(memory.heldBytes).toBe(1_000);
+    held.call.disconnect();
+    deliver(['cached'], { responseEnd: AbortSignal.abort() });
+    expect(memory.heldBytes).toBe(0);
+  });
 });
 
 describe('inOrderOfCompletion', () => {
@@ -112,8 +125,7 @@ describe('inOrderOfCompletion', () => {
         const work = new Map(order.map((item) => [item, new Promise<void>((resolve) => ends.set(item, resolve))]));
         const given: number[] = [];
         const reading = (async () => {
-          for await (const item of inOrderOfCompletion([...order].sort(), (one) => work.get(one) ?? Promise.resolve()))
-            given.push(item);
+          for await (const item of inOrderOfCompletion(work)) given.push(item);
         })();
         for (const [index, item] of order.entries()) {
           ends.get(item)?.();
@@ -126,7 +138,7 @@ describe('inOrderOfCompletion', () => {
   });
 
   it('throws what the work throws', async () => {
-    const failing = inOrderOfCompletion([1], () => Promise.reject(new Error('no')));
+    const failing = inOrderOfCompletion(new Map([[1, Promise.reject(new Error('no'))]]));
     await expect(failing.next()).rejects.toThrow('no');
   });
 });

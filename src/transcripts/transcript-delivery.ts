@@ -1,19 +1,12 @@
 import { Logger } from '@nestjs/common';
 import pLimit from 'p-limit';
-import { NO_DETAILS, type Upload, type VideoFailure } from '../domain/transcript.js';
+import type { Upload, VideoFailure } from '../domain/transcript.js';
 import { withTimeout } from '../domain/with-timeout.js';
 import type { CallPlan, PlannedVideo } from './call-plan.js';
 import { CallEnded } from './call.js';
 import type { VideoFetcher } from './fetching.js';
 import type { HeldTexts } from './response/response-memory.js';
-import {
-  count,
-  emptySummary,
-  failedEntry,
-  succeededEntry,
-  type Entry,
-  type TranscriptsEvent,
-} from './transcript-events.js';
+import { count, emptySummary, entryOf, failedEntry, type Entry, type TranscriptsEvent } from './transcript-events.js';
 import type { TranscriptMetrics } from './transcript-metrics.js';
 
 const logger = new Logger('TranscriptDelivery');
@@ -49,31 +42,30 @@ export class Delivery {
   readonly givenUp = new Set<string>();
   /** Resolves to the number of transcripts that the call pays for, when its fetching has ended. */
   readonly fetched: Promise<number>;
-  /** Resolves when the reservation is settled. */
+  /** Resolves when the reservation of a call is settled. */
   settled: Promise<void> = Promise.resolve();
   /** The entries of the videos that the plan lacks, until they are sent. */
   private readonly fetching: Map<PlannedVideo, Promise<Entry>>;
+  private charged = 0;
   private reading = false;
 
   constructor(
-    private readonly plan: CallPlan,
+    readonly plan: CallPlan,
     private readonly fetcher: Pick<VideoFetcher, 'concurrencyPerCall' | 'fetch'>,
     private readonly held: HeldTexts,
     private readonly metrics: Pick<TranscriptMetrics, 'entry'>,
   ) {
     for (const { outcome } of plan.videos) if (outcome?.ok) held.add(outcome.transcript.deflated);
     const inTurn = pLimit(fetcher.concurrencyPerCall);
-    let charged = 0;
-    const pay = (): void => void charged++;
     const missing = plan.videos.filter(({ outcome }) => !outcome);
-    this.fetching = new Map(missing.map((video) => [video, inTurn(() => this.fetch(video.upload, pay))]));
+    this.fetching = new Map(missing.map((video) => [video, inTurn(() => this.fetch(video.upload))]));
     // A bug is thrown to the reader when it reaches its entry. Nothing here keeps the entries.
-    const ended = [...this.fetching.values()].map((entry) => entry.then(ignore, ignore));
-    this.fetched = Promise.all(ended).then(() => charged);
-    plan.call.signal.addEventListener('abort', () => {
-      // The caller disconnected before the first event was read, so that the end of `events` is never reached.
-      if (!this.reading) held.close();
-    });
+    const fetches = [...this.fetching.values()].map((entry) => entry.then(() => undefined));
+    this.fetched = Promise.allSettled(fetches).then(() => this.charged);
+    // When the call ends before the first event is read, the end of `events` may never be reached.
+    const ended = (): void => void (this.reading || held.close());
+    if (plan.call.signal.aborted) ended();
+    else plan.call.signal.addEventListener('abort', ended, { once: true });
   }
 
   /** The header of the list, the entries in the given order, and the summary. Throws only for a bug. */
@@ -113,7 +105,9 @@ export class Delivery {
     for await (const batch of order === 'listed' ? runs(listed) : this.asFinished()) {
       const entries: Entry[] = [];
       for (const video of batch) {
-        const entry = knownEntry(video) ?? (await this.fetchedEntry(video));
+        const { upload, outcome } = video;
+        const entry = outcome ? entryOf(upload, outcome, true) : await this.fetching.get(video);
+        if (!entry) throw new Error('The entry was sent already.');
         entries.push(entry.ok && sent.has(video) ? { ...entry, cached: true } : entry);
         sent.add(video);
       }
@@ -125,63 +119,48 @@ export class Delivery {
 
   /** First the cached videos, then each fetched one as it finishes, as often as it is listed. */
   private async *asFinished(): AsyncGenerator<PlannedVideo[]> {
-    const { videos, order } = this.plan;
+    const { order } = this.plan;
     yield order.filter(({ outcome }) => outcome);
-    const missing = videos.filter(({ outcome }) => !outcome);
-    for await (const finished of inOrderOfCompletion(missing, (video) => this.fetchedEntry(video)))
-      yield order.filter((video) => video === finished);
+    for await (const finished of inOrderOfCompletion(this.fetching)) yield order.filter((video) => video === finished);
   }
 
-  private fetchedEntry(video: PlannedVideo): Promise<Entry> {
-    return this.fetching.get(video) ?? Promise.reject(new Error('The entry was sent already.'));
-  }
-
-  /** @param pay called when the call pays for the transcript. Rejects only for a bug. */
-  private async fetch(upload: Upload, pay: () => void): Promise<Entry> {
+  /** Rejects only for a bug. */
+  private async fetch(upload: Upload): Promise<Entry> {
     const { call, languages } = this.plan;
     const { signal, deadlineAtMs, fairnessKey, background } = call;
     let requested = false;
-    const onRequest = (): void => void (requested = true);
     if (!this.held.mayFetch) return this.giveUp(upload, BUFFER_FULL);
     try {
-      const context = { signal, deadlineAtMs, fairnessKey, background, onRequest };
+      const context = { signal, deadlineAtMs, fairnessKey, background, onRequest: () => void (requested = true) };
       const { outcome, own } = await this.fetcher.fetch(upload, languages, context);
-      const { details } = outcome;
-      if (!outcome.ok) return failedEntry(upload, details, outcome.failure);
-      if (own) pay();
-      this.held.addFetched(outcome.transcript.deflated);
-      return succeededEntry(upload, details, outcome.transcript, !own);
+      if (outcome.ok) {
+        if (own) this.charged++;
+        this.held.addFetched(outcome.transcript.deflated);
+      }
+      return entryOf(upload, outcome, !own);
     } catch (error) {
       if (error instanceof CallEnded)
         return requested
-          ? failedEntry(upload, NO_DETAILS, { code: 'upstream_timeout' })
+          ? failedEntry(upload, { code: 'upstream_timeout' })
           : this.giveUp(upload, { code: 'upstream_timeout' });
       if (!background) throw error;
       // A job tries the video again, because one bug must not hold up its other videos.
-      logger.error(jobVideoFailedLine(upload.videoId, error));
-      return failedEntry(upload, NO_DETAILS, READING_FAILED);
+      const stack = error instanceof Error ? error.stack : undefined;
+      logger.error({ event: 'job_video_failed', videoId: upload.videoId, cause: String(error), stack });
+      return failedEntry(upload, READING_FAILED);
     }
   }
 
   /** The entry of a video that failed for a cause within the service. */
   private giveUp(upload: Upload, failure: VideoFailure): Entry {
     this.givenUp.add(upload.videoId);
-    return failedEntry(upload, NO_DETAILS, failure);
+    return failedEntry(upload, failure);
   }
 
   /** Releases a text that was fetched and sent: it is not retained until the end of the call. */
   private release(video: PlannedVideo, [entry]: readonly Entry[]): void {
     if (this.fetching.delete(video) && entry?.ok) this.held.releaseFetched(entry.transcript.deflated);
   }
-}
-
-/** The entry of a video whose outcome was known when the call was planned. */
-function knownEntry({ upload, outcome }: PlannedVideo): Entry | undefined {
-  if (!outcome) return undefined;
-  const { details } = outcome;
-  return outcome.ok
-    ? succeededEntry(upload, details, outcome.transcript, true)
-    : failedEntry(upload, details, outcome.failure);
 }
 
 /** The videos in their order: those whose outcome is known together, each of the others by itself. */
@@ -198,25 +177,12 @@ function* runs(videos: readonly PlannedVideo[]): Generator<PlannedVideo[]> {
   yield known;
 }
 
-function ignore(): void {
-  // Nothing is left to do.
-}
-
 /** The items in the order in which their work ends. */
-export async function* inOrderOfCompletion<T>(
-  items: readonly T[],
-  work: (item: T) => Promise<unknown>,
-): AsyncGenerator<T> {
-  const open = new Map(items.map((item) => [item, work(item).then(() => item)]));
+export async function* inOrderOfCompletion<T>(work: ReadonlyMap<T, Promise<unknown>>): AsyncGenerator<T> {
+  const open = new Map([...work].map(([item, done]) => [item, done.then(() => item)]));
   while (open.size > 0) {
     const item = await Promise.race(open.values());
     open.delete(item);
     yield item;
   }
-}
-
-/** The log line of a fault in the service that concerns one video of a job. */
-function jobVideoFailedLine(videoId: string, error: unknown): Readonly<Record<string, unknown>> {
-  const stack = error instanceof Error ? error.stack : undefined;
-  return { event: 'job_video_failed', videoId, cause: String(error), stack };
 }

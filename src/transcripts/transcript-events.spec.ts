@@ -1,14 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
-import { NO_DETAILS, unlistedVideo } from '../domain/transcript.js';
-import { failedEntry } from './transcript-events.js';
+import { unlistedVideo } from '../domain/transcript.js';
+import { metadataOf } from './transcript-events.js';
 
 const ID = 'aaaaaaaaaaa';
 const DETAILS = {
   ...{ title: 'Of the video', thumbnailUrl: 'https://i.ytimg.com/video.jpg', publishedAt: '2026-05-21T11:22:05Z' },
   ...{ durationSeconds: 612, viewCount: 1_234, kind: 'video' as const, captionTracks: [] },
 };
-const metadataOf = (upload: Parameters<typeof failedEntry>[0], details: Parameters<typeof failedEntry>[1]) =>
-  failedEntry(upload, details, { code: 'transcript_unavailable' }).metadata;
 
 describe('the metadata of a video', () => {
   it('comes from the video itself when no list contains it', () => {
@@ -26,7 +24,7 @@ describe('the metadata of a video', () => {
   });
 
   it('is null where neither gave a value', () => {
-    const { url, ...others } = metadataOf(unlistedVideo(ID), NO_DETAILS);
+    const { url, ...others } = metadataOf(unlistedVideo(ID));
     expect(url).toContain(ID);
     expect(new Set(Object.values(others))).toEqual(new Set([null]));
   });

@@ -4,16 +4,11 @@ import {
   type Upload,
   type VideoDetails,
   type VideoFailure,
-  type VideoFailureCode,
+  type VideoOutcome,
 } from '../domain/transcript.js';
 import type { TranscriptText } from './cache/transcript-text.js';
-import type { EntryErrorDto, SummaryDto, VideoMetadataDto } from './dto/transcripts-response.dto.js';
+import type { EntryError, Summary, VideoMetadata } from './dto/transcripts-response.dto.js';
 import type { ListHeader } from './sources/video-list.js';
-
-/** The metadata of a video in a response; null where the platform gave no value. */
-export type VideoMetadata = VideoMetadataDto;
-
-export type EntryError = EntryErrorDto;
 
 /** Whether the service knows that the platform blocks it, and until when. Without `retryAfterSeconds` only this video was refused. */
 export function statesBlock({ code, retryAfterSeconds }: Pick<EntryError, 'code' | 'retryAfterSeconds'>): boolean {
@@ -31,23 +26,21 @@ export interface SucceededEntry {
 /** One video of a response. Its transcript is already serialized and deflated. */
 export type Entry = SucceededEntry | { videoId: string; ok: false; metadata: VideoMetadata; error: EntryError };
 
-/** `total = succeeded + failed`, `succeeded = cached + fetched`, and the call is charged `fetched`. */
-export type Summary = SummaryDto;
-
 /** The events of a response, in this order: the header of the list, a result for each video, the summary. */
 export type TranscriptsEvent = ListHeader | { type: 'result'; entry: Entry } | { type: 'summary'; summary: Summary };
 
-export function succeededEntry(
-  upload: Upload,
-  details: VideoDetails,
-  transcript: TranscriptText,
-  cached: boolean,
-): Entry {
-  return { videoId: upload.videoId, ok: true, metadata: metadataOf(upload, details), transcript, cached };
+/** @param cached whether the transcript was not fetched for the call, and so is free */
+export function entryOf(upload: Upload, outcome: VideoOutcome<TranscriptText>, cached: boolean): Entry {
+  const { videoId } = upload;
+  const metadata = metadataOf(upload, outcome.details);
+  return outcome.ok
+    ? { videoId, ok: true, metadata, transcript: outcome.transcript, cached }
+    : { videoId, ok: false, metadata, error: entryError(outcome.failure) };
 }
 
-export function failedEntry(upload: Upload, details: VideoDetails, failure: VideoFailure): Entry {
-  return { videoId: upload.videoId, ok: false, metadata: metadataOf(upload, details), error: entryError(failure) };
+/** The entry of a video that was not read. */
+export function failedEntry(upload: Upload, failure: VideoFailure): Entry {
+  return entryOf(upload, { ok: false, details: NO_DETAILS, failure }, false);
 }
 
 export function entryError(failure: VideoFailure): EntryError {
@@ -59,13 +52,12 @@ export function entryError(failure: VideoFailure): EntryError {
   };
 }
 
-/** The metadata of a video that was listed and not read. */
-export function listedMetadata(upload: Upload): VideoMetadata {
-  return metadataOf(upload, NO_DETAILS);
-}
-
-/** The video's own page is exact where the list rounds, so it takes precedence. The list's title and thumbnail stay. */
-function metadataOf(upload: Upload, details: VideoDetails): VideoMetadata {
+/**
+ * The video's own page is exact where the list rounds, so it takes precedence. The list's title and thumbnail stay.
+ *
+ * @param details of the video itself, if it was read
+ */
+export function metadataOf(upload: Upload, details: VideoDetails = NO_DETAILS): VideoMetadata {
   return {
     title: upload.title ?? details.title,
     url: upload.url,
@@ -81,14 +73,6 @@ function metadataOf(upload: Upload, details: VideoDetails): VideoMetadata {
 
 export function emptySummary(): Summary {
   return { total: 0, succeeded: 0, failed: 0, cached: 0, fetched: 0 };
-}
-
-/** What an entry counts as, in the summary and in the metrics. */
-export type EntryOutcome = 'cached' | 'fetched' | VideoFailureCode;
-
-export function outcomeOf(entry: Entry): EntryOutcome {
-  if (!entry.ok) return entry.error.code;
-  return entry.cached ? 'cached' : 'fetched';
 }
 
 export function count(summary: Summary, entry: Entry): void {

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Counter, Registry } from 'prom-client';
 import { VIDEO_FAILURE_CODES } from '../domain/transcript.js';
-import { outcomeOf, type Entry, type EntryOutcome } from './transcript-events.js';
+import type { Entry } from './transcript-events.js';
 
 const CACHED_KINDS = ['transcript', 'channel_id', 'channel', 'uploads', 'playlist'] as const;
 export type CachedKind = (typeof CACHED_KINDS)[number];
@@ -53,11 +53,6 @@ export class TranscriptMetrics {
 
   /** Counts an entry that is about to be written. */
   entry(entry: Entry): void {
-    this.countEntries(outcomeOf(entry), 1);
-  }
-
-  /** Counts entries of one outcome. */
-  countEntries(outcome: EntryOutcome, entries: number): void {
-    this.entries.inc({ outcome }, entries);
+    this.entries.inc({ outcome: entry.ok ? (entry.cached ? 'cached' : 'fetched') : entry.error.code });
   }
 }

@@ -3,7 +3,6 @@ import { MetricsRegistryModule } from '../observability/metrics-registry.js';
 import { QuotaModule } from '../quota/quota.module.js';
 import { TranscriptCache } from './cache/transcript-cache.js';
 import { VideoFetcher } from './fetching.js';
-import { QuotaReservations } from './quota-reservations.js';
 import { ResponseMemory } from './response/response-memory.js';
 import { TranscriptsResponse } from './response/transcripts-response.js';
 import { ChannelUploads } from './sources/channel-uploads.js';
@@ -24,7 +23,7 @@ const EXPORTS = [
 /** Requires a `VideoPlatform`, which the application provides. */
 @Module({
   imports: [MetricsRegistryModule, QuotaModule],
-  providers: [...EXPORTS, QuotaReservations, VideoFetcher],
+  providers: [...EXPORTS, VideoFetcher],
   exports: EXPORTS,
 })
 export class TranscriptsModule {}

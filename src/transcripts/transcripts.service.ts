@@ -1,15 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import { Environment } from '../config/environment.js';
-import {
-  DomainError,
-  InvalidApiKeyError,
-  PlanLimitExceededError,
-  remainingQuota,
-  UpstreamError,
-} from '../domain/errors.js';
+import { PlanLimitExceededError, remainingQuota, UpstreamError } from '../domain/errors.js';
 import { NO_DETAILS, type Upload } from '../domain/transcript.js';
+import type { RequestContext } from '../http/request-context.js';
 import { inSpan } from '../observability/tracing/tracer.js';
-import { TranscriptCache, type CachedOutcome } from './cache/transcript-cache.js';
+import { QuotaService, type Payer } from '../quota/quota.service.js';
+import { TranscriptCache } from './cache/transcript-cache.js';
 import {
   limitThatFits,
   requiredCount,
@@ -17,24 +13,44 @@ import {
   type PlannedVideo,
   type TranscriptsRequest,
 } from './call-plan.js';
-import { Call, CallEnded, type CallOptions } from './call.js';
+import { Call, CallEnded, type CallOptions, type CallTimes } from './call.js';
 import { VideoFetcher } from './fetching.js';
-import { QuotaReservations, type Payer, type Settle } from './quota-reservations.js';
 import { HeldTexts, ResponseMemory } from './response/response-memory.js';
 import { Delivery } from './transcript-delivery.js';
 import { TranscriptMetrics } from './transcript-metrics.js';
 
+/** Seconds that a lease outlasts the deadline of its call, for the settlement. */
+const LEASE_MARGIN_SECONDS = 15;
+
 /** The use case: the transcripts of the videos that a source lists. */
 @Injectable()
 export class TranscriptsService {
+  /** Deliveries that are not settled. */
+  private readonly unsettled = new Set<Promise<void>>();
+
   constructor(
     private readonly cache: TranscriptCache,
     private readonly fetcher: VideoFetcher,
-    private readonly reservations: QuotaReservations,
+    private readonly quota: QuotaService,
     private readonly memory: ResponseMemory,
     private readonly metrics: TranscriptMetrics,
     private readonly environment: Environment,
   ) {}
+
+  /**
+   * Plans an authenticated call and starts to fetch what its plan lacks. Adds what the call is about, and the counts of its
+   * entries, to its log line.
+   *
+   * @param times those of the transport, unless the caller can cancel the call by itself
+   * @throws the errors that refuse the call, as `prepare`
+   */
+  async start(request: TranscriptsRequest, context: RequestContext, times: CallTimes = context): Promise<Delivery> {
+    const plan = await this.prepare(request, payerOf(context), times);
+    logPlan(context.log, plan);
+    const delivery = this.deliver(plan);
+    context.log['counts'] = delivery.summary;
+    return delivery;
+  }
 
   /**
    * Opens a call and plans it: lists its videos, looks them up in the cache, and reserves quota for the rest. Everything that
@@ -49,7 +65,7 @@ export class TranscriptsService {
       const call = new Call(this.environment.REQUEST_DEADLINE_SECONDS, options);
       const plan = await this.plan(request, payer, call).catch((error: unknown) => {
         call.finish();
-        throw refusalOf(error);
+        throw error instanceof CallEnded ? new UpstreamError('upstream_timeout', error) : error;
       });
       span.setAttributes({ 'transcripts.source': plan.header.type, 'transcripts.videos': plan.order.length });
       return plan;
@@ -58,20 +74,21 @@ export class TranscriptsService {
 
   /**
    * Starts to fetch what the plan lacks and returns the events of the response; a failure is an entry. The reservation is
-   * settled whether or not the events are read.
-   *
-   * @param settle called when the fetching has ended, with the number of transcripts that the call pays for; replaced by a
-   * caller that settles together with changes of its own
+   * settled when the fetching has ended, whether or not the events are read; a job settles with what it stores.
    */
-  deliver(plan: CallPlan, settle: Settle = this.reservations.settle): Delivery {
+  deliver(plan: CallPlan): Delivery {
     const delivery = new Delivery(plan, this.fetcher, new HeldTexts(this.memory), this.metrics);
-    delivery.settled = this.reservations.track(delivery.fetched.then((charged) => settle(plan.reservation, charged)));
+    const { reservation, call } = plan;
+    if (!reservation || call.background) return delivery;
+    const settled = delivery.fetched.then((fetched) => this.quota.settleWithRetry(reservation, fetched));
+    this.unsettled.add(settled);
+    delivery.settled = settled.finally(() => this.unsettled.delete(settled));
     return delivery;
   }
 
-  /** Resolves when all fetches have ended and all reservations are settled. */
-  idle(): Promise<void> {
-    return this.reservations.idle();
+  /** Resolves when all fetches of calls have ended and their reservations are settled. */
+  async idle(): Promise<void> {
+    while (this.unsettled.size > 0) await Promise.all(this.unsettled);
   }
 
   private async plan({ source, languages = [] }: TranscriptsRequest, payer: Payer, call: Call): Promise<CallPlan> {
@@ -81,7 +98,8 @@ export class TranscriptsService {
     const order = uploads.flatMap(({ videoId }) => known.get(videoId) ?? []);
     await this.lookUp(videos, languages);
     const required = requiredCount(videos);
-    const { reservation, quota } = await this.reservations.reserve(payer, resource, required, call);
+    const leaseSeconds = this.environment.REQUEST_DEADLINE_SECONDS + LEASE_MARGIN_SECONDS;
+    const { reservation, quota } = await this.quota.reserve({ ...payer, resource, required, leaseSeconds });
     if (required > 0 && !reservation) {
       const fitting = limitThatFits(order, remainingQuota(quota));
       throw new PlanLimitExceededError(quota, required, fitting, header.type === 'videos' ? 'videos' : 'limit');
@@ -105,17 +123,19 @@ export class TranscriptsService {
 
 /** A video whose outcome is known only when the list already reports it as failed. */
 function plannedVideo(upload: Upload): PlannedVideo {
-  const { failure } = upload;
-  const outcome: CachedOutcome | undefined = failure
-    ? { ok: false, details: NO_DETAILS, failure: { code: failure } }
-    : undefined;
-  return { upload, outcome };
+  const code = upload.failure;
+  return { upload, outcome: code ? { ok: false, details: NO_DETAILS, failure: { code } } : undefined };
 }
 
-/** The error with which a call is refused. */
-function refusalOf(error: unknown): unknown {
-  if (error instanceof CallEnded) return new UpstreamError('upstream_timeout', error);
-  // The organization was deleted after its key was checked.
-  if (error instanceof DomainError && error.code === 'not_found') return new InvalidApiKeyError();
-  return error;
+/** The payer of an authenticated call. */
+export function payerOf({ caller, requestId }: Pick<RequestContext, 'caller' | 'requestId'>): Payer {
+  return { organizationId: caller.organization.id, keyId: caller.keyId, requestId };
+}
+
+/** Adds what a call is about to its log line. */
+function logPlan(log: RequestContext['log'], { header, resource, order }: CallPlan): void {
+  if (header.type === 'channel') log['channelId'] = resource;
+  else if (header.type === 'playlist') log['playlistId'] = resource;
+  else if (resource === 'videos') log['videos'] = order.length;
+  else log['videoId'] = resource;
 }

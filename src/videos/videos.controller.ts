@@ -14,13 +14,14 @@ import {
 import { ApiExtraModels, ApiOkResponse, ApiOperation, ApiParam, ApiTags, getSchemaPath } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { RequiresFeature } from '../auth/guarded.decorator.js';
-import { ApiTranscripts, ENTRY_HEADERS, READ_ERRORS } from '../transcripts/dto/api-transcripts.js';
 import {
+  ApiTranscripts,
   ENTRY_EXAMPLE,
-  EntryDto,
+  ENTRY_HEADERS,
+  READ_ERRORS,
   VIDEOS_EXAMPLE,
-  VideoTranscriptsDto,
-} from '../transcripts/dto/transcripts-response.dto.js';
+} from '../transcripts/dto/api-transcripts.js';
+import { EntryDto, VideoTranscriptsDto } from '../transcripts/dto/transcripts-response.dto.js';
 import { FeatureNotInPlanError, VideoFailedError, VideoNotFoundError } from '../domain/errors.js';
 import { VIDEO_FAILURE_CODES, type VideoFailureCode } from '../domain/transcript.js';
 import { parseVideoReference } from '../domain/video-reference.js';

@@ -66,7 +66,6 @@ describe('organizations', () => {
     expect(await organizations.delete(organizationId)).toMatchObject({ id: organizationId, revokedKeys: 2 });
     expect(await database.keys.authenticate(key)).toBeUndefined();
     for (const refused of [
-      () => database.reserve(customer, 0),
       () => organizations.delete(organizationId),
       () => organizations.change(organizationId, { monthlyLimit: 5 }),
     ])

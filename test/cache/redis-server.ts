@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { createClient, RESP_TYPES } from '@redis/client';
+import { createClient } from '@redis/client';
 import { freePort } from '../free-port.js';
 import { temporaryFolder } from '../process/program.js';
 import { isInstalled } from '../programs.js';
@@ -8,10 +8,6 @@ import { isInstalled } from '../programs.js';
 const PROGRAM = 'redis-server';
 
 export const redisIsInstalled = isInstalled(PROGRAM);
-
-function clientOf(url: string) {
-  return createClient({ url, socket: { reconnectStrategy: false } });
-}
 
 /** A Redis of one test file, without persistence, whose address stays the same when it is killed and started again. */
 export class RedisServer {
@@ -84,27 +80,15 @@ export class RedisServer {
   }
 
   /** Sends one command on a connection of its own. */
-  command(...args: (string | Buffer)[]): Promise<unknown> {
-    return this.connected((client) => client.sendCommand(args));
-  }
-
-  /** The stored bytes of a string. */
-  bytes(key: string): Promise<Buffer> {
-    return this.connected(
-      async (client) =>
-        (await client.withTypeMapping({ [RESP_TYPES.BLOB_STRING]: Buffer }).get(key)) ?? Buffer.alloc(0),
-    );
+  async command(...args: (string | Buffer)[]): Promise<unknown> {
+    const client = createClient({ url: this.url, socket: { reconnectStrategy: false } });
+    client.on('error', () => undefined);
+    await client.connect();
+    return client.sendCommand(args).finally(() => client.destroy());
   }
 
   async close(): Promise<void> {
     await this.kill();
     this.folder.remove();
-  }
-
-  private async connected<T>(use: (client: ReturnType<typeof clientOf>) => Promise<T>): Promise<T> {
-    const client = clientOf(this.url);
-    client.on('error', () => undefined);
-    await client.connect();
-    return use(client).finally(() => client.destroy());
   }
 }

@@ -110,42 +110,20 @@ describeWithRedis(`two instances that share a Redis${suffix}`, () => {
     expect(await roundTrips(one, payer.key)).toBe(0);
   });
 
-  describe('entries in Redis that are damaged, exchanged or of another form', () => {
-    /** Sets the value of an entry, and keeps its expiry. */
-    const replace = (name: string, value: Buffer | string): Promise<unknown> =>
-      redis.command('SET', name, value, 'KEEPTTL');
-    const POISONS: Record<string, (name: string, other: string) => Promise<unknown>> = {
-      'random bytes': (name) => replace(name, randomBytes(64)),
-      'a value with one changed byte': async (name) => {
-        const changed = Buffer.from(await redis.bytes(name));
-        const at = changed.length >> 1;
-        changed[at] = (changed[at] ?? 0) ^ 1;
-        return replace(name, changed);
-      },
-      'the entry of another key': async (name, other) => replace(name, await redis.bytes(other)),
-      'a list': async (name) => {
-        await redis.command('DEL', name);
-        await redis.command('RPUSH', name, 'a', 'list');
-      },
-    };
-
-    it.each(Object.entries(POISONS))('count as missing and are replaced: %s', async (kind, poison) => {
-      const [payer, reader] = [await one.organization(), await other.organization()];
-      const path = `/channels/@bench-${VIDEOS}x${400 + Object.keys(POISONS).indexOf(kind)}/transcripts`;
-      const before = (await one.get(path, payer.key)).body;
-      const names = await keysOf(redis);
-      expect(names.length).toBe(VIDEOS + 3);
-      const [first = '', ...rest] = names;
-      for (const [index, name] of rest.entries()) await poison(name, rest[index + 1] ?? first);
-      const fetched = await other.get(path, reader.key);
-      const { cached, succeeded } = fetched.body.summary as { cached: number; succeeded: number };
-      // One entry was not replaced.
-      expect([fetched.status, succeeded, cached <= 1]).toEqual([200, VIDEOS, true]);
-      const bare = (body: typeof before): unknown => body.results.map((entry: object) => ({ ...entry, cached: null }));
-      expect(bare(fetched.body)).toEqual(bare(before));
-      expect((await other.get(path, reader.key)).body.summary).toMatchObject(CACHED);
-      expect(await used(other, reader.key)).toEqual({ used: VIDEOS - cached, reserved: 0 });
-    });
+  it.each<[what: string, channel: number, poison: (name: string) => Promise<unknown>]>([
+    ['random bytes', 400, (name) => redis.command('SET', name, randomBytes(64), 'KEEPTTL')],
+    ['lists', 401, (name) => redis.command('DEL', name).then(() => redis.command('RPUSH', name, 'a', 'list'))],
+  ])('count entries in Redis that became %s as missing, and replace them', async (_what, channel, poison) => {
+    const [payer, reader] = [await one.organization(), await other.organization()];
+    const path = `/channels/@bench-${VIDEOS}x${channel}/transcripts`;
+    const { results } = (await one.get(path, payer.key)).body;
+    const names = await keysOf(redis);
+    expect(names.length).toBe(VIDEOS + 3);
+    for (const name of names) await poison(name);
+    const fetched = (await other.get(path, reader.key)).body;
+    expect(fetched).toMatchObject({ results, summary: FETCHED });
+    expect((await other.get(path, reader.key)).body.summary).toMatchObject(CACHED);
+    expect(await used(other, reader.key)).toEqual({ used: VIDEOS, reserved: 0 });
   });
 
   it('send what a call found at its start, also when Redis loses it meanwhile', async () => {

@@ -1,4 +1,3 @@
-import { request as httpRequest } from 'node:http';
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { DataSource } from 'typeorm';
 import { generateKey } from '../../src/organizations/api-key.js';
@@ -133,10 +132,13 @@ describe('a key at its concurrency limit', () => {
   it('regains a slot when a client disconnects', async () => {
     const { key } = await narrow.organization();
     const hold = narrow.fakeYoutube.hold({ kind: 'timedtext' }, AT_ONCE);
-    const leaving = [3, 4].map((seed) => begin(`${narrow.url}/channels/@bench-1x${seed}/transcripts`, key));
+    const leaving = new AbortController();
+    const request = { headers: { Authorization: `Bearer ${key}` }, signal: leaving.signal };
+    for (const seed of [3, 4])
+      void fetch(`${narrow.url}/channels/@bench-1x${seed}/transcripts`, request).catch(() => undefined);
     await hold.arrived;
     expect((await narrow.get('/channels/x!/transcripts', key)).status).toBe(429);
-    leaving.forEach((disconnect) => disconnect());
+    leaving.abort();
     await until(async () => (await narrow.get('/channels/x!/transcripts', key)).status === 404);
   });
 
@@ -220,10 +222,3 @@ describe('a rate limit of 0', () => {
     }
   });
 });
-
-/** Sends a request and returns a function that disconnects. */
-function begin(url: string, key: string): () => void {
-  const request = httpRequest(url, { headers: { Authorization: `Bearer ${key}` } });
-  request.on('error', () => undefined).end();
-  return () => void request.destroy();
-}

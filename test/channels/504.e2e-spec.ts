@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { stallTable } from '../database/lock-table.js';
 import { startService, type ServiceResponse, type TestService } from '../service.js';
 
 let service: TestService;
@@ -48,6 +49,20 @@ describe('at the deadline of a call', () => {
     expect(response.body.summary).toEqual({ total: 3, succeeded: 2, failed: 1, cached: 0, fetched: 2 });
     expect(response.body.results[1].error).toMatchObject({ code: 'upstream_timeout', retryable: true });
     expect(await usage(key)).toMatchObject({ used: 2, reserved: 0 });
+  });
+
+  it('a database that stalls during the settlement does not hold back the summary', async () => {
+    service.fakeYoutube.reset();
+    const hold = service.fakeYoutube.hold({ kind: 'timedtext' });
+    const running = call('/channels/@bench-2x3/transcripts?limit=1');
+    await hold.arrived;
+    const release = await stallTable(service.databaseUrl, 'quota_reservations');
+    // The lock is released only after the response.
+    const { body } = (await running).response;
+    await release();
+    hold.release();
+    expect(body.results[0].error.code).toBe('upstream_timeout');
+    expect(body.summary).toMatchObject({ total: 1, failed: 1 });
   });
 });
 

@@ -81,18 +81,12 @@ describe('the quota headers', () => {
   it('are exposed to pages on an allowed origin, like the rate limit headers', async () => {
     const { key } = await service.organization();
     const answer = await service.get('/usage', key, { Origin: 'https://app.example.com' });
+    const counts = ['RateLimit', 'Quota'].flatMap((of) =>
+      ['Limit', 'Remaining', 'Reset'].map((name) => `X-${of}-${name}`),
+    );
     expect(String(answer.headers['access-control-expose-headers']).split(',')).toEqual([
-      'X-Request-Id',
-      'Location',
-      'Retry-After',
-      'RateLimit-Policy',
-      'RateLimit',
-      'X-RateLimit-Limit',
-      'X-RateLimit-Remaining',
-      'X-RateLimit-Reset',
-      'X-Quota-Limit',
-      'X-Quota-Remaining',
-      'X-Quota-Reset',
+      ...['X-Request-Id', 'Location', 'Retry-After', 'RateLimit-Policy', 'RateLimit'],
+      ...counts,
     ]);
   });
 });

@@ -1,4 +1,3 @@
-import { request as httpRequest } from 'node:http';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { startService, type TestOrganization, type TestService } from '../service.js';
 import { until } from '../until.js';
@@ -16,20 +15,17 @@ async function usage({ key }: TestOrganization): Promise<{ used: number; reserve
   return { used, reserved };
 }
 
-/** A call whose client can disconnect; `bytes` counts the received bytes. */
+/** A call whose client can disconnect, and the text that it has received. */
 function leavableCall(path: string, { key }: TestOrganization): { disconnect(): void; received(): string } {
+  const leaving = new AbortController();
   let text = '';
-  const request = httpRequest(
-    service.url + path,
-    { headers: { Authorization: `Bearer ${key}` }, agent: false },
-    (response) => {
-      response.on('data', (chunk: Buffer) => (text += chunk.toString()));
-      response.on('error', () => undefined);
-    },
-  );
-  request.on('error', () => undefined);
-  request.end();
-  return { disconnect: () => request.destroy(), received: () => text };
+  const read = async (): Promise<void> => {
+    const headers = { Authorization: `Bearer ${key}`, 'Accept-Encoding': 'identity' };
+    const response = await fetch(service.url + path, { headers, signal: leaving.signal });
+    for await (const bytes of response.body ?? []) text += Buffer.from(bytes).toString();
+  };
+  void read().catch(() => undefined);
+  return { disconnect: () => leaving.abort(), received: () => text };
 }
 
 describe('concurrent calls for the same videos', () => {

@@ -97,7 +97,7 @@ describe('a slice whose process is killed', () => {
       ...{ organizationId: organization.id, keyId: organization.keyId, requestId: 'call', resource: 'call' },
       ...{ required: 4, leaseSeconds: 60 },
     });
-    if (other.granted) await quota.settle(other.id, 4);
+    await quota.settle(other.reservation?.id ?? '', 4);
     hold.release();
     const before = await steps.slices('expired');
     await running;

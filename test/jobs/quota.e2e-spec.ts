@@ -71,7 +71,7 @@ describe('a job at the end of the quota', () => {
     await steps.steps(1);
     expect(await run.get()).toMatchObject({ state: 'running', checkAgainSeconds: 5, summary: { fetched: 0 } });
     expect(await steps.step()).toBe(false);
-    if (held.granted) await quota.settle(held.id, 2);
+    await quota.settle(held.reservation?.id ?? '', 2);
     await steps.pass(5);
     await steps.finish();
     expect(await run.verify()).toMatchObject({ state: 'paused', summary: { fetched: 3, pending: 2 } });

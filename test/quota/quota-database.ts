@@ -10,7 +10,8 @@ import { ApiKeysService } from '../../src/organizations/api-keys.service.js';
 import { Organization } from '../../src/organizations/organization.entity.js';
 import { OrganizationsService } from '../../src/organizations/organizations.service.js';
 import { QuotaMetrics } from '../../src/quota/quota-metrics.js';
-import { QuotaService, type Reservation } from '../../src/quota/quota.service.js';
+import { QuotaService, type ReservationResult } from '../../src/quota/quota.service.js';
+import { SettlementRetries } from '../../src/quota/settlement-retries.js';
 import { UsageReports } from '../../src/quota/usage-report.js';
 import { UsageRetention } from '../../src/quota/usage-retention.js';
 import { createTestDatabase, type TestDatabase } from '../database/test-database.js';
@@ -67,7 +68,8 @@ export class QuotaDatabase {
   }
 
   newQuotaService(registry = new Registry()): QuotaService {
-    return new QuotaService(this.dataSource, this.environment, new QuotaMetrics(registry));
+    const metrics = new QuotaMetrics(registry);
+    return new QuotaService(this.dataSource, this.environment, metrics, new SettlementRetries(metrics));
   }
 
   async newCustomer(monthlyLimit: number | null = null, plan: Plan = 'pro'): Promise<Customer> {
@@ -76,14 +78,20 @@ export class QuotaDatabase {
     return { organizationId, keyId };
   }
 
-  reserve(customer: Customer, required: number, leaseSeconds = 60): Promise<Reservation> {
-    return this.quota.reserve({ ...customer, requestId: 'r', resource: 'UC', required, leaseSeconds });
+  async reserve(
+    customer: Customer,
+    required: number,
+    leaseSeconds = 60,
+  ): Promise<ReservationResult & { granted: boolean }> {
+    const request = { ...customer, requestId: 'r', resource: 'UC', required, leaseSeconds };
+    const result = await this.quota.reserve(request);
+    return { ...result, granted: result.reservation !== undefined };
   }
 
   /** Reserves and gives the id; fails when it is refused. */
   async reserved(customer: Customer, required: number, leaseSeconds = 60): Promise<string> {
-    const reservation = await this.reserve(customer, required, leaseSeconds);
-    if (!reservation.granted) throw new Error('The reservation was refused.');
+    const { reservation } = await this.reserve(customer, required, leaseSeconds);
+    if (!reservation) throw new Error('The reservation was refused.');
     return reservation.id;
   }
 

@@ -24,7 +24,7 @@ export class QuotaModel {
   reserve(required: number): boolean {
     this.lapse();
     const month = this.month();
-    const granted = required === 0 || this.used(month) + this.reserved(month) + required <= this.limit;
+    const granted = this.used(month) + this.reserved(month) + required <= this.limit;
     if (granted) {
       const leasedUntilMs = this.nowMs + this.leaseSeconds * 1000;
       this.reservations.push({ month, required, leasedUntilMs, state: 'open', charged: 0 });

@@ -4,7 +4,7 @@ import { DataSource } from 'typeorm';
 import { DatabaseSlowError } from '../../src/database/database-errors.js';
 import { until } from '../until.js';
 import { interruptibleLink, type InterruptibleLink } from '../database/interruptible-link.js';
-import { stallTable } from '../database/lock-table.js';
+import { stallTable, WAITING_FOR_LOCKS } from '../database/lock-table.js';
 import { createTestDatabase } from '../database/test-database.js';
 import { type Customer, QuotaDatabase } from './quota-database.js';
 
@@ -28,12 +28,7 @@ afterAll(async () => {
 
 const stall = (): Promise<() => Promise<void>> => stallTable(databaseUrl, 'quota_reservations');
 
-const waiting = async (): Promise<number> =>
-  (
-    await aside.query<unknown[]>(
-      "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
-    )
-  ).length;
+const waiting = async (): Promise<number> => (await aside.query<unknown[]>(WAITING_FOR_LOCKS)).length;
 
 const rowsOf = ({ organizationId }: Customer): Promise<unknown> =>
   aside.query('SELECT required, charged FROM quota_reservations WHERE organization_id = $1', [organizationId]);
@@ -43,14 +38,7 @@ it('a reservation that is granted after its call was refused is cancelled immedi
   const release = await stall();
   await expect(database.reserve(customer, 5)).rejects.toThrow(DatabaseSlowError);
   await release();
-  const settled = async (): Promise<boolean> => {
-    const rows = await database.dataSource.query<{ charged: number }[]>(
-      'SELECT charged FROM quota_reservations WHERE organization_id = $1 AND settled_at IS NOT NULL',
-      [customer.organizationId],
-    );
-    return rows.length === 1 && rows[0]?.charged === 0;
-  };
-  await until(settled);
+  await until(async () => JSON.stringify(await rowsOf(customer)) === JSON.stringify([{ required: 5, charged: 0 }]));
   expect(await database.quota.usage(customer.organizationId)).toMatchObject({ used: 0, reserved: 0 });
 });
 

@@ -18,7 +18,7 @@ async function spend(customer: Customer, at: Date, fetched: number): Promise<voi
 }
 
 async function report({ organizationId }: Customer, request: ReportRequest): Promise<UsageReport> {
-  const { period } = await database.quota.usage(organizationId, { deleted: true });
+  const { period } = await database.quota.usage(organizationId);
   return database.reports.report(organizationId, request, period);
 }
 

@@ -7,7 +7,7 @@ import { inflate } from '../../transcripts/cache/transcript-text.js';
 import { LANGUAGES_INVALID, parseLanguages } from '../../transcripts/dto/transcripts-query.dto.js';
 import { markdownDocument } from '../../transcripts/formats/markdown.js';
 import { formatEntry } from '../../transcripts/formats/transcript-formats.js';
-import type { Payer } from '../../transcripts/quota-reservations.js';
+import type { Payer } from '../../quota/quota.service.js';
 import { entryJson, serializeJson, type Chunk } from '../../transcripts/response/response-writer.js';
 import { onlyEntry, type EntryFormat } from '../../transcripts/response/transcripts-response.js';
 import type { ChannelUploads } from '../../transcripts/sources/channel-uploads.js';

@@ -34,7 +34,7 @@ export function addUsageCommands(program: Command, run: RunWork): void {
     .action((idOrName: string, { verify, csv, ...range }: UsageOptions) =>
       run(async ({ organizations, quota, reports }) => {
         const { id } = await organizations.find(idOrName, { deleted: true });
-        const usage = await quota.usage(id, { deleted: true });
+        const usage = await quota.usage(id);
         const reported = csv === true || Object.keys(range).length > 0;
         const report = reported ? await reports.report(id, range, usage.period) : undefined;
         const verification = verify === true ? await quota.verify(id) : undefined;

@@ -44,7 +44,7 @@ export class AdminOperationsController {
   @ApiErrors(invalidField('from', 'from must be a day such as 2026-10-31.'))
   async usage(@Param('id') id: string, @Query() { verify, ...range }: UsageQueryDto): Promise<AdminUsageDto> {
     const { id: organizationId } = await this.organizations.get(id, { deleted: true });
-    const usage = await this.quota.usage(organizationId, { deleted: true });
+    const usage = await this.quota.usage(organizationId);
     const { from, to, by } = range;
     const reported = from !== undefined || to !== undefined || by !== undefined;
     return {

@@ -1,7 +1,8 @@
 import { ApiProperty, ApiSchema } from '@nestjs/swagger';
 import type { ChannelWithUploads } from '../../transcripts/sources/channel-uploads.js';
-import { listedMetadata } from '../../transcripts/transcript-events.js';
-import { ChannelDto, TRANSCRIPTS_EXAMPLE, VideoMetadataDto } from '../../transcripts/dto/transcripts-response.dto.js';
+import { metadataOf } from '../../transcripts/transcript-events.js';
+import { TRANSCRIPTS_EXAMPLE } from '../../transcripts/dto/api-transcripts.js';
+import { ChannelDto, VideoMetadata } from '../../transcripts/dto/transcripts-response.dto.js';
 
 /** The name of the count of the operation, which has a rate limit of its own. */
 export const UPLOADS_RATE_LIMIT = 'uploads';
@@ -20,7 +21,7 @@ class ListedUploadDto {
     description:
       'The metadata that the list states. `captionTracks` is always null, because the video itself is not read.',
   })
-  metadata: VideoMetadataDto;
+  metadata: VideoMetadata;
 }
 
 @ApiSchema({ name: 'ChannelUploads' })
@@ -33,5 +34,5 @@ export class ChannelUploadsDto {
 }
 
 export function toUploadsDto({ channel, uploads }: ChannelWithUploads): ChannelUploadsDto {
-  return { channel, uploads: uploads.map((upload) => ({ videoId: upload.videoId, metadata: listedMetadata(upload) })) };
+  return { channel, uploads: uploads.map((upload) => ({ videoId: upload.videoId, metadata: metadataOf(upload) })) };
 }

@@ -112,7 +112,7 @@ BEGIN
   reserved_count := v_tally.reserved_count;
   period_end := quota_period_end(v_period_start);
   decided_at := v_now;
-  IF (p_required = 0 OR v_tally.used_count + v_tally.reserved_count + p_required <= limit_in_force)
+  IF v_tally.used_count + v_tally.reserved_count + p_required <= limit_in_force
       AND NOT EXISTS (SELECT FROM quota_reservations WHERE id = p_reservation_id) THEN
     INSERT INTO quota_reservations
       (id, organization_id, key_id, request_id, channel_id, period_start, required, created_at, leased_until)

@@ -1,6 +1,7 @@
 import { ApiProperty, ApiSchema } from '@nestjs/swagger';
 import { count, dateTime, dateTimeOrNull, textOrNull } from '../../http/response-docs.js';
-import { ChannelDto, EntryDto, TRANSCRIPTS_EXAMPLE } from '../../transcripts/dto/transcripts-response.dto.js';
+import { TRANSCRIPTS_EXAMPLE } from '../../transcripts/dto/api-transcripts.js';
+import { ChannelDto, EntryDto } from '../../transcripts/dto/transcripts-response.dto.js';
 import { JOB_REASONS, JOB_STATES, ON_QUOTA, type JobReason, type JobState, type OnQuota } from '../job.js';
 
 /** The examples of the OpenAPI document: a job that was just created, one that runs, and one that has ended. */

@@ -10,7 +10,7 @@ import {
 } from '../../jobs/dto/jobs-request.dto.js';
 import { hasNoApiKey } from '../../http/validation.js';
 import { escapeMarkdown } from '../../transcripts/formats/markdown.js';
-import { payerOf } from '../../transcripts/quota-reservations.js';
+import { payerOf } from '../../transcripts/transcripts.service.js';
 import { channel, defineTool, languages, type ToolResult } from './tool.js';
 
 const jobOutput = z.object({

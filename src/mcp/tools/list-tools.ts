@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { clockTime } from '../../transcripts/formats/line-text.js';
-import { escapeMarkdown, linkDestination, listHead } from '../../transcripts/formats/markdown.js';
+import { escapeMarkdown, listHead } from '../../transcripts/formats/markdown.js';
 import type { Upload } from '../../domain/transcript.js';
 import { VIDEO_ID } from '../../domain/video-reference.js';
 import { channel, channelIdOutput, defineTool, listedVideo } from './tool.js';
@@ -91,5 +91,5 @@ function uploadLine({
   const date = publishedAt?.slice(0, 'yyyy-mm-dd'.length) ?? publishedText;
   const details = [date, durationSeconds === null ? null : clockTime(durationSeconds), kind, failure];
   const known = details.filter((detail) => detail !== null).map(escapeMarkdown);
-  return `- [${escapeMarkdown(title ?? videoId)}](${linkDestination(url)}) · ${[escapeMarkdown(videoId), ...known].join(' · ')}\n`;
+  return `- [${escapeMarkdown(title ?? videoId)}](${url}) · ${[escapeMarkdown(videoId), ...known].join(' · ')}\n`;
 }

@@ -7,8 +7,6 @@ import type { RequestContext } from '../../http/request-context.js';
 import { JobsService } from '../../jobs/jobs.service.js';
 import { QuotaService } from '../../quota/quota.service.js';
 import type { CallTimes } from '../../transcripts/call.js';
-import { payerOf } from '../../transcripts/quota-reservations.js';
-import { logPlan } from '../../transcripts/response/transcripts-response.js';
 import { ChannelUploads } from '../../transcripts/sources/channel-uploads.js';
 import type { TranscriptsRequest } from '../../transcripts/call-plan.js';
 import { TranscriptsService } from '../../transcripts/transcripts.service.js';
@@ -31,17 +29,14 @@ export class ToolServices {
   ) {}
 
   /**
-   * Plans a call, logs it and starts to fetch the transcripts.
+   * Plans a call and starts to fetch the transcripts.
    *
    * @returns the counts of the entries so far, and the events in the order of the list
    * @throws the errors that refuse the call
    */
   async read(request: TranscriptsRequest, { context, times }: ToolCall) {
-    const plan = await this.transcripts.prepare(request, payerOf(context), times);
-    logPlan(context.log, plan);
-    const delivery = this.transcripts.deliver(plan);
-    context.log['counts'] = delivery.summary;
-    return { plan, summary: delivery.summary, events: delivery.events('listed') };
+    const delivery = await this.transcripts.start(request, context, times);
+    return { plan: delivery.plan, summary: delivery.summary, events: delivery.events('listed') };
   }
 }
 

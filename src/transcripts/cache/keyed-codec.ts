@@ -21,7 +21,6 @@ export interface CacheEntry<T> {
 
 /** Before the JSON: the checksum of everything that follows, and the length of the JSON. */
 const HEAD_BYTES = 8;
-const NO_BYTES: Buffer = Buffer.alloc(0);
 
 /**
  * Encodes a value as JSON, with its key and with bytes that are not parsed. An entry that is damaged, truncated or stored
@@ -31,11 +30,14 @@ export class KeyedCodec<T> {
   private readonly parsed = new WeakMap<Buffer, { key: string; entry: CacheEntry<T> }>();
   private readonly schema: z.ZodType<{ key: string; value: T }>;
 
-  constructor(schema: z.ZodType<T>) {
+  constructor(
+    schema: z.ZodType<T>,
+    private readonly countUnreadable: () => void,
+  ) {
     this.schema = z.object({ key: z.string(), value: schema });
   }
 
-  write(key: string, value: T, bytes = NO_BYTES): Buffer {
+  write(key: string, value: T, bytes: Buffer = Buffer.alloc(0)): Buffer {
     const json = Buffer.from(JSON.stringify({ key, value }));
     const head = Buffer.alloc(HEAD_BYTES);
     head.writeUInt32LE(json.length, 4);
@@ -43,22 +45,22 @@ export class KeyedCodec<T> {
     return Buffer.concat([head, json, bytes]);
   }
 
-  /** The entry; undefined when it is unreadable or belongs to another key. */
+  /** The entry of a value from the cache. One that is unreadable or belongs to another key is counted and undefined. */
   read(key: string, stored: unknown): CacheEntry<T> | undefined {
-    if (!Buffer.isBuffer(stored)) return undefined;
-    let known = this.parsed.get(stored);
-    if (!known) {
-      known = this.parse(stored);
-      if (!known) return undefined;
-      this.parsed.set(stored, known);
-    }
-    return known.key === key ? known.entry : undefined;
+    if (stored === undefined || stored === null) return undefined;
+    const known = Buffer.isBuffer(stored) ? (this.parsed.get(stored) ?? this.parse(stored)) : undefined;
+    if (known?.key === key) return known.entry;
+    this.countUnreadable();
+    return undefined;
   }
 
   private parse(stored: Buffer): { key: string; entry: CacheEntry<T> } | undefined {
     if (stored.length < HEAD_BYTES || crc32(stored.subarray(4)) !== stored.readUInt32LE(0)) return undefined;
     const jsonEnd = HEAD_BYTES + stored.readUInt32LE(4);
     const found = fromJson(stored.subarray(HEAD_BYTES, jsonEnd), this.schema);
-    return found && { key: found.key, entry: { value: found.value, bytes: stored.subarray(jsonEnd) } };
+    if (!found) return undefined;
+    const known = { key: found.key, entry: { value: found.value, bytes: stored.subarray(jsonEnd) } };
+    this.parsed.set(stored, known);
+    return known;
   }
 }

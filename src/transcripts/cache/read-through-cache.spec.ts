@@ -76,7 +76,7 @@ describe('ReadThroughCache', () => {
   });
 
   it('loads the value when the stored one is unreadable, for any stored value', async () => {
-    const stored = new KeyedCodec(schema).write('key', harbour);
+    const stored = new KeyedCodec(schema, () => undefined).write('key', harbour);
     const others = fc.oneof(
       fc.uint8Array({ maxLength: 60 }).map((bytes) => Buffer.from(bytes)),
       fc.json({ maxDepth: 2 }).map((json) => Buffer.from(json)),

@@ -17,7 +17,7 @@ export class ReadThroughCache<T> {
     private readonly cache: Cache,
     private readonly metrics: TranscriptMetrics,
   ) {
-    this.codec = new KeyedCodec(schema);
+    this.codec = new KeyedCodec(schema, () => metrics.countUnreadable(kind));
   }
 
   /**
@@ -34,9 +34,7 @@ export class ReadThroughCache<T> {
     serves: (value: T) => boolean = () => true,
     purpose = '',
   ): Promise<T> {
-    const stored = await this.cache.get<unknown>(key);
-    const known = this.codec.read(key, stored)?.value;
-    if (known === undefined && stored !== undefined && stored !== null) this.metrics.countUnreadable(this.kind);
+    const known = this.codec.read(key, await this.cache.get<unknown>(key))?.value;
     const found = known !== undefined && serves(known);
     this.metrics.countLookups(this.kind, found);
     if (found) return known;

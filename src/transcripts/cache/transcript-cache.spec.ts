@@ -1,12 +1,11 @@
 import { CACHE_MANAGER, type Cache } from '@nestjs/cache-manager';
 import { Test, type TestingModule } from '@nestjs/testing';
-import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { Registry } from 'prom-client';
 import { z } from 'zod';
 import { anyText } from '../../../test/any-text.js';
 import { CacheModule } from '../../cache/cache.module.js';
-import { MemoryStore } from '../../cache/memory-store.js';
 import { Environment } from '../../config/environment.js';
 import {
   NO_DETAILS,
@@ -121,50 +120,27 @@ describe('a cached outcome', () => {
     for (const languages of [[], ['en'], ['de', 'en']]) expect(await found('one', languages)).toBeUndefined();
   });
 
-  it('is looked up in one round trip for a hundred videos, and in none for no video', async () => {
-    const many = jest.spyOn(MemoryStore.prototype, 'getMany');
-    const single = jest.spyOn(MemoryStore.prototype, 'get');
-    try {
-      const outcomes = await transcripts.getMany(
-        Array.from({ length: 100 }, (_, index) => `video ${index}`),
-        LANGUAGES,
-      );
-      expect(outcomes).toEqual(Array(100).fill(undefined));
-      expect([many.mock.calls.length, single.mock.calls.length]).toEqual([1, 0]);
-      expect(await transcripts.getMany([], LANGUAGES)).toEqual([]);
-      expect(many.mock.calls).toHaveLength(1);
-    } finally {
-      many.mockRestore();
-      single.mockRestore();
-    }
-  });
-
   it.each(VIDEO_FAILURE_CODES)('is stored for %s unless a retry can succeed', async (code) => {
     await transcripts.store('video', LANGUAGES, { ok: false, details: NO_DETAILS, failure: { code } });
     const stored = (await found('video')) !== undefined;
     expect(stored).toBe(!VIDEO_FAILURES[code].retryable);
   });
 
-  it.each([
+  it.each<[kind: string, outcome: CachedOutcome | undefined, ttlSeconds: number, listedAt?: string | null]>([
     ['a transcript', undefined, environment.TRANSCRIPT_TTL_SECONDS],
     ['a failure', failure, environment.UNAVAILABLE_TTL_SECONDS],
     ['an unconfirmed failure, which is at most five minutes', { ...failure, confirmed: false }, 300],
     ['a video without captions that is older than a day', { ...failure, details: publishedBefore(86_401) }, 400],
     ['one that is younger, which is at most five minutes', { ...failure, details: publishedBefore(86_000) }, 300],
+    ['one that is younger according to the list only', failure, 300, publishedBefore(3_600).publishedAt],
     ['a young video that is private', { ...failure, ...PRIVATE, details: publishedBefore(60) }, 400],
-  ])('has the configured time to live for %s', async (_kind, outcome, ttlSeconds) => {
+  ])('has the configured time to live for %s', async (_kind, outcome, ttlSeconds, listedAt = null) => {
     const beforeMs = Date.now();
-    await transcripts.store('video', LANGUAGES, outcome ?? success);
+    await transcripts.store('video', LANGUAGES, outcome ?? success, listedAt);
     const afterMs = Date.now();
     const endsAtMs = (await cache.ttl(transcripts.key('video', LANGUAGES))) ?? 0;
     expect(endsAtMs).toBeGreaterThanOrEqual(beforeMs + ttlSeconds * 1_000);
     expect(endsAtMs).toBeLessThanOrEqual(afterMs + ttlSeconds * 1_000);
-  });
-
-  it('of a young video without captions lives for five minutes at most, also when only the list has its date', async () => {
-    const { publishedAt } = publishedBefore(3_600);
-    await transcripts.store('video', LANGUAGES, failure, publishedAt);
-    expect(await cache.ttl(transcripts.key('video', LANGUAGES))).toBeLessThanOrEqual(Date.now() + 300_000);
   });
 });
 
@@ -187,7 +163,7 @@ describe('an unreadable entry counts as missing:', () => {
     ['with an unknown kind', { details: { ...NO_DETAILS, kind: 'podcast' }, jsonBytes: 2, crc32: 5 }],
     ['with a failure that names a property of every object', { details: {}, code: 'constructor', message: null }],
   ])('an intact entry %s', async (_case, value) => {
-    const codec = new KeyedCodec(z.unknown());
+    const codec = new KeyedCodec(z.unknown(), () => undefined);
     expect(await lookUp(codec.write(transcripts.key('video', LANGUAGES), value))).toBeUndefined();
   });
 

@@ -8,17 +8,14 @@ import {
   VIDEO_FAILURES,
   VIDEO_KINDS,
   type VideoDetails,
-  type VideoFailure,
   type VideoOutcome,
 } from '../../domain/transcript.js';
 import { TranscriptMetrics } from '../transcript-metrics.js';
 import { CACHE_FORMAT, KeyedCodec, type CacheEntry } from './keyed-codec.js';
 import { deflate, jsonOf, type TranscriptText } from './transcript-text.js';
 
-/** The outcome of a video: its transcript as it is sent, or why it has none. */
-export type CachedOutcome =
-  | { ok: true; details: VideoDetails; transcript: TranscriptText }
-  | { ok: false; details: VideoDetails; failure: VideoFailure; confirmed?: boolean };
+/** The outcome of a video, with its transcript as it is sent. */
+export type CachedOutcome = VideoOutcome<TranscriptText>;
 
 /**
  * A failure is cached for no longer when the platform may report otherwise soon: it is unconfirmed, or the video is new and
@@ -51,13 +48,15 @@ type Stored = z.infer<typeof storedSchema>;
 /** Caches transcripts, and the reasons of videos that have none: one entry for a video and a list of languages. */
 @Injectable()
 export class TranscriptCache {
-  private readonly codec = new KeyedCodec(storedSchema);
+  private readonly codec: KeyedCodec<Stored>;
 
   constructor(
     @Inject(CACHE_MANAGER) private readonly cache: Cache,
     private readonly environment: Environment,
-    private readonly metrics: TranscriptMetrics,
-  ) {}
+    metrics: TranscriptMetrics,
+  ) {
+    this.codec = new KeyedCodec(storedSchema, () => metrics.countUnreadable('transcript'));
+  }
 
   key(videoId: string, languages: readonly string[]): string {
     return `${CACHE_FORMAT}:transcript:${videoId}:${languages.join(',')}`;
@@ -71,7 +70,10 @@ export class TranscriptCache {
     if (videoIds.length === 0) return [];
     const keys = videoIds.map((videoId) => this.key(videoId, languages));
     const values = await this.cache.mget<unknown>(keys);
-    return keys.map((key, index) => this.read(key, values[index]));
+    return keys.map((key, index) => {
+      const entry = this.codec.read(key, values[index]);
+      return entry && outcomeOf(entry);
+    });
   }
 
   /**
@@ -102,13 +104,6 @@ export class TranscriptCache {
     const isUncertain = confirmed === false || awaitsCaptions;
     const secondsMax = isUncertain ? Math.min(UNCERTAIN_TTL_SECONDS_MAX, ttlSeconds) : ttlSeconds;
     await this.cache.set(key, this.codec.write(key, { details, code, message }), secondsMax * 1000);
-  }
-
-  private read(key: string, stored: unknown): CachedOutcome | undefined {
-    if (stored === undefined || stored === null) return undefined;
-    const entry = this.codec.read(key, stored);
-    if (!entry) this.metrics.countUnreadable('transcript');
-    return entry && outcomeOf(entry);
   }
 }
 

@@ -1,9 +1,15 @@
 import { applyDecorators, type Type } from '@nestjs/common';
 import { ApiExtraModels, ApiOkResponse, getSchemaPath } from '@nestjs/swagger';
+import { VIDEO_FAILURES } from '../../domain/transcript.js';
 import { QUOTA_HEADERS, RATE_LIMIT_HEADERS } from '../../http/limit-headers.js';
 import { ApiErrors } from '../../http/error-docs.js';
 import { MARKDOWN, NDJSON } from '../response/transcripts-response.js';
-import type { ListResponse } from './transcripts-response.dto.js';
+import type {
+  EntryDto,
+  PlaylistTranscriptsDto,
+  TranscriptsDto,
+  VideoTranscriptsDto,
+} from './transcripts-response.dto.js';
 
 /** The errors of every operation with an API key that reads the platform. */
 export const READ_ERRORS = [
@@ -28,7 +34,66 @@ export const LIST_ERRORS = [
   'upstream_timeout',
 ] as const;
 
-/** The example of a Markdown document: one transcript, and one video without captions. */
+// The examples of the OpenAPI document: one transcript, and one video without captions.
+
+export const ENTRY_EXAMPLE = {
+  videoId: 'hl-dinghy__',
+  ok: true,
+  metadata: {
+    title: 'We rebuilt a 1962 dinghy from the keel up',
+    url: 'https://www.youtube.com/watch?v=hl-dinghy__',
+    publishedAt: '2026-10-31T19:00:00Z',
+    publishedText: '17 hours ago',
+    durationSeconds: 612,
+    viewCount: 1214330,
+    thumbnailUrl: 'https://i.ytimg.com/vi/hl-dinghy__/hqdefault.jpg',
+    kind: 'video',
+    captionTracks: [
+      { languageCode: 'en', name: 'English', generated: false },
+      { languageCode: 'en', name: 'English (auto-generated)', generated: true },
+    ],
+  },
+  transcript: {
+    en: [
+      { text: 'Good morning from the boatyard.', start: 0.24, duration: 3.12 },
+      { text: 'This little dinghy was built in 1962.', start: 3.4, duration: 2.9 },
+    ],
+  },
+  cached: false,
+} satisfies EntryDto;
+
+const FAILED_ENTRY = {
+  videoId: 'hl-silent__',
+  ok: false,
+  metadata: {
+    title: 'One hour of planing larch, no talking',
+    url: 'https://www.youtube.com/watch?v=hl-silent__',
+    publishedAt: null,
+    publishedText: '3 weeks ago',
+    durationSeconds: 3600,
+    viewCount: 512044,
+    thumbnailUrl: 'https://i.ytimg.com/vi/hl-silent__/hqdefault.jpg',
+    kind: 'video',
+    captionTracks: [],
+  },
+  transcript: {},
+  cached: false,
+  error: { code: 'transcript_unavailable', ...VIDEO_FAILURES.transcript_unavailable },
+} satisfies EntryDto;
+
+export const VIDEOS_EXAMPLE: VideoTranscriptsDto = {
+  results: [ENTRY_EXAMPLE, FAILED_ENTRY],
+  summary: { total: 2, succeeded: 1, failed: 1, cached: 0, fetched: 1 },
+};
+export const TRANSCRIPTS_EXAMPLE: TranscriptsDto = {
+  channel: { id: 'UCharbourlight__________', name: 'Harbour Light Workshop', handle: '@harbourlight' },
+  ...VIDEOS_EXAMPLE,
+};
+export const PLAYLIST_EXAMPLE: PlaylistTranscriptsDto = {
+  playlist: { id: 'PLharbourlight-boats', title: 'Boats from start to launch' },
+  ...VIDEOS_EXAMPLE,
+};
+
 const MARKDOWN_EXAMPLE = [
   '## We rebuilt a 1962 dinghy from the keel up\n',
   '<https://www.youtube.com/watch?v=hl-dinghy__> · 2026-10-31 · 10:12\n',
@@ -49,7 +114,12 @@ interface ListDocs<T> {
 }
 
 /** Documents the responses of an operation for many videos. Its type names the list before the results, if at all. */
-export function ApiTranscripts<T extends ListResponse>({ type, example, order, errors }: ListDocs<T>): MethodDecorator {
+export function ApiTranscripts<T extends VideoTranscriptsDto>({
+  type,
+  example,
+  order,
+  errors,
+}: ListDocs<T>): MethodDecorator {
   const { results, summary, ...header } = example;
   const [list] = Object.keys(header);
   const lines = [

@@ -4,78 +4,13 @@ import {
   VIDEO_FAILURE_CODES,
   VIDEO_FAILURES,
   VIDEO_KINDS,
-  type CaptionTrack,
   type Channel,
-  type Playlist,
-  type Segment,
   type VideoFailureCode,
   type VideoKind,
 } from '../../domain/transcript.js';
 
 // The response is written as text (response/response-writer.ts), because cached transcripts are already JSON. The classes are
 // the types of what is written, and the e2e tests validate responses against the document.
-
-const CHANNEL = {
-  id: 'UCharbourlight__________',
-  name: 'Harbour Light Workshop',
-  handle: '@harbourlight',
-} satisfies ChannelDto;
-
-const PLAYLIST = { id: 'PLharbourlight-boats', title: 'Boats from start to launch' } satisfies PlaylistDto;
-
-export const ENTRY_EXAMPLE = {
-  videoId: 'hl-dinghy__',
-  ok: true,
-  metadata: {
-    title: 'We rebuilt a 1962 dinghy from the keel up',
-    url: 'https://www.youtube.com/watch?v=hl-dinghy__',
-    publishedAt: '2026-10-31T19:00:00Z',
-    publishedText: '17 hours ago',
-    durationSeconds: 612,
-    viewCount: 1214330,
-    thumbnailUrl: 'https://i.ytimg.com/vi/hl-dinghy__/hqdefault.jpg',
-    kind: 'video',
-    captionTracks: [
-      { languageCode: 'en', name: 'English', generated: false },
-      { languageCode: 'en', name: 'English (auto-generated)', generated: true },
-    ],
-  },
-  transcript: {
-    en: [
-      { text: 'Good morning from the boatyard.', start: 0.24, duration: 3.12 },
-      { text: 'This little dinghy was built in 1962.', start: 3.4, duration: 2.9 },
-    ],
-  },
-  cached: false,
-} satisfies EntryDto;
-
-const FAILED_ENTRY = {
-  videoId: 'hl-silent__',
-  ok: false,
-  metadata: {
-    title: 'One hour of planing larch, no talking',
-    url: 'https://www.youtube.com/watch?v=hl-silent__',
-    publishedAt: null,
-    publishedText: '3 weeks ago',
-    durationSeconds: 3600,
-    viewCount: 512044,
-    thumbnailUrl: 'https://i.ytimg.com/vi/hl-silent__/hqdefault.jpg',
-    kind: 'video',
-    captionTracks: [],
-  },
-  transcript: {},
-  cached: false,
-  error: { code: 'transcript_unavailable', ...VIDEO_FAILURES.transcript_unavailable },
-} satisfies EntryDto;
-
-// The examples of the OpenAPI document: one transcript, and one video without captions.
-
-export const VIDEOS_EXAMPLE: VideoTranscriptsDto = {
-  results: [ENTRY_EXAMPLE, FAILED_ENTRY],
-  summary: { total: 2, succeeded: 1, failed: 1, cached: 0, fetched: 1 },
-};
-export const TRANSCRIPTS_EXAMPLE: TranscriptsDto = { channel: CHANNEL, ...VIDEOS_EXAMPLE };
-export const PLAYLIST_EXAMPLE: PlaylistTranscriptsDto = { playlist: PLAYLIST, ...VIDEOS_EXAMPLE };
 
 @ApiSchema({ name: 'Channel' })
 export class ChannelDto implements Channel {
@@ -89,8 +24,7 @@ export class ChannelDto implements Channel {
   handle: string | null;
 }
 
-@ApiSchema({ name: 'CaptionTrack' })
-class CaptionTrackDto implements CaptionTrack {
+class CaptionTrack {
   @ApiProperty({ description: 'The language of the track, as the BCP 47 code that YouTube uses.' })
   languageCode: string;
 
@@ -101,9 +35,8 @@ class CaptionTrackDto implements CaptionTrack {
   generated: boolean;
 }
 
-@ApiSchema({ name: 'VideoMetadata' })
-@ApiExtraModels(CaptionTrackDto)
-export class VideoMetadataDto {
+@ApiExtraModels(CaptionTrack)
+export class VideoMetadata {
   @ApiProperty(textOrNull('The title. Null when YouTube lists the video without one.'))
   title: string | null;
 
@@ -147,15 +80,14 @@ export class VideoMetadataDto {
 
   @ApiProperty({
     type: 'array',
-    items: { $ref: getSchemaPath(CaptionTrackDto) },
+    items: { $ref: getSchemaPath(CaptionTrack) },
     nullable: true,
     description: 'Every caption track of the video. Null when the tracks could not be read.',
   })
-  captionTracks: readonly CaptionTrackDto[] | null;
+  captionTracks: readonly CaptionTrack[] | null;
 }
 
-@ApiSchema({ name: 'Segment' })
-class SegmentDto implements Segment {
+class Segment {
   @ApiProperty({ description: 'Plain text, never empty.' })
   text: string;
 
@@ -167,7 +99,7 @@ class SegmentDto implements Segment {
 }
 
 @ApiSchema({ name: 'VideoError' })
-export class EntryErrorDto {
+export class EntryError {
   @ApiProperty({
     enum: VIDEO_FAILURE_CODES,
     description: `Why the entry has no transcript. ${VIDEO_FAILURE_CODES.map(
@@ -191,7 +123,7 @@ export class EntryErrorDto {
 }
 
 @ApiSchema({ name: 'VideoTranscript' })
-@ApiExtraModels(SegmentDto)
+@ApiExtraModels(Segment)
 export class EntryDto {
   @ApiProperty({ description: 'The YouTube video ID.' })
   videoId: string;
@@ -200,24 +132,23 @@ export class EntryDto {
   ok: boolean;
 
   @ApiProperty({ description: 'The metadata of the video. A value that YouTube does not give is null.' })
-  metadata: VideoMetadataDto;
+  metadata: VideoMetadata;
 
   @ApiProperty({
     type: 'object',
-    additionalProperties: { type: 'array', items: { $ref: getSchemaPath(SegmentDto) } },
+    additionalProperties: { type: 'array', items: { $ref: getSchemaPath(Segment) } },
     description: 'Segments ordered by `start`, by language code. Empty when `ok` is false.',
   })
-  transcript: Record<string, SegmentDto[]>;
+  transcript: Record<string, Segment[]>;
 
   @ApiProperty({ description: 'True when the transcript was not fetched for this request, and therefore not charged.' })
   cached: boolean;
 
   @ApiPropertyOptional({ description: 'Present exactly when `ok` is false.' })
-  error?: EntryErrorDto;
+  error?: EntryError;
 }
 
-@ApiSchema({ name: 'Summary' })
-export class SummaryDto {
+export class Summary {
   @ApiProperty(count('The number of entries in `results`.'))
   total: number;
 
@@ -234,26 +165,22 @@ export class SummaryDto {
   fetched: number;
 }
 
-/** The response of an operation for many videos, without the list that it names first. */
-export interface ListResponse {
-  results: EntryDto[];
-  summary: SummaryDto;
-}
+const Results = (description: string): PropertyDecorator => ApiProperty({ type: [EntryDto], description });
+const Totals = (): PropertyDecorator => ApiProperty({ description: 'Totals over `results`.' });
 
 @ApiSchema({ name: 'ChannelTranscripts' })
 export class TranscriptsDto {
   @ApiProperty({ description: 'The channel.' })
   channel: ChannelDto;
 
-  @ApiProperty({ type: [EntryDto], description: 'The most recent uploads, newest first, each with its own status.' })
+  @Results('The most recent uploads, newest first, each with its own status.')
   results: EntryDto[];
 
-  @ApiProperty({ description: 'Totals over `results`.' })
-  summary: SummaryDto;
+  @Totals()
+  summary: Summary;
 }
 
-@ApiSchema({ name: 'Playlist' })
-class PlaylistDto implements Playlist {
+class Playlist {
   @ApiProperty({ description: 'The YouTube playlist ID.' })
   id: string;
 
@@ -264,23 +191,20 @@ class PlaylistDto implements Playlist {
 @ApiSchema({ name: 'PlaylistTranscripts' })
 export class PlaylistTranscriptsDto {
   @ApiProperty({ description: 'The playlist.' })
-  playlist: PlaylistDto;
+  playlist: Playlist;
 
-  @ApiProperty({
-    type: [EntryDto],
-    description: "The first videos, in the playlist's order, each with its own status.",
-  })
+  @Results("The first videos, in the playlist's order, each with its own status.")
   results: EntryDto[];
 
-  @ApiProperty({ description: 'Totals over `results`.' })
-  summary: SummaryDto;
+  @Totals()
+  summary: Summary;
 }
 
 @ApiSchema({ name: 'VideosTranscripts' })
 export class VideoTranscriptsDto {
-  @ApiProperty({ type: [EntryDto], description: 'The videos in the order of the request, each with its own status.' })
+  @Results('The videos in the order of the request, each with its own status.')
   results: EntryDto[];
 
-  @ApiProperty({ description: 'Totals over `results`.' })
-  summary: SummaryDto;
+  @Totals()
+  summary: Summary;
 }

@@ -29,5 +29,5 @@ export function clockTime(seconds: number): string {
 
 /** The value of `t` in the URL of a video. */
 export function wholeSeconds(seconds: number): number {
-  return Math.min(Number.MAX_SAFE_INTEGER, Math.max(0, Math.floor(seconds)));
+  return Math.max(0, Math.floor(seconds));
 }

@@ -1,7 +1,8 @@
 import type { Segment, Transcript } from '../../domain/transcript.js';
 import { inflate, readTranscript } from '../cache/transcript-text.js';
 import type { ListHeader } from '../sources/video-list.js';
-import type { Entry, Summary, TranscriptsEvent, VideoMetadata } from '../transcript-events.js';
+import type { Summary, VideoMetadata } from '../dto/transcripts-response.dto.js';
+import type { Entry, TranscriptsEvent } from '../transcript-events.js';
 import { clockTime, lineText, spaceBetween, wholeSeconds } from './line-text.js';
 
 /**
@@ -11,31 +12,15 @@ import { clockTime, lineText, spaceBetween, wholeSeconds } from './line-text.js'
  */
 const MARKUP = /[\\`*_[\]<~$#|@]|&(?=#?[0-9a-z]+;)|:(?=\/\/)|(?<=www)\.|[=%](?=[=%])/gi;
 
-/** Outside text as literal text within a line of Markdown. */
+/** Outside text as literal text within a line of Markdown. IDs, and so the URLs that are made of them, contain no markup of links. */
 export function escapeMarkdown(text: string): string {
   return lineText(text).replace(MARKUP, (character) => `\\${character}`);
-}
-
-const OUTSIDE_URLS = /[^\w\-.~:/?#@!$&+,;=%]+/g;
-const NOT_ENCODED = /['()*]/g;
-
-/** The destination of a link or an autolink: characters that would end it, or that no URL contains, are percent-encoded. */
-export function linkDestination(url: string): string {
-  return lineText(url).replace(OUTSIDE_URLS, (run) =>
-    encodeURIComponent(run).replace(
-      NOT_ENCODED,
-      (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
-    ),
-  );
 }
 
 /** A paragraph ends after this time, or a little earlier with the end of a sentence. */
 const PARAGRAPH_SECONDS = 60;
 const SENTENCE_SECONDS = 45;
 const SENTENCE_END = /[.!?…。！？؟]["'”’)»」』]?$/u;
-
-/** The level of a heading for each language of a video, below the video's own. */
-const LANGUAGE_LEVEL = 3;
 
 /**
  * The response as one Markdown document: the head of the list, a section for each video with a transcript, one line for each
@@ -47,7 +32,7 @@ export async function* markdownDocument(
   events: AsyncIterable<TranscriptsEvent>,
   languages: readonly string[],
 ): AsyncGenerator<string> {
-  const level = languages.length > 1 ? LANGUAGE_LEVEL : undefined;
+  const level = languages.length > 1 ? 3 : undefined;
   let separator = '';
   for await (const event of events) {
     if (event.type === 'videos') continue;
@@ -68,10 +53,10 @@ export async function* markdownDocument(
 export function listHead(header: Exclude<ListHeader, { type: 'videos' }>): string {
   if (header.type === 'playlist') {
     const { id, title } = header.playlist;
-    return `# ${escapeMarkdown(title ?? '') || escapeMarkdown(id)}\n\n${autolink(`https://www.youtube.com/playlist?list=${id}`)}\n`;
+    return `# ${escapeMarkdown(title ?? '') || escapeMarkdown(id)}\n\n<https://www.youtube.com/playlist?list=${id}>\n`;
   }
   const { id, name, handle } = header.channel;
-  const link = autolink(`https://www.youtube.com/channel/${id}`);
+  const link = `<https://www.youtube.com/channel/${id}>`;
   return `# ${escapeMarkdown(name) || escapeMarkdown(id)}\n\n${handle === null ? '' : `${escapeMarkdown(handle)} · `}${link}\n`;
 }
 
@@ -80,7 +65,7 @@ export function videoHead({ videoId, metadata }: Pick<Entry, 'videoId' | 'metada
   const { url, publishedAt, publishedText, durationSeconds } = metadata;
   const date = publishedAt?.slice(0, 'yyyy-mm-dd'.length) ?? publishedText;
   const details = [
-    autolink(url),
+    `<${url}>`,
     ...(date === null ? [] : [escapeMarkdown(date)]),
     ...(durationSeconds === null ? [] : [clockTime(durationSeconds)]),
   ];
@@ -145,11 +130,7 @@ export function secondUrl(videoId: string, seconds: number): string {
 }
 
 function shortUrl(videoId: string): string {
-  return linkDestination(`https://youtu.be/${videoId}`);
-}
-
-function autolink(url: string): string {
-  return `<${linkDestination(url)}>`;
+  return `https://youtu.be/${videoId}`;
 }
 
 function titleOf(videoId: string, { title }: VideoMetadata): string {

@@ -28,25 +28,19 @@ const WORD_JOINER = '\u2060';
 const HOSTILE = [
   '-->',
   '00:00:01.000 --> 00:00:02.000',
-  '00:00:01,000 --> 00:00:02,000',
-  '--->',
   '<i>',
   '</v>',
   '<c.yellow>',
   '<00:00:01.000>',
-  '<laughs>',
   '&lt;b&gt;',
   '&amp;amp;',
   '&',
   '{\\an8}',
   '{y:i}',
   'NOTE',
-  'STYLE',
   'WEBVTT',
   '42',
   '\r\n\r\n1\r\n',
-  '\n\n',
-  '\r',
   '\u2028',
   '\u0085',
   '\0',
@@ -151,12 +145,6 @@ describe('a SubRip file', () => {
 });
 
 describe('the times of cues', () => {
-  it('are plain digits, however large', () => {
-    expect(webVtt([{ text: 'x', start: 1e300, duration: 1e300 }])).toMatch(
-      /^WEBVTT\n\n\d+:46:40\.000 --> \d+:46:4\d\.\d{3}\nx\n$/,
-    );
-  });
-
   const times = (list: readonly Segment[]): string[] => webVtt(list).match(/.* --> .*/g) ?? [];
   const at = (start: number, duration: number, text = 'x'): Segment => ({ text, start, duration });
 

@@ -3,8 +3,6 @@ import { lineText } from './line-text.js';
 
 /** How long a segment without a duration is shown, unless the next one starts earlier. */
 const UNTIMED_MS = 2_000;
-/** Far beyond any video; larger numbers have no plain decimal digits. */
-const TIME_MS_MAX = 1e12;
 
 /** What is shown at a time. Cues do not overlap: each ends after its start, and no later than the next one starts. */
 interface Cue {
@@ -55,7 +53,7 @@ function* cues(segments: Iterable<Segment>): Generator<Cue> {
 }
 
 function inMs(seconds: number): number {
-  return Math.min(TIME_MS_MAX, Math.max(0, Math.round(seconds * 1000)));
+  return Math.max(0, Math.round(seconds * 1000));
 }
 
 /** `00:01:02,345`; hours have more than two digits when they need them. */

@@ -1,6 +1,7 @@
 import type { Segment, Transcript } from '../../domain/transcript.js';
 import { inflate, readTranscript } from '../cache/transcript-text.js';
-import type { SucceededEntry, VideoMetadata } from '../transcript-events.js';
+import type { VideoMetadata } from '../dto/transcripts-response.dto.js';
+import type { SucceededEntry } from '../transcript-events.js';
 import { lineText } from './line-text.js';
 import { videoHead, videoText } from './markdown.js';
 import { srt, webVtt } from './subtitles.js';

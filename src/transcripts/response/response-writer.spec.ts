@@ -6,7 +6,8 @@ import fc from 'fast-check';
 import { anyText } from '../../../test/any-text.js';
 import { jsonOfText, storedText } from '../../../test/stored-text.js';
 import { VIDEO_FAILURE_CODES, VIDEO_KINDS } from '../../domain/transcript.js';
-import { count, emptySummary, type Entry, type TranscriptsEvent, type VideoMetadata } from '../transcript-events.js';
+import type { VideoMetadata } from '../dto/transcripts-response.dto.js';
+import { count, emptySummary, type Entry, type TranscriptsEvent } from '../transcript-events.js';
 import type { TranscriptText } from '../cache/transcript-text.js';
 import { serializeJson, serializeNdjson, writeResponse } from './response-writer.js';
 

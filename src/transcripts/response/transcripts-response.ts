@@ -2,13 +2,11 @@ import { Injectable } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { VideoFailedError } from '../../domain/errors.js';
 import { setQuotaHeaders } from '../../http/limit-headers.js';
-import { requestContext, type RequestContext } from '../../http/request-context.js';
+import { requestContext } from '../../http/request-context.js';
 import { deflate } from '../cache/transcript-text.js';
 import { markdownDocument } from '../formats/markdown.js';
 import { FORMAT_MEDIA_TYPES, formatEntry } from '../formats/transcript-formats.js';
 import type { CallPlan, TranscriptsRequest } from '../call-plan.js';
-import { payerOf } from '../quota-reservations.js';
-import type { Delivery } from '../transcript-delivery.js';
 import type { Entry, SucceededEntry, TranscriptsEvent } from '../transcript-events.js';
 import { TranscriptsService } from '../transcripts.service.js';
 import {
@@ -49,13 +47,12 @@ export class TranscriptsResponse {
   async send(wanted: TranscriptsRequest, request: Request, response: Response): Promise<void> {
     const type = listType(request);
     const encoding = encodingFor(request);
-    const plan = await this.prepare(wanted, request);
-    setEntryHeaders(response, plan, type);
-    const delivery = this.deliver(plan, request);
+    const delivery = await this.transcripts.start(wanted, requestContext(request));
+    setEntryHeaders(response, delivery.plan, type);
     const chunks = {
       'application/json': () => serializeJson(delivery.batches('listed')),
       [NDJSON]: () => serializeNdjson(delivery.batches('as-finished')),
-      [MARKDOWN]: () => textChunks(markdownDocument(delivery.events('listed'), plan.languages), encoding),
+      [MARKDOWN]: () => textChunks(markdownDocument(delivery.events('listed'), delivery.plan.languages), encoding),
     };
     await writeResponse(response, chunks[type](), encoding);
   }
@@ -72,30 +69,15 @@ export class TranscriptsResponse {
     response: Response,
     format: EntryFormat = acceptedFormat(request),
   ): Promise<void> {
-    const plan = await this.prepare(wanted, request);
-    const entry = await onlyEntry(this.deliver(plan, request).events('listed'));
-    setEntryHeaders(response, plan, ENTRY_MEDIA_TYPES[format]);
+    const delivery = await this.transcripts.start(wanted, requestContext(request));
+    const entry = await onlyEntry(delivery.events('listed'));
+    setEntryHeaders(response, delivery.plan, ENTRY_MEDIA_TYPES[format]);
     const encoding = encodingFor(request);
     const chunk =
       format === 'json'
         ? entryJson('', entry, '')
-        : await textChunk(await formatEntry(format, entry, plan.languages), encoding);
+        : await textChunk(await formatEntry(format, entry, delivery.plan.languages), encoding);
     await writeResponse(response, [chunk], encoding);
-  }
-
-  /** Plans the call of a request. @throws the errors that refuse the call */
-  private async prepare(wanted: TranscriptsRequest, request: Request): Promise<CallPlan> {
-    const context = requestContext(request);
-    const plan = await this.transcripts.prepare(wanted, payerOf(context), context);
-    logPlan(context.log, plan);
-    return plan;
-  }
-
-  /** Starts the delivery of a plan and adds its counts to the log line of the request. */
-  private deliver(plan: CallPlan, request: Request): Delivery {
-    const delivery = this.transcripts.deliver(plan);
-    requestContext(request).log['counts'] = delivery.summary;
-    return delivery;
   }
 }
 
@@ -142,12 +124,4 @@ export async function onlyEntry(events: AsyncIterable<TranscriptsEvent>): Promis
   if (!entry) throw new Error('The call has no video.');
   if (!entry.ok) throw new VideoFailedError(entry.error);
   return entry;
-}
-
-/** Adds what a call is about to its log line. */
-export function logPlan(log: RequestContext['log'], { header, resource, order }: CallPlan): void {
-  if (header.type === 'channel') log['channelId'] = resource;
-  else if (header.type === 'playlist') log['playlistId'] = resource;
-  else if (resource === 'videos') log['videos'] = order.length;
-  else log['videoId'] = resource;
 }

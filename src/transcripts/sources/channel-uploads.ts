@@ -89,19 +89,28 @@ export class ChannelUploads {
    * @param text the channel as the caller names it
    * @throws ChannelNotFoundError | UpstreamError, and the reason of `context.signal` when that is aborted first
    */
-  async list(text: string, { limit, since }: UploadsSelection, context: ReadingContext): Promise<ChannelWithUploads> {
+  private async list(
+    text: string,
+    { limit, since }: UploadsSelection,
+    context: ReadingContext,
+  ): Promise<ChannelWithUploads> {
     const channelId = await this.resolve(text, context);
-    const [channel, uploads] = await Promise.allSettled([
+    const [channel, list] = await Promise.allSettled([
       this.channel(channelId, context),
-      this.uploads(channelId, limit, context),
+      this.lists.get(
+        `${CACHE_FORMAT}:uploads:${channelId}`,
+        context,
+        (shared) => this.platform.listUploads(channelId, limit, shared),
+        ({ uploads, complete }) => complete || uploads.length >= limit,
+        String(limit),
+      ),
     ]);
-    if (channel.status === 'fulfilled' && uploads.status === 'fulfilled')
-      return { channel: channel.value, uploads: newerThan(since, uploads.value.uploads.slice(0, limit)) };
-    const reasons = [channel, uploads].flatMap((result) =>
-      result.status === 'rejected' ? [result.reason as unknown] : [],
-    );
-    // Other requests fail in arbitrary ways for a deleted channel: the clear reason wins.
-    throw reasons.find((reason) => reason instanceof ChannelNotFoundError) ?? reasons[0];
+    // Other requests fail in arbitrary ways for a deleted channel: the reason of the channel itself is clear.
+    if (channel.status === 'rejected') throw channel.reason;
+    if (list.status === 'rejected') throw list.reason;
+    const newest = list.value.uploads.slice(0, limit);
+    const end = newest.findIndex(({ videoId }) => videoId === since);
+    return { channel: channel.value, uploads: end === -1 ? newest : newest.slice(0, end) };
   }
 
   /**
@@ -130,19 +139,4 @@ export class ChannelUploads {
       this.platform.readChannel(channelId, shared),
     );
   }
-
-  private uploads(channelId: string, limit: number, context: ReadingContext): Promise<UploadsList> {
-    return this.lists.get(
-      `${CACHE_FORMAT}:uploads:${channelId}`,
-      context,
-      (shared) => this.platform.listUploads(channelId, limit, shared),
-      ({ uploads, complete }) => complete || uploads.length >= limit,
-      String(limit),
-    );
-  }
-}
-
-function newerThan(since: string | undefined, uploads: Upload[]): Upload[] {
-  const index = uploads.findIndex(({ videoId }) => videoId === since);
-  return index === -1 ? uploads : uploads.slice(0, index);
 }

@@ -28,7 +28,7 @@ async function guard(request) {
   if (key === undefined || !isWellFormedKey(key)) return undefined;
   const [caller] = (await pool.query(AUTHENTICATE, [hashKey(key)])).rows;
   if (!caller || !(await calls.count(caller.key_id)).granted) return undefined;
-  const [usage] = (await pool.query(USAGE, [caller.id, 50, 5_000, false, false])).rows;
+  const [usage] = (await pool.query(USAGE, [caller.id, 50, 5_000])).rows;
   return usage;
 }
 

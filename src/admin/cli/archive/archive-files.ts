@@ -8,7 +8,7 @@ import { fromJson } from '../../../transcripts/cache/keyed-codec.js';
 import { inflate, readTranscript } from '../../../transcripts/cache/transcript-text.js';
 import { formatTranscript } from '../../../transcripts/formats/transcript-formats.js';
 import { channelSchema, uploadSchema } from '../../../transcripts/sources/channel-uploads.js';
-import { listedMetadata } from '../../../transcripts/transcript-events.js';
+import { metadataOf } from '../../../transcripts/transcript-events.js';
 
 /** The extension of the files in each format. */
 const EXTENSIONS = { json: 'json', markdown: 'md' } as const;
@@ -132,7 +132,7 @@ export class ArchiveFiles {
     this.current.set(videoId, { videoId, title, url, publishedAt, file, error });
     if (file === null || existsSync(join(out, file))) return;
     const read = readTranscript(Buffer.from(JSON.stringify(transcript)));
-    const stored = { videoId, metadata: listedMetadata(upload), transcript: read };
+    const stored = { videoId, metadata: metadataOf(upload), transcript: read };
     await this.write(file, format === 'json' ? [json, '\n'] : [formatTranscript(format, stored, languages)]);
     this.written++;
   }

@@ -7,7 +7,7 @@ import type { JobDto, JobRequestDto } from '../../../jobs/dto/job.dto.js';
 import { isFinished } from '../../../jobs/job.js';
 import type { JobWorker } from '../../../jobs/job-worker.js';
 import type { JobsService } from '../../../jobs/jobs.service.js';
-import type { Payer } from '../../../transcripts/quota-reservations.js';
+import type { Payer } from '../../../quota/quota.service.js';
 import { CommandStopped } from '../output.js';
 import { ArchiveFiles, type ArchiveOptions, type ArchiveSummary } from './archive-files.js';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { retryDelayMs } from './quota.service.js';
+import { retryDelayMs } from './settlement-retries.js';
 
 describe('the delay before a retry', () => {
   it('doubles from 100 ms up to 5 s, and is at least half of that, so that retries do not pile up', () => {

@@ -1,0 +1,216 @@
+import { connect } from 'node:net';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { ApiKeysService } from '../../src/organizations/api-keys.service.js';
+import { OrganizationsService } from '../../src/organizations/organizations.service.js';
+import { startService, type ServiceResponse, type TestService } from '../service.js';
+
+const PATH = '/channels/@tidewater/transcripts';
+
+let service: TestService;
+let key: string;
+
+beforeAll(async () => {
+  service = await startService();
+  ({ key } = await service.organization());
+});
+afterAll(() => service.close());
+beforeEach(() => service.fakeYoutube.reset());
+
+/** Also that nothing was requested from the platform. */
+function expectRefusal({ status, headers, body }: ServiceResponse, wanted: number, code: string): void {
+  expect([status, body?.error.code]).toEqual([wanted, code]);
+  expect(body.error).toMatchObject({ retryable: false, requestId: headers['x-request-id'] });
+  expect(headers['cache-control']).toBe('private, no-store');
+  expect(service.fakeYoutube.requests.total).toBe(0);
+}
+
+const fieldsOf = ({ body }: ServiceResponse): string[] =>
+  body.error.details.map(({ field }: { field: string }) => field) as string[];
+
+describe('a call without a valid key', () => {
+  it.each([
+    ['no header', {}, 'unauthorized'],
+    ['another scheme', { Authorization: 'Basic dTpw' }, 'unauthorized'],
+    ['a scheme and a space', { Authorization: 'Bearer ' }, 'unauthorized'],
+    ['something else', { Authorization: 'Bearer abc' }, 'invalid_api_key'],
+    ['a key cut short', { Authorization: `Bearer ctk_${'a'.repeat(48)}` }, 'invalid_api_key'],
+    ['a key of letters beyond ASCII', { Authorization: `Bearer ctk_${'\u00e9'.repeat(49)}` }, 'invalid_api_key'],
+  ])('(%s) is 401, before its plan, its parameters or its channel are checked', async (_what, headers, code) => {
+    const response = await service.request('GET', '/channels/x!/transcripts?limit=0&cursor=1', headers);
+    expectRefusal(response, 401, code);
+    expect(response.headers['www-authenticate']).toBe('Bearer');
+  });
+
+  it('with a well-formed unknown key is refused, and the key is not echoed', async () => {
+    const other = await startService();
+    try {
+      const answer = await other.get(PATH, key);
+      expectRefusal(answer, 401, 'invalid_api_key');
+      expect(answer.text + other.logs.join('')).not.toContain(key);
+    } finally {
+      await other.close();
+    }
+  });
+
+  it('with a key that was revoked is refused on the next call', async () => {
+    const organization = await service.organization();
+    expect((await service.get('/usage', organization.key)).status).toBe(200);
+    await service.app.get(ApiKeysService).revoke(organization.keyId);
+    for (const path of ['/usage', PATH])
+      expectRefusal(await service.get(path, organization.key), 401, 'invalid_api_key');
+  });
+
+  it('with a key that has expired is refused', async () => {
+    const expired = await service.organization();
+    await service.query(
+      `UPDATE api_keys SET expires_at = quota_now() - interval '1 second' WHERE id = '${expired.keyId}'`,
+    );
+    expectRefusal(await service.get(PATH, expired.key), 401, 'invalid_api_key');
+  });
+});
+
+describe('an organization on the free plan', () => {
+  it('is refused with the required plan, and a changed plan applies from the next call on', async () => {
+    const free = await service.organization({ plan: 'free' });
+    const response = await service.get(PATH, free.key);
+    expectRefusal(response, 403, 'feature_not_in_plan');
+    expect(response.body.error).toMatchObject({
+      message: 'Your organization is on the Free plan; this operation requires the Pro plan.',
+      ...{ feature: 'channel_transcripts', plan: 'free', requiredPlan: 'pro' },
+    });
+    const organizations = service.app.get(OrganizationsService);
+    for (const [plan, status] of [
+      ['pro', 200],
+      ['free', 403],
+    ] as const) {
+      await organizations.change(free.id, { plan });
+      expect((await service.get(PATH, free.key)).status).toBe(status);
+    }
+  });
+});
+
+describe('an invalid parameter', () => {
+  it.each([
+    ...['0', '-1', '1.5', '1e1', '1%20', '', '1%00', '1&limit=2'].map((value) => [`limit=${value}`, 'limit'] as const),
+    ['limit[]=1', 'limit'],
+    ['cursor=abc', 'cursor'],
+    ['Limit=5', 'Limit'],
+    ['__proto__=1', '__proto__'],
+    ['languages=', 'languages'],
+    ['languages=en;de', 'languages'],
+    ['languages=en&languages=de', 'languages'],
+    ['languages[]=en', 'languages'],
+  ])('%s is 400, naming %s, before any request to the platform', async (query, field) => {
+    const response = await service.get(`${PATH}?${query}`, key);
+    expectRefusal(response, 400, 'invalid_request');
+    expect(fieldsOf(response)).toContain(field);
+    expect(response.body.error.details[0].message.length).toBeGreaterThan(20);
+  });
+
+  it('is reported together with every other invalid parameter, and before an unknown channel', async () => {
+    const response = await service.get('/channels/x!/transcripts?limit=x&cursor=1', key);
+    expectRefusal(response, 400, 'invalid_request');
+    expect(fieldsOf(response).sort()).toEqual(['cursor', 'limit']);
+  });
+
+  it.each(['/channels/%zz/transcripts', '/channels/%E0%A4/transcripts', '/%', '/usage%ff'])(
+    'in the undecodable path %s is 400 before any other check, including the key',
+    async (path) => expectRefusal(await service.request('GET', path), 400, 'invalid_request'),
+  );
+});
+
+describe('a channel that cannot be resolved', () => {
+  it.each([
+    'UC',
+    '@',
+    'x!',
+    '%00',
+    'https%3A%2F%2Fexample.com%2F@tidewater',
+    'https://example.com/@tidewater',
+    'http%3A%2F%2F169.254.169.254%2Flatest%2Fmeta-data',
+    'file:///etc/passwd',
+    'https%3A%2F%2Fwww.youtube.com%2Fwatch%3Fv%3Dhl-dinghy__',
+    'https://www.youtube.com/shorts/hl-bowline_',
+    '..%2F..%2Fadmin',
+    encodeURIComponent(`https://www.youtube.com/@tidewater?x=${'y'.repeat(2100)}`),
+  ])('%s is 404 without an outgoing request', async (reference) => {
+    expectRefusal(await service.get(`/channels/${reference}/transcripts`, key), 404, 'channel_not_found');
+  });
+
+  it.each([
+    '@no-such-channel',
+    'https%3A%2F%2Fwww.youtube.com%2Fc%2Fnobody',
+    'UC0000000000000000000000',
+    '@sunkentrawler',
+  ])('%s, which is deleted or unknown on the platform, is 404', async (reference) => {
+    const answer = await service.get(`/channels/${reference}/transcripts`, key);
+    expect([answer.status, answer.body?.error.code]).toEqual([404, 'channel_not_found']);
+  });
+});
+
+describe('an unknown path', () => {
+  it.each(['/', '/channels', '/channels/@tidewater', '/channels/@tidewater/transcript', '/admin'])(
+    '%s is 404 in the envelope',
+    async (path) => expectRefusal(await service.request('GET', path), 404, 'not_found'),
+  );
+
+  it('leads browsers to the documentation when it is the root', async () => {
+    const page = await service.request('GET', '/', { Accept: 'text/html,application/xhtml+xml,*/*;q=0.8' });
+    expect([page.status, page.headers.location]).toEqual([302, '/docs']);
+    expectRefusal(await service.request('POST', '/', { Accept: 'text/html' }), 404, 'not_found');
+  });
+});
+
+describe('a method other than GET', () => {
+  it.each(['HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'])(
+    '%s on the operation is 405 with Allow, with and without a key, and costs nothing',
+    async (method) => {
+      for (const path of [PATH, '/channels/https://www.youtube.com/@tidewater/transcripts?limit=x']) {
+        for (const headers of [{}, { Authorization: `Bearer ${key}` }] as Record<string, string>[]) {
+          const response = await service.request(method, path, headers);
+          expect([response.status, response.headers.allow]).toEqual([405, 'GET']);
+          if (method !== 'HEAD') expectRefusal(response, 405, 'method_not_allowed');
+        }
+      }
+      expect(service.fakeYoutube.requests.total).toBe(0);
+    },
+  );
+
+  it('is 405 on the other routes too, which allow HEAD', async () => {
+    for (const path of ['/usage', '/docs', '/docs-json', '/health/ready']) {
+      const refused = await service.request('POST', path);
+      expect([path, refused.status, refused.headers.allow]).toEqual([path, 405, 'GET, HEAD']);
+    }
+    for (const path of ['/docs', '/docs-json']) expect((await service.request('GET', path)).status).toBe(200);
+    expect((await service.request('HEAD', '/health/live')).status).toBe(200);
+  });
+});
+
+describe('a request that Node refuses', () => {
+  it.each([
+    ['that is not HTTP', 'HELLO\r\n\r\n', 400],
+    ['with a malformed header', 'GET / HTTP/1.1\r\nHost: a\r\nbad header\r\n\r\n', 400],
+    ['with two hosts', 'GET /usage HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n', 400],
+    ['with letters that are not encoded', 'GET /channels/@h\u00e4fen HTTP/1.1\r\nHost: a\r\n\r\n', 400],
+    ['with headers of 20 KB', `GET / HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`, 431],
+    ['with two lengths', 'GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab', 400],
+  ])('%s gets the envelope too', async (_what, raw, status) => {
+    const [head = '', body = ''] = (await sendRaw(raw)).split('\r\n\r\n');
+    expect(head).toMatch(new RegExp(`^HTTP/1\\.1 ${status} .*x-request-id: `, 'is'));
+    expect((JSON.parse(body) as { error: unknown }).error).toMatchObject({ code: 'invalid_request', retryable: false });
+  });
+});
+
+function sendRaw(raw: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(Number(new URL(service.url).port), '127.0.0.1', () => socket.write(raw));
+    let text = '';
+    socket.on('data', (chunk) => {
+      text += chunk.toString();
+      // A refusal that leaves the connection open has a complete body by now.
+      if (/\r\n\r\n.*\}$/s.test(text)) socket.end();
+    });
+    socket.once('close', () => resolve(text));
+    socket.once('error', reject);
+  });
+}
