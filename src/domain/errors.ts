@@ -1,43 +1,52 @@
 import { PLAN_NAMES, type Plan } from './plan.js';
-import type { VideoFailure, VideoFailureCode } from './transcript.js';
+import { VIDEO_FAILURES, type VideoFailure, type VideoFailureCode } from './transcript.js';
 
-/** The HTTP status of each `error.code` of a refused call, and whether the same call can succeed later. */
-export const ERROR_KINDS = {
-  invalid_request: { status: 400, retryable: false },
-  unauthorized: { status: 401, retryable: false },
-  invalid_api_key: { status: 401, retryable: false },
-  plan_limit_exceeded: { status: 402, retryable: false },
-  feature_not_in_plan: { status: 403, retryable: false },
-  channel_not_found: { status: 404, retryable: false },
-  video_not_found: { status: 404, retryable: false },
-  playlist_not_found: { status: 404, retryable: false },
-  job_not_found: { status: 404, retryable: false },
-  not_found: { status: 404, retryable: false },
-  method_not_allowed: { status: 405, retryable: false },
-  conflict: { status: 409, retryable: false },
-  job_finished: { status: 409, retryable: false },
-  idempotency_conflict: { status: 409, retryable: false },
-  results_expired: { status: 410, retryable: false },
-  rate_limited: { status: 429, retryable: true },
-  too_many_jobs: { status: 429, retryable: true },
-  internal_error: { status: 500, retryable: false },
-  upstream_failure: { status: 502, retryable: true },
-  upstream_blocked: { status: 502, retryable: true },
-  service_unavailable: { status: 503, retryable: true },
-  upstream_timeout: { status: 504, retryable: true },
+/** The HTTP status of each `error.code` of a refused call. */
+export const ERROR_STATUSES = {
+  invalid_request: 400,
+  unauthorized: 401,
+  invalid_api_key: 401,
+  plan_limit_exceeded: 402,
+  feature_not_in_plan: 403,
+  channel_not_found: 404,
+  video_not_found: 404,
+  playlist_not_found: 404,
+  job_not_found: 404,
+  not_found: 404,
+  method_not_allowed: 405,
+  conflict: 409,
+  job_finished: 409,
+  idempotency_conflict: 409,
+  results_expired: 410,
+  rate_limited: 429,
+  too_many_jobs: 429,
+  internal_error: 500,
+  upstream_failure: 502,
+  upstream_blocked: 502,
+  service_unavailable: 503,
+  upstream_timeout: 504,
   // Of a call about one video.
-  transcript_unavailable: { status: 404, retryable: false },
-  language_unavailable: { status: 404, retryable: false },
-  video_unavailable: { status: 404, retryable: false },
-  video_private: { status: 404, retryable: false },
-  video_members_only: { status: 404, retryable: false },
-  video_age_restricted: { status: 404, retryable: false },
-  video_not_live_yet: { status: 409, retryable: true },
-  video_live: { status: 409, retryable: true },
-  upstream_busy: { status: 503, retryable: true },
-} satisfies Record<string, { status: number; retryable: boolean }>;
+  transcript_unavailable: 404,
+  language_unavailable: 404,
+  video_unavailable: 404,
+  video_private: 404,
+  video_members_only: 404,
+  video_age_restricted: 404,
+  video_not_live_yet: 409,
+  video_live: 409,
+  upstream_busy: 503,
+} satisfies Record<string, number>;
 
-export type ErrorCode = keyof typeof ERROR_KINDS;
+export type ErrorCode = keyof typeof ERROR_STATUSES;
+
+/** A limit, the platform or the state of the service refused the call; later it can succeed. */
+const RETRYABLE_STATUSES = [429, 502, 503, 504];
+
+/** Whether the same call can succeed later. */
+function isRetryable(code: ErrorCode): boolean {
+  const failures: Partial<Record<ErrorCode, { retryable: boolean }>> = VIDEO_FAILURES;
+  return failures[code]?.retryable ?? RETRYABLE_STATUSES.includes(ERROR_STATUSES[code]);
+}
 
 /** Fields of an error body in addition to `code`, `message`, `retryable` and `requestId`. */
 export type ErrorFields = Readonly<Record<string, unknown>>;
@@ -49,7 +58,7 @@ interface ErrorDetails {
   retryAfterSeconds?: number | undefined;
   fields?: ErrorFields;
   /** A more specific status than that of the code. */
-  status?: number;
+  status?: number | undefined;
 }
 
 /** An error that is reported to the caller: a stable code, a public message, and whether a retry can succeed. */
@@ -62,12 +71,12 @@ export class DomainError extends Error {
   constructor(
     readonly code: ErrorCode,
     message: string,
-    { cause, retryAfterSeconds, fields = {}, status }: ErrorDetails = {},
+    { cause, retryAfterSeconds, fields = {}, status = ERROR_STATUSES[code] }: ErrorDetails = {},
   ) {
     super(message, cause === undefined ? undefined : { cause });
     this.name = new.target.name;
-    this.retryable = ERROR_KINDS[code].retryable;
-    this.status = status ?? ERROR_KINDS[code].status;
+    this.retryable = isRetryable(code);
+    this.status = status;
     this.fields = fields;
     this.retryAfterSeconds = retryAfterSeconds;
   }
@@ -93,10 +102,7 @@ export class InvalidRequestError extends DomainError {
     readonly details: readonly InvalidField[],
     status?: number,
   ) {
-    super('invalid_request', details.map(({ message }) => message).join(' '), {
-      fields: { details },
-      ...(status !== undefined && { status }),
-    });
+    super('invalid_request', details.map(({ message }) => message).join(' '), { fields: { details }, status });
   }
 }
 
@@ -126,9 +132,9 @@ export class InternalError extends fixedError(
 ) {}
 
 export class UnauthorizedError extends DomainError {
-  /** @param place where to send the key */
-  constructor(place = 'the header "Authorization: Bearer <API_KEY>"') {
-    super('unauthorized', `Send your API key in ${place}.`);
+  /** @param place where to send the credential */
+  constructor(place = 'the header "Authorization: Bearer <API_KEY>"', credential = 'your API key') {
+    super('unauthorized', `Send ${credential} in ${place}.`);
   }
 }
 

@@ -11,22 +11,20 @@ import { ApiBearerAuth, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swa
 import type { Request } from 'express';
 import { collectDefaultMetrics, Registry } from 'prom-client';
 import { Environment } from '../config/environment.js';
-import { DomainError } from '../domain/errors.js';
+import { UnauthorizedError } from '../domain/errors.js';
 import { SecretToken } from '../http/bearer-token.js';
 import { ApiErrors, type ErrorExample } from '../http/error-docs.js';
 
 /** Metrics of the process and not of an application in it: prom-client's default collectors may be started only once. */
 const processMetrics = new Registry();
 
-/** The metrics token is missing or wrong. */
-class MetricsTokenError extends DomainError {
-  constructor() {
-    super(
-      'unauthorized',
-      'Send the metrics token of the service in the header "Authorization: Bearer <METRICS_TOKEN>".',
-    );
-  }
-}
+const TOKEN_REQUIRED: ErrorExample = {
+  title: 'The metrics token is missing or invalid, while `METRICS_TOKEN` is set',
+  error: new UnauthorizedError(
+    'the header "Authorization: Bearer <METRICS_TOKEN>"',
+    'the metrics token of the service',
+  ),
+};
 
 /** Requires `METRICS_TOKEN` as the Bearer token when it is set. */
 @Injectable()
@@ -38,18 +36,13 @@ class MetricsGuard implements CanActivate {
   }
 
   canActivate(context: ExecutionContext): boolean {
-    if (this.token && !this.token.isIn(context.switchToHttp().getRequest<Request>())) throw new MetricsTokenError();
+    if (this.token && !this.token.isIn(context.switchToHttp().getRequest<Request>())) throw TOKEN_REQUIRED.error;
     return true;
   }
 }
 
 /** The name of the metrics token's scheme in the OpenAPI document. */
 export const METRICS_TOKEN_SCHEME = 'metricsToken';
-
-const TOKEN_REQUIRED: ErrorExample = {
-  title: 'The metrics token is missing or invalid, while `METRICS_TOKEN` is set',
-  error: new MetricsTokenError(),
-};
 
 const EXAMPLE = [
   '# HELP ct_entries_total Entries of responses, and videos of archive jobs that are not tried again: cached, fetched, or the code of their failure.',
