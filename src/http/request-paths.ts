@@ -51,21 +51,6 @@ export function leadBrowsersToDocs(request: Request, response: Response, next: N
   response.redirect('/docs');
 }
 
-const DOCS = /^\/docs(?:[/-]|$)/;
-
-/** The path of the matched route as it is declared; undefined when no route matched. */
-export function declaredRoute(request: Request): string | undefined {
-  const route: unknown = request.route;
-  const path = typeof route === 'object' && route !== null && 'path' in route ? route.path : undefined;
-  return typeof path === 'string' ? path : undefined;
-}
-
-/** The route of a request as the OpenAPI document names it, `/docs`, or `other`: never text from a caller. */
-export function routeLabel(request: Request, path: string): string {
-  if (DOCS.test(path)) return '/docs';
-  return declaredRoute(request)?.replace(/[:*](\w+)/g, '{$1}') ?? 'other';
-}
-
 /** Layers of percent-encoding that are decoded; clients encode once or twice. */
 const LAYERS_MAX = 16;
 const ILLEGIBLE = '(encoded too often)';
