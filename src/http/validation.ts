@@ -1,31 +1,13 @@
 import { applyDecorators, ValidationPipe, type ArgumentMetadata, type ValidationError } from '@nestjs/common';
 import { Transform } from 'class-transformer';
 import { Min, ValidateBy, ValidateIf } from 'class-validator';
+import { redactApiKeys } from '../domain/api-key-text.js';
 import { InvalidRequestError, type InvalidField } from '../domain/errors.js';
 import { createRedactor, type Redactor } from '../observability/logging/redaction.js';
 
 const NAME_SHOWN_MAX = 80;
-/** Far above any value of the interface, far below what exhausts the stack of the validator. */
-const NESTING_LEVELS_MAX = 32;
 /** The rule that class-validator reports a property under that the class does not declare. */
 const WHITELIST_RULE = 'whitelistValidation';
-
-/**
- * Whether a value nests objects and arrays more than `levels` deep: a string or a number is 0 deep, `{}` is 1. Works
- * without recursion, because a few kilobytes of brackets would exhaust the stack.
- */
-function isNestedDeeper(value: unknown, levels: number): boolean {
-  let objects = [value].filter(isObject);
-  for (let depth = 0; objects.length > 0; depth += 1) {
-    if (depth === levels) return true;
-    objects = objects.flatMap((object): unknown[] => Object.values(object)).filter(isObject);
-  }
-  return false;
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null;
-}
 
 /** The query or the body of an operation without parameters. */
 export class NoParameters {}
@@ -50,11 +32,9 @@ export function digitsOf(value: unknown): number {
   return typeof value === 'string' && /^[0-9]+$/.test(value) ? Number(value) : Number.NaN;
 }
 
-const redactor = createRedactor();
-
 /** Whether a text that is stored or displayed contains no API key, which must be neither. */
 export function hasNoApiKey(text: string): boolean {
-  return redactor(text) === text;
+  return redactApiKeys(text) === text;
 }
 
 /** Refuses a text that contains an API key. */
@@ -89,48 +69,36 @@ export class StrictValidationPipe extends ValidationPipe {
       transform: true,
       whitelist: true,
       forbidNonWhitelisted: true,
+      stopAtFirstError: true,
       exceptionFactory: (errors) => new InvalidRequestError(invalidFields(errors, redact)),
     });
   }
 
   override async transform(value: unknown, metadata: ArgumentMetadata): Promise<unknown> {
-    const checked = metadata.type === 'query' || metadata.type === 'body';
-    if (!checked || !metadata.metatype || typeof value !== 'object' || value === null) {
-      return super.transform(value, metadata);
-    }
-    // class-transformer recurses into every field.
-    const deep = Object.entries(value).filter(([, given]) => isNestedDeeper(given, NESTING_LEVELS_MAX));
-    if (deep.length > 0) throw new InvalidRequestError(deep.map(([name]) => nestedTooDeep(name, this.redact)));
     // The whitelist does not detect names that every object inherits, such as __proto__ and constructor.
-    const inherited = Object.keys(value).filter((name) => name in Object.prototype);
-    const faults = inherited.map((name) => unknownParameter(name, this.redact));
-    const others = Object.fromEntries(Object.entries(value).filter(([name]) => !inherited.includes(name)));
-    const valid: unknown = await Promise.resolve(super.transform(others, metadata)).catch((error: unknown) => {
-      throw error instanceof InvalidRequestError ? new InvalidRequestError([...error.details, ...faults]) : error;
+    const inherited = Object.keys(Object(value) as object).filter((name) => name in Object.prototype);
+    if (inherited.length > 0)
+      throw new InvalidRequestError(inherited.map((name) => unknownParameter(name, this.redact)));
+    return Promise.resolve(super.transform(value, metadata)).catch((error: unknown) => {
+      // class-transformer recurses into every field: some kilobytes of brackets exhaust the stack.
+      throw error instanceof RangeError ? new InvalidRequestError([NESTED_TOO_DEEP]) : error;
     });
-    if (faults.length > 0) throw new InvalidRequestError(faults);
-    return valid;
   }
 }
 
+const NESTED_TOO_DEEP: InvalidField = { field: 'body', message: 'The body is nested too deeply.' };
+
 /** Invalid parameters first, then unknown ones. */
 function invalidFields(errors: readonly ValidationError[], redact: Redactor): InvalidField[] {
-  const rules = errors.flatMap(({ property, constraints = {} }) =>
-    Object.entries(constraints).map(([rule, message]) => ({ rule, property, message })),
-  );
-  const invalid = rules.filter(({ rule }) => rule !== WHITELIST_RULE);
-  const unknown = rules.filter(({ rule }) => rule === WHITELIST_RULE);
-  // Rules of one field can have the same message.
-  const distinct = new Map(invalid.map(({ property, message }) => [`${property} ${message}`, { property, message }]));
+  const isUnknown = ({ constraints = {} }: ValidationError): boolean => WHITELIST_RULE in constraints;
   return [
-    ...[...distinct.values()].map(({ property, message }) => ({ field: property, message })),
-    ...unknown.map(({ property }) => unknownParameter(property, redact)),
+    ...errors
+      .filter((error) => !isUnknown(error))
+      .flatMap(({ property: field, constraints = {} }) =>
+        Object.values(constraints).map((message) => ({ field, message })),
+      ),
+    ...errors.filter(isUnknown).map(({ property }) => unknownParameter(property, redact)),
   ];
-}
-
-function nestedTooDeep(name: string, redact: Redactor): InvalidField {
-  const field = redact(name).slice(0, NAME_SHOWN_MAX);
-  return { field, message: `${field} must not be nested more than ${NESTING_LEVELS_MAX} levels deep.` };
 }
 
 /** The field of `limit[]=1` is `limit`, as the caller meant it. The name is redacted: it can be a misplaced key. */
