@@ -75,6 +75,7 @@ export class StrictValidationPipe extends ValidationPipe {
   }
 
   override async transform(value: unknown, metadata: ArgumentMetadata): Promise<unknown> {
+    if (metadata.type === 'custom') return value;
     // The whitelist does not detect names that every object inherits, such as __proto__ and constructor.
     const inherited = Object.keys(Object(value) as object).filter((name) => name in Object.prototype);
     if (inherited.length > 0)
