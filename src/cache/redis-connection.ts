@@ -1,5 +1,6 @@
 import { Logger, type OnApplicationShutdown } from '@nestjs/common';
 import type * as Redis from '@redis/client';
+import { withTimeout } from '../domain/with-timeout.js';
 
 const CONNECT_TIMEOUT_MS = 1_000;
 /** After this the server counts as unavailable: a caller is served faster without it. */
@@ -67,15 +68,11 @@ export class RedisConnection implements OnApplicationShutdown {
    */
   async run<T>(command: (client: RedisClient, bytes: ReturnType<typeof withBufferReplies>) => Promise<T>): Promise<T> {
     if (this.unavailable) throw new Error('Redis is unavailable.');
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<never>((_resolve, reject) => {
-      timer = setTimeout(() => {
-        const error = new Error(`no response within ${COMMAND_TIMEOUT_MS} ms`);
-        this.reportUnavailable(error);
-        reject(error);
-      }, COMMAND_TIMEOUT_MS);
-    });
-    return Promise.race([command(this.client, this.bytes), late]).finally(() => clearTimeout(timer));
+    const result = await withTimeout(command(this.client, this.bytes), COMMAND_TIMEOUT_MS);
+    if (result !== undefined) return result;
+    const error = new Error(`no response within ${COMMAND_TIMEOUT_MS} ms`);
+    this.reportUnavailable(error);
+    throw error;
   }
 
   /** @throws when the server cannot be reached, or refuses because it is read-only, full or permits too little */

@@ -6,7 +6,7 @@ import type { RedisConnection } from './redis-connection.js';
 
 /** Precedes a value: the time of its expiry, in milliseconds of the epoch. */
 const EXPIRY_BYTES = 8;
-/** Minimum interval between logged refusals, for a server that accepts some writes and refuses others. */
+/** Minimum interval between logged refusals. */
 const LOG_INTERVAL_MS = 60_000;
 
 /** `refused`: the server is read-only, full or permits too little. `unavailable`: it cannot be reached. */
@@ -29,9 +29,7 @@ export function countWriteFailures(): Counter<'reason'> {
  */
 export class RedisStore implements KeyvStoreAdapter {
   opts = {};
-  namespace?: string;
   private readonly logger = new Logger(RedisStore.name);
-  private refused = false;
   private loggedAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(
@@ -62,7 +60,6 @@ export class RedisStore implements KeyvStoreAdapter {
     const options = ttlMs === undefined ? {} : { expiration: { type: 'PX', value: Math.ceil(ttlMs) } as const };
     try {
       await this.connection.run((client) => client.set(key, stored, options));
-      this.reportAccepted();
       return true;
     } catch (error) {
       const refused = this.connection.isRefusal(error);
@@ -74,12 +71,8 @@ export class RedisStore implements KeyvStoreAdapter {
   }
 
   delete(key: string): Promise<boolean> {
-    return this.connection
-      .run((client) => client.unlink(key))
-      .then(
-        () => true,
-        () => false,
-      );
+    const deleted = this.connection.run((client) => client.unlink(key));
+    return deleted.then(Boolean, () => false);
   }
 
   /** Does nothing: the server may be shared with others. */
@@ -89,11 +82,6 @@ export class RedisStore implements KeyvStoreAdapter {
 
   on(): this {
     return this;
-  }
-
-  /** Does nothing: the connection is shared and closes with the application. */
-  disconnect(): Promise<void> {
-    return Promise.resolve();
   }
 
   private read(key: string, stored: Buffer): Stored | undefined {
@@ -108,19 +96,12 @@ export class RedisStore implements KeyvStoreAdapter {
   }
 
   private reportRefused(error: Error): void {
-    if (this.refused || performance.now() - this.loggedAtMs < LOG_INTERVAL_MS) return;
-    this.refused = true;
+    if (performance.now() - this.loggedAtMs < LOG_INTERVAL_MS) return;
     this.loggedAtMs = performance.now();
     this.logger.warn({
       event: 'cache_writes_refused',
       message: 'Redis refuses writes: each process caches and limits calls by itself.',
       cause: error.message,
     });
-  }
-
-  private reportAccepted(): void {
-    if (!this.refused) return;
-    this.refused = false;
-    this.logger.log({ event: 'cache_writes_accepted', message: 'Redis accepts writes again.' });
   }
 }
