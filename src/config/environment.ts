@@ -4,7 +4,6 @@ import {
   distinct,
   flag,
   listOf,
-  matching,
   oneOf,
   origin,
   proxyUrl,
@@ -205,7 +204,9 @@ export const VARIABLES = z.object({
     .describe(
       'required for `nats`: `nats://user:password@host:4222`, `nats://token@host` or `tls://…`, several separated by commas',
     ),
-  NATS_QUEUE: matching(/^[A-Za-z0-9_-]{1,64}$/, 'up to 64 letters, digits, - and _')
+  NATS_QUEUE: z
+    .string()
+    .regex(/^[A-Za-z0-9_-]{1,64}$/, 'must be up to 64 letters, digits, - and _')
     .default('channel-transcripts')
     .describe('for `nats`: the queue group, whose instances share the messages'),
 });
