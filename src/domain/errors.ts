@@ -221,7 +221,7 @@ export class PlanLimitExceededError extends DomainError {
     const { limit, used, reserved, resetAt } = quota;
     super(
       'plan_limit_exceeded',
-      `This request may use up to ${required} ${required === 1 ? 'transcript' : 'transcripts'} of the monthly quota, and ` +
+      `This request may use up to ${counted(required, 'transcript')} of the monthly quota, and ` +
         `${remainingQuota(quota)} of ${quota.limit} remain. ${advice(quota, fitting, parameter)}`,
       { fields: { limit, used, reserved, required, resetAt: resetAt.toISOString(), scope: 'organization' } },
     );
@@ -262,14 +262,14 @@ export class UpstreamError extends DomainError {
 export class RequestRateExceededError extends DomainError {
   constructor(requestsPerMinute: number, retryAfterSeconds: number) {
     const limit = `Rate limit of ${requestsPerMinute} requests per minute exceeded.`;
-    super('rate_limited', `${limit} Retry after ${inSeconds(retryAfterSeconds)}.`, { retryAfterSeconds });
+    super('rate_limited', `${limit} Retry after ${counted(retryAfterSeconds, 'second')}.`, { retryAfterSeconds });
   }
 }
 
 /** An API key has the maximum number of requests in flight. */
 export class ConcurrencyLimitReachedError extends DomainError {
   constructor(requestsMax: number, retryAfterSeconds: number) {
-    const limit = `Concurrency limit of ${requestsMax} ${requestsMax === 1 ? 'request' : 'requests'} for this key reached.`;
+    const limit = `Concurrency limit of ${counted(requestsMax, 'request')} for this key reached.`;
     super('rate_limited', `${limit} Retry when a running request has ended.`, { retryAfterSeconds });
   }
 }
@@ -278,7 +278,7 @@ export class ConcurrencyLimitReachedError extends DomainError {
 export class TooManyFailedAuthenticationsError extends DomainError {
   constructor(credential: 'API key' | 'admin token', retryAfterSeconds: number) {
     const limit = `Too many requests without a valid ${credential} from this address.`;
-    const advice = `Retry with a valid ${credential}, or after ${inSeconds(retryAfterSeconds)}.`;
+    const advice = `Retry with a valid ${credential}, or after ${counted(retryAfterSeconds, 'second')}.`;
     super('rate_limited', `${limit} ${advice}`, { retryAfterSeconds });
   }
 }
@@ -302,6 +302,6 @@ export class DatabaseUnavailableError extends ServiceUnavailableError {
   }
 }
 
-function inSeconds(seconds: number): string {
-  return seconds === 1 ? '1 second' : `${seconds} seconds`;
+function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }
