@@ -4,8 +4,8 @@ import helmet, { type HelmetOptions } from 'helmet';
 const DOCS = /^\/docs(?:\/|$)/;
 
 /**
- * Hashes of the inline styles of the Swagger UI page of @nestjs/swagger 12.0.2. The browser test of the page fails and
- * prints the hash when a version has other styles.
+ * Hashes of the inline styles of the Swagger UI page of @nestjs/swagger 12.0.2, and of those that its scripts set.
+ * `test/http/security.e2e-spec.ts` fails when the page of another version has others.
  */
 const PAGE_STYLES = [
   "'sha256-/jDKvbQ8cdux+c5epDIqkjHbXDaIY8RucT1PmAe8FG4='",
