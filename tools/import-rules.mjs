@@ -21,7 +21,7 @@ const FLOORS = [
   },
   {
     quota: ['organizations', 'http/response-docs\\.ts$', STATEMENTS, TRACING, REGISTRY, 'config', 'domain'],
-    auth: ['organizations', 'rate-limit', 'http', 'cache', 'domain'],
+    auth: ['organizations', 'rate-limit', 'http', 'cache', REGISTRY, 'domain'],
   },
   { transcripts: [PORT, 'quota', 'http', TRACING, REGISTRY, 'config', 'domain'] },
   {
