@@ -1,21 +1,23 @@
 import { Logger } from '@nestjs/common';
 import type { KeyvStoreAdapter, StoredData } from 'keyv';
-import { Counter } from 'prom-client';
+import { Counter, type Registry } from 'prom-client';
 import { detached, type MemoryStore, type Stored } from './memory-store.js';
 import type { RedisConnection } from './redis-connection.js';
 
 /** Precedes a value: the time of its expiry, in milliseconds of the epoch. */
 const EXPIRY_BYTES = 8;
+/** By the type byte of strings in Redis' protocol, `$`. */
+const STRINGS_AS_BUFFERS = { 36: Buffer } as const;
 /** Minimum interval between logged refusals. */
 const LOG_INTERVAL_MS = 60_000;
 
 /** `refused`: the server is read-only, full or permits too little. `unavailable`: it cannot be reached. */
-export function countWriteFailures(): Counter<'reason'> {
+export function countWriteFailures(registry: Registry): Counter<'reason'> {
   const failures = new Counter({
     name: 'ct_cache_write_failures_total',
     help: 'Entries that the shared cache did not store: it refused them, or was unavailable.',
     labelNames: ['reason'] as const,
-    registers: [],
+    registers: [registry],
   });
   // A series that starts with its first increment hides that increment from rate().
   for (const reason of ['refused', 'unavailable']) failures.inc({ reason }, 0);
@@ -46,7 +48,8 @@ export class RedisStore implements KeyvStoreAdapter {
   /** Also for one key: for a key of another type MGET returns null, where GET fails. */
   async getMany<Value>(keys: string[]): Promise<StoredData<Value | undefined>[]> {
     if (keys.length === 0) return [];
-    const values = await this.connection.run((_client, bytes) => bytes.mGet(keys)).catch(() => []);
+    const read = this.connection.run((client) => client.withTypeMapping(STRINGS_AS_BUFFERS).mGet(keys));
+    const values = await read.catch(() => []);
     return keys.map((key, index) => {
       const stored = values[index];
       return (stored ? this.read(key, stored) : undefined) as StoredData<Value | undefined>;

@@ -1,4 +1,5 @@
 import { Inject, Injectable } from '@nestjs/common';
+import { Gauge, Registry } from 'prom-client';
 import { DataSource } from 'typeorm';
 import { RedisConnection } from '../cache/redis-connection.js';
 import { checkDatabase } from '../database/database.module.js';
@@ -19,7 +20,19 @@ export class HealthService {
     private readonly database: DataSource,
     @Inject(RedisConnection) private readonly redis: RedisConnection | null,
     private readonly shutdown: ShutdownState,
-  ) {}
+    registry: Registry,
+  ) {
+    const up: Gauge = new Gauge({
+      name: 'ct_dependency_up',
+      help: 'Whether a dependency is available, checked as by /health/ready.',
+      labelNames: ['dependency', 'critical'],
+      registers: [registry],
+      collect: async () => {
+        for (const [dependency, { status, critical }] of Object.entries(await this.checkDependencies()))
+          up.set({ dependency, critical: String(critical) }, Number(status === 'up'));
+      },
+    });
+  }
 
   /** Whether requests can be served, with each dependency by name. */
   async readiness(): Promise<ReadyDto> {

@@ -1,3 +1,5 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import {
   Controller,
   Get,
@@ -9,7 +11,7 @@ import {
 } from '@nestjs/common';
 import { ApiBearerAuth, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { Request } from 'express';
-import { collectDefaultMetrics, Registry } from 'prom-client';
+import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import { Environment } from '../config/environment.js';
 import { UnauthorizedError } from '../domain/errors.js';
 import { SecretToken } from '../http/bearer-token.js';
@@ -60,6 +62,12 @@ const EXAMPLE = [
 export class MetricsController {
   constructor(private readonly registry: Registry) {
     if (processMetrics.getMetricsAsArray().length === 0) collectDefaultMetrics({ register: processMetrics });
+    new Gauge({
+      name: 'ct_build_info',
+      help: 'Always 1; the labels name the running version.',
+      labelNames: ['version', 'node_version'],
+      registers: [registry],
+    }).set({ version: readVersion(import.meta.dirname), node_version: process.version }, 1);
   }
 
   @Get()
@@ -78,4 +86,13 @@ export class MetricsController {
   show(): Promise<string> {
     return Registry.merge([this.registry, processMetrics]).metrics();
   }
+}
+
+/** The version in the nearest package.json: a bundle and its single modules are at different depths below it. */
+function readVersion(directory: string): string {
+  const file = join(directory, 'package.json');
+  if (!existsSync(file) && directory !== dirname(directory)) return readVersion(dirname(directory));
+  const parsed: unknown = JSON.parse(readFileSync(file, 'utf8'));
+  if (typeof parsed === 'object' && parsed !== null && 'version' in parsed) return String(parsed.version);
+  throw new Error(`${file} has no version.`);
 }

@@ -3,12 +3,11 @@ import { MetricsRegistryModule } from '../observability/metrics-registry.js';
 import { HealthController } from './health.controller.js';
 import { HealthService } from './health.service.js';
 import { MetricsController } from './metrics.controller.js';
-import { ServiceMetrics } from './service-metrics.js';
 
 /** The probes and `/metrics`. Each feature registers its metrics in the same registry. */
 @Module({
   imports: [MetricsRegistryModule],
   controllers: [HealthController, MetricsController],
-  providers: [HealthService, ServiceMetrics],
+  providers: [HealthService],
 })
 export class MonitoringModule {}
