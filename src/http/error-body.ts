@@ -1,5 +1,6 @@
 import { ApiProperty, ApiPropertyOptional, ApiSchema } from '@nestjs/swagger';
-import { ERROR_STATUSES, type DomainError, type ErrorCode, type ErrorFields } from '../domain/errors.js';
+import { ERROR_STATUSES, type ErrorCode } from '../domain/error-codes.js';
+import type { DomainError, ErrorFields } from '../domain/errors.js';
 import { count, dateTime } from './response-docs.js';
 
 @ApiSchema({ name: 'InvalidField' })
