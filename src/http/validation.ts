@@ -1,13 +1,32 @@
 import { applyDecorators, ValidationPipe, type ArgumentMetadata, type ValidationError } from '@nestjs/common';
 import { Transform } from 'class-transformer';
 import { Min, ValidateBy, ValidateIf } from 'class-validator';
-import { redactApiKeys } from '../domain/api-key-text.js';
 import { InvalidRequestError, type InvalidField } from '../domain/errors.js';
+import { redactApiKeys } from '../domain/api-key-text.js';
 import { createRedactor, type Redactor } from '../observability/logging/redaction.js';
 
 const NAME_SHOWN_MAX = 80;
+/** Far above any value of the interface, far below what exhausts the stack of the validator. */
+export const NESTING_LEVELS_MAX = 32;
 /** The rule that class-validator reports a property under that the class does not declare. */
 const WHITELIST_RULE = 'whitelistValidation';
+
+/**
+ * Whether a value nests objects and arrays more than `levels` deep: a string or a number is 0 deep, `{}` is 1. Works
+ * without recursion, because a few kilobytes of brackets would exhaust the stack.
+ */
+export function isNestedDeeper(value: unknown, levels: number): boolean {
+  let objects = [value].filter(isObject);
+  for (let depth = 0; objects.length > 0; depth += 1) {
+    if (depth === levels) return true;
+    objects = objects.flatMap((object): unknown[] => Object.values(object)).filter(isObject);
+  }
+  return false;
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null;
+}
 
 /** The query or the body of an operation without parameters. */
 export class NoParameters {}
@@ -80,14 +99,16 @@ export class StrictValidationPipe extends ValidationPipe {
     const inherited = Object.keys(Object(value) as object).filter((name) => name in Object.prototype);
     if (inherited.length > 0)
       throw new InvalidRequestError(inherited.map((name) => unknownParameter(name, this.redact)));
-    return Promise.resolve(super.transform(value, metadata)).catch((error: unknown) => {
-      // class-transformer recurses into every field: some kilobytes of brackets exhaust the stack.
-      throw error instanceof RangeError ? new InvalidRequestError([NESTED_TOO_DEEP]) : error;
-    });
+    // class-transformer recurses into every field.
+    if (isNestedDeeper(value, NESTING_LEVELS_MAX)) throw new InvalidRequestError([NESTED_TOO_DEEP]);
+    return super.transform(value, metadata);
   }
 }
 
-const NESTED_TOO_DEEP: InvalidField = { field: 'body', message: 'The body is nested too deeply.' };
+const NESTED_TOO_DEEP: InvalidField = {
+  field: 'body',
+  message: `The body must not be nested more than ${NESTING_LEVELS_MAX} levels deep.`,
+};
 
 /** Invalid parameters first, then unknown ones. */
 function invalidFields(errors: readonly ValidationError[], redact: Redactor): InvalidField[] {
