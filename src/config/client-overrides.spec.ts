@@ -2,12 +2,12 @@ import { describe, expect, it } from '@jest/globals';
 import { readEnvironment } from './environment.js';
 
 const read = (overrides: unknown) =>
-  readEnvironment({ YOUTUBE_CLIENT_OVERRIDES: JSON.stringify(overrides) }).YOUTUBE_CLIENT_OVERRIDES ?? [];
+  readEnvironment({ YOUTUBE_CLIENT_OVERRIDES: JSON.stringify(overrides) }).YOUTUBE_CLIENT_OVERRIDES;
 
 describe('YOUTUBE_CLIENT_OVERRIDES', () => {
   it('sets fields of clients', () => {
     const overrides = { VISIONOS: { clientVersion: '1.04', userAgent: 'x/1.04' }, ANDROID: { androidSdkVersion: 30 } };
-    expect(Object.fromEntries(read(overrides))).toEqual(overrides);
+    expect(read(overrides)).toEqual(overrides);
   });
 
   it.each<[unknown, RegExp]>([

@@ -23,14 +23,11 @@ export type ClientFields = z.output<typeof clientFields>;
 
 /** Overrides of `clients` as JSON, such as `{ "VISIONOS": { "clientVersion": "1.04" } }`. */
 export function clientOverrides<Client extends string>(clients: readonly Client[]) {
-  const shape = Object.fromEntries(clients.map((client) => [client, clientFields.exactOptional()]));
+  const error = `must be a JSON object of the clients ${clients.join(', ')}`;
   return z
     .string()
     .transform(parseJson)
-    .pipe(z.strictObject(shape, `must be a JSON object of the clients ${clients.join(', ')}`))
-    .transform(
-      (overrides): ReadonlyMap<Client, ClientFields> => new Map(Object.entries(overrides) as [Client, ClientFields][]),
-    );
+    .pipe(z.partialRecord(z.enum(clients), clientFields, error));
 }
 
 function parseJson(text: string): unknown {
