@@ -18,7 +18,7 @@ import {
   rejectUndecodablePath,
 } from './http/request-checks.js';
 import { assignRequestContext } from './http/request-context.js';
-import { leadBrowsersToDocs, normalizeRequestUrls } from './http/request-paths.js';
+import { normalizeRequestUrls } from './http/request-paths.js';
 import { setSecurityHeaders } from './http/security-headers.js';
 import { ShutdownState } from './http/shutdown-state.js';
 import { NestLogger } from './observability/logging/logger.js';
@@ -96,7 +96,6 @@ function useMiddleware(app: NestExpressApplication, environment: Environment, lo
     rejectRepeatedHeaders,
     rejectUndecodablePath,
     app.get(ShutdownState).refuse,
-    leadBrowsersToDocs,
     rejectOtherDocs,
     rejectExpensiveHead,
   );

@@ -1,6 +1,5 @@
 import type { IncomingMessage, Server } from 'node:http';
 import { unescape } from 'node:querystring';
-import type { NextFunction, Request, Response } from 'express';
 import { PAGE_HOST } from '../domain/page-url.js';
 
 /** The scheme and the authority of a request target that is a whole URL, as it is sent to a proxy. */
@@ -38,17 +37,6 @@ export function encodeRawUrl(target: string): string {
   const { route, id, rest } = RAW_ID.exec(target)?.groups ?? {};
   if (id === undefined || DOT_SEGMENT.test(`/${id}/`)) return target;
   return `/${route}/${id.replaceAll('/', '%2F')}/${rest}`;
-}
-
-/** Middleware: leads browsers from the root to the documentation. For other clients the root is an unknown path. */
-export function leadBrowsersToDocs(request: Request, response: Response, next: NextFunction): void {
-  const asked = request.path === '/' && (request.method === 'GET' || request.method === 'HEAD');
-  if (!asked || request.accepts(['application/json', 'text/html']) !== 'text/html') {
-    next();
-    return;
-  }
-  response.vary('Accept');
-  response.redirect('/docs');
 }
 
 /** Layers of percent-encoding that are decoded; clients encode once or twice. */

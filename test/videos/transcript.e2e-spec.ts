@@ -182,15 +182,3 @@ describe('a call for one video', () => {
     expect([response.status, response.headers.allow]).toEqual([405, 'GET']);
   });
 });
-
-describe('the root', () => {
-  it('leads browsers to the documentation, and is 404 for everyone else', async () => {
-    const page = await service.request('GET', '/', { Accept: 'text/html,application/xhtml+xml,*/*;q=0.8' });
-    expect([page.status, page.headers.location]).toEqual([302, '/docs']);
-    for (const accept of ['*/*', 'application/json', '']) {
-      const response = await service.request('GET', '/', { Accept: accept });
-      expect([response.status, response.body?.error.code]).toEqual([404, 'not_found']);
-    }
-    expect((await service.request('POST', '/', { Accept: 'text/html' })).status).toBe(404);
-  });
-});
