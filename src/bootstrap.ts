@@ -8,8 +8,7 @@ import { AppModule } from './app.module.js';
 import type { Environment } from './config/environment.js';
 import { withTimeout } from './domain/with-timeout.js';
 import { trustProxySetting } from './http/client-address.js';
-import { handleClientErrors } from './http/client-errors.js';
-import { Connections, limitConnections } from './http/connections.js';
+import { Connections, handleClientErrors, limitConnections } from './http/connections.js';
 import { EXPOSED_HEADERS } from './http/limit-headers.js';
 import { redactorFor } from './observability/logging/redaction.js';
 import {
@@ -19,13 +18,11 @@ import {
   rejectUndecodablePath,
 } from './http/request-checks.js';
 import { assignRequestContext } from './http/request-context.js';
-import { leadBrowsersToDocs, normalizeRequestUrls } from './http/request-paths.js';
+import { normalizeRequestUrls } from './http/request-paths.js';
 import { setSecurityHeaders } from './http/security-headers.js';
 import { ShutdownState } from './http/shutdown-state.js';
-import { traceRequests } from './http/trace-requests.js';
 import { NestLogger } from './observability/logging/logger.js';
-import { logRequests } from './http/request-log.js';
-import { RequestMetrics } from './http/request-metrics.js';
+import { RequestObserver } from './http/request-observer.js';
 import { serveDocument } from './openapi.js';
 import { TranscriptsService } from './transcripts/transcripts.service.js';
 
@@ -90,9 +87,7 @@ function useMiddleware(app: NestExpressApplication, environment: Environment, lo
   app.use(
     app.get(Connections).sequentially,
     assignRequestContext(redact),
-    traceRequests(redact),
-    logRequests(logger, redact),
-    app.get(RequestMetrics).countRequests,
+    app.get(RequestObserver).observe(logger, redact),
     setSecurityHeaders,
   );
   // Before the checks of paths and methods, because a preflight is OPTIONS.
@@ -101,7 +96,6 @@ function useMiddleware(app: NestExpressApplication, environment: Environment, lo
     rejectRepeatedHeaders,
     rejectUndecodablePath,
     app.get(ShutdownState).refuse,
-    leadBrowsersToDocs,
     rejectOtherDocs,
     rejectExpensiveHead,
   );

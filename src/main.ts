@@ -3,7 +3,7 @@ import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { Logger } from 'pino';
 import { EnvironmentError, readEnvironment, type Environment } from './config/environment.js';
 import { createApp, shutDown } from './bootstrap.js';
-import { redactorFor, type Redactor, escapeInvisible } from './observability/logging/redaction.js';
+import { escapeInvisible, redactorFor } from './observability/logging/redaction.js';
 import { createLogger, standardOutput } from './observability/logging/logger.js';
 import { OrganizationsService } from './organizations/organizations.service.js';
 
@@ -12,9 +12,8 @@ async function start(): Promise<void> {
   const exit = (): never => process.exit(0);
   process.on('SIGTERM', exit).on('SIGINT', exit);
   const environment = readEnvironment();
-  const redact = redactorFor(environment);
-  const logger = createLogger(environment.LOG_LEVEL, standardOutput(), redact);
-  const stopTracing = await loadTracing(environment, logger, redact);
+  const logger = createLogger(environment.LOG_LEVEL, standardOutput(), redactorFor(environment));
+  const stopTracing = await loadTracing(environment, logger);
   const app = await createApp(environment, logger);
   try {
     await app.listen(environment.PORT, environment.HOST);
@@ -39,10 +38,10 @@ async function logMissingOrganization(app: NestExpressApplication, logger: Logge
 }
 
 /** Loads the OpenTelemetry SDK only when tracing is configured; resolves to a function that exports the last spans. */
-async function loadTracing(environment: Environment, logger: Logger, redact: Redactor): Promise<() => Promise<void>> {
+async function loadTracing(environment: Environment, logger: Logger): Promise<() => Promise<void>> {
   if (environment.OTEL_EXPORTER_OTLP_ENDPOINT === undefined) return () => Promise.resolve();
   const { startTracing } = await import('./observability/tracing/open-telemetry.js');
-  return startTracing((cause) => logger.warn({ event: 'traces_not_sent', cause }), redact);
+  return startTracing((cause) => logger.warn({ event: 'traces_not_sent', cause }));
 }
 
 /** A second signal skips the delay, which is of use behind a load balancer only. */

@@ -13,7 +13,7 @@ const FLOORS = [
   { domain: [] },
   { config: ['domain'] },
   { observability: ['config', 'domain'] },
-  { cache: ['config', REGISTRY], database: ['config'] },
+  { cache: ['config', 'domain/with-timeout\\.ts$', REGISTRY], database: ['config'] },
   { http: ['database', 'observability', 'config', 'domain'] },
   {
     organizations: [STATEMENTS, 'http/response-docs\\.ts$', 'domain'],
@@ -21,7 +21,7 @@ const FLOORS = [
   },
   {
     quota: ['organizations', 'http/response-docs\\.ts$', STATEMENTS, TRACING, REGISTRY, 'config', 'domain'],
-    auth: ['organizations', 'rate-limit', 'http', 'cache', 'domain'],
+    auth: ['organizations', 'rate-limit', 'http', 'cache', REGISTRY, 'domain'],
   },
   { transcripts: [PORT, 'quota', 'http', TRACING, REGISTRY, 'config', 'domain'] },
   {

@@ -1,16 +1,20 @@
 import { Module } from '@nestjs/common';
+import { MetricsRegistryModule } from '../observability/metrics-registry.js';
 import { OrganizationsModule } from '../organizations/organizations.module.js';
-import { RateLimitModule } from '../rate-limit/rate-limit.module.js';
+import { CallsInFlight, CallsInFlightGuard } from '../rate-limit/calls-in-flight.js';
+import { KeyRateLimit, RateLimitGuard } from '../rate-limit/rate-limit.guard.js';
+import { RejectionMetrics } from '../rate-limit/rejection-metrics.js';
 import { ApiKeyGuard } from './api-key.guard.js';
 import { FailedAuthentications } from './failed-authentications.js';
 import { PlanGuard } from './guarded.decorator.js';
 
-const providers = [ApiKeyGuard, PlanGuard, FailedAuthentications];
+const limits = [RateLimitGuard, KeyRateLimit, CallsInFlightGuard, CallsInFlight, RejectionMetrics];
+const providers = [ApiKeyGuard, PlanGuard, FailedAuthentications, ...limits];
 
 /** Exports everything that `RequiresFeature` and `RequiresApiKey` need in the module of a controller. */
 @Module({
-  imports: [OrganizationsModule, RateLimitModule],
+  imports: [OrganizationsModule, MetricsRegistryModule],
   providers,
-  exports: [OrganizationsModule, RateLimitModule, ...providers],
+  exports: [OrganizationsModule, ...providers],
 })
 export class AuthModule {}

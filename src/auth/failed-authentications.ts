@@ -8,8 +8,6 @@ import { RejectionMetrics } from '../rate-limit/rejection-metrics.js';
 
 /** Failures per minute. Enough for mistyped keys, far too few for guessing one. */
 const FAILURES_MAX = 20;
-/** The prefix that one household or one rented machine gets. */
-const IPV6_PREFIX_BITS = 64;
 
 /** The kind of credential that a request failed to authenticate with. */
 export type Credential = 'API key' | 'admin token';
@@ -21,28 +19,23 @@ export type Credential = 'API key' | 'admin token';
  */
 @Injectable()
 export class FailedAuthentications {
-  private readonly failures: Record<Credential, RateLimiterMemory> = {
-    'API key': new RateLimiterMemory({ points: FAILURES_MAX, duration: 60 }),
-    'admin token': new RateLimiterMemory({ points: FAILURES_MAX, duration: 60 }),
-  };
+  private readonly failures = new RateLimiterMemory({ points: FAILURES_MAX, duration: 60 });
 
   constructor(private readonly metrics: RejectionMetrics) {}
 
   /** @throws TooManyFailedAuthenticationsError when the address has no failure left this minute */
   async refuseThrottled(call: RequestContext): Promise<void> {
-    const counted = await this.failures['API key'].get(networkOf(call.address, IPV6_PREFIX_BITS));
+    const counted = await this.failures.get(countOf(call, 'API key'));
     if (counted && counted.msBeforeNext > 0 && counted.consumedPoints >= FAILURES_MAX)
       this.refuse(call, 'API key', counted);
   }
 
   /** Counts one failure. @throws TooManyFailedAuthenticationsError when the address had none left */
   async record(call: RequestContext, credential: Credential = 'API key'): Promise<void> {
-    try {
-      await this.failures[credential].consume(networkOf(call.address, IPV6_PREFIX_BITS));
-    } catch (error) {
-      if (!(error instanceof RateLimiterRes)) throw error;
-      this.refuse(call, credential, error);
-    }
+    // Beyond the limit the limiter rejects with the count.
+    const counted: unknown = await this.failures.consume(countOf(call, credential)).catch((full: unknown) => full);
+    if (!(counted instanceof RateLimiterRes)) throw counted;
+    if (counted.consumedPoints > FAILURES_MAX) this.refuse(call, credential, counted);
   }
 
   private refuse(call: RequestContext, credential: Credential, { msBeforeNext }: RateLimiterRes): never {
@@ -51,4 +44,9 @@ export class FailedAuthentications {
     setRateLimitHeaders(call, FAILURES_MAX, { used: FAILURES_MAX, resetSeconds });
     throw new TooManyFailedAuthenticationsError(credential, resetSeconds);
   }
+}
+
+/** The name of a count. */
+function countOf({ address }: RequestContext, credential: Credential): string {
+  return `${credential} ${networkOf(address)}`;
 }

@@ -2,7 +2,7 @@ import { CacheModule as NestCacheModule } from '@nestjs/cache-manager';
 import { Global, Module, type DynamicModule } from '@nestjs/common';
 import { Keyv, type KeyvStoreAdapter } from 'keyv';
 import { Registry } from 'prom-client';
-import { Environment } from '../config/environment.js';
+import type { Environment } from '../config/environment.js';
 import { MetricsRegistryModule } from '../observability/metrics-registry.js';
 import { MemoryStore } from './memory-store.js';
 import { RedisConnection } from './redis-connection.js';
@@ -15,31 +15,26 @@ import { countWriteFailures, RedisStore } from './redis-store.js';
 @Global()
 @Module({})
 export class CacheModule {
-  static async forRoot(environment: Environment): Promise<DynamicModule> {
-    const memory = new MemoryStore(environment.CACHE_MAX_MEGABYTES * 1024 * 1024);
-    const { REDIS_URL } = environment;
+  static async forRoot({ CACHE_MAX_MEGABYTES, REDIS_URL }: Environment): Promise<DynamicModule> {
     const connection = REDIS_URL === undefined ? null : await RedisConnection.open(REDIS_URL);
-    const writeFailures = countWriteFailures();
-    const redis = connection && new RedisStore(connection, memory, writeFailures);
+    const storesFor = (registry: Registry): KeyvStoreAdapter[] => {
+      const memory = new MemoryStore(CACHE_MAX_MEGABYTES * 1024 * 1024);
+      memory.registerMetrics(registry);
+      const writeFailures = countWriteFailures(registry);
+      return connection ? [memory, new RedisStore(connection, memory, writeFailures)] : [memory];
+    };
     return {
       module: CacheModule,
       imports: [
-        MetricsRegistryModule,
-        NestCacheModule.register({ isGlobal: true, stores: [memory, ...(redis ? [redis] : [])].map(keyvOf) }),
-      ],
-      providers: [
-        {
-          provide: MemoryStore,
+        NestCacheModule.registerAsync({
+          isGlobal: true,
+          imports: [MetricsRegistryModule],
           inject: [Registry],
-          useFactory: (registry: Registry) => {
-            memory.registerMetrics(registry);
-            registry.registerMetric(writeFailures);
-            return memory;
-          },
-        },
-        // Null without REDIS_URL.
-        { provide: RedisConnection, useValue: connection },
+          useFactory: (registry: Registry) => ({ stores: storesFor(registry).map(keyvOf) }),
+        }),
       ],
+      // Null without REDIS_URL.
+      providers: [{ provide: RedisConnection, useValue: connection }],
       exports: [RedisConnection],
     };
   }

@@ -14,7 +14,6 @@ const OVERHEAD_BYTES = 450;
 /** A Keyv store in memory, bounded in bytes; evicts the least recently used entry first. */
 export class MemoryStore implements KeyvStoreAdapter {
   opts = {};
-  namespace?: string;
   private readonly entries: LRUCache<string, Stored>;
 
   constructor(bytesMax: number) {

@@ -1,5 +1,6 @@
 import { Logger, type OnApplicationShutdown } from '@nestjs/common';
 import type * as Redis from '@redis/client';
+import { withTimeout } from '../domain/with-timeout.js';
 
 const CONNECT_TIMEOUT_MS = 1_000;
 /** After this the server counts as unavailable: a caller is served faster without it. */
@@ -26,16 +27,10 @@ function connect(redis: typeof Redis, url: string) {
 
 type RedisClient = ReturnType<typeof connect>;
 
-/** The same client, returning strings as Buffers. */
-function withBufferReplies(redis: typeof Redis, client: RedisClient) {
-  return client.withTypeMapping({ [redis.RESP_TYPES.BLOB_STRING]: Buffer });
-}
-
 /** The process's connection to Redis or Valkey. While the server is unavailable every command rejects immediately. */
 export class RedisConnection implements OnApplicationShutdown {
   private readonly logger = new Logger(RedisConnection.name);
   private readonly client: RedisClient;
-  private readonly bytes: ReturnType<typeof withBufferReplies>;
   private unavailable = false;
 
   private constructor(
@@ -43,7 +38,6 @@ export class RedisConnection implements OnApplicationShutdown {
     url: string,
   ) {
     this.client = connect(redis, url);
-    this.bytes = withBufferReplies(redis, this.client);
     this.client.on('error', (error: Error) => this.reportUnavailable(error));
     this.client.on('ready', () => this.reportAvailable());
     this.client.on('ping-interval', () => this.reportAvailable());
@@ -65,17 +59,13 @@ export class RedisConnection implements OnApplicationShutdown {
    * Runs a command with a timeout for its reply. The client's own timeout only covers writing the command, so a connected
    * server that stops responding would delay every call.
    */
-  async run<T>(command: (client: RedisClient, bytes: ReturnType<typeof withBufferReplies>) => Promise<T>): Promise<T> {
+  async run<T>(command: (client: RedisClient) => Promise<T>): Promise<T> {
     if (this.unavailable) throw new Error('Redis is unavailable.');
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<never>((_resolve, reject) => {
-      timer = setTimeout(() => {
-        const error = new Error(`no response within ${COMMAND_TIMEOUT_MS} ms`);
-        this.reportUnavailable(error);
-        reject(error);
-      }, COMMAND_TIMEOUT_MS);
-    });
-    return Promise.race([command(this.client, this.bytes), late]).finally(() => clearTimeout(timer));
+    const result = await withTimeout(command(this.client), COMMAND_TIMEOUT_MS);
+    if (result !== undefined) return result;
+    const error = new Error(`no response within ${COMMAND_TIMEOUT_MS} ms`);
+    this.reportUnavailable(error);
+    throw error;
   }
 
   /** @throws when the server cannot be reached, or refuses because it is read-only, full or permits too little */

@@ -1,21 +1,23 @@
 import { Logger } from '@nestjs/common';
 import type { KeyvStoreAdapter, StoredData } from 'keyv';
-import { Counter } from 'prom-client';
+import { Counter, type Registry } from 'prom-client';
 import { detached, type MemoryStore, type Stored } from './memory-store.js';
 import type { RedisConnection } from './redis-connection.js';
 
 /** Precedes a value: the time of its expiry, in milliseconds of the epoch. */
 const EXPIRY_BYTES = 8;
-/** Minimum interval between logged refusals, for a server that accepts some writes and refuses others. */
+/** By the type byte of strings in Redis' protocol, `$`. */
+const STRINGS_AS_BUFFERS = { 36: Buffer } as const;
+/** Minimum interval between logged refusals. */
 const LOG_INTERVAL_MS = 60_000;
 
 /** `refused`: the server is read-only, full or permits too little. `unavailable`: it cannot be reached. */
-export function countWriteFailures(): Counter<'reason'> {
+export function countWriteFailures(registry: Registry): Counter<'reason'> {
   const failures = new Counter({
     name: 'ct_cache_write_failures_total',
     help: 'Entries that the shared cache did not store: it refused them, or was unavailable.',
     labelNames: ['reason'] as const,
-    registers: [],
+    registers: [registry],
   });
   // A series that starts with its first increment hides that increment from rate().
   for (const reason of ['refused', 'unavailable']) failures.inc({ reason }, 0);
@@ -29,9 +31,7 @@ export function countWriteFailures(): Counter<'reason'> {
  */
 export class RedisStore implements KeyvStoreAdapter {
   opts = {};
-  namespace?: string;
   private readonly logger = new Logger(RedisStore.name);
-  private refused = false;
   private loggedAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(
@@ -48,7 +48,8 @@ export class RedisStore implements KeyvStoreAdapter {
   /** Also for one key: for a key of another type MGET returns null, where GET fails. */
   async getMany<Value>(keys: string[]): Promise<StoredData<Value | undefined>[]> {
     if (keys.length === 0) return [];
-    const values = await this.connection.run((_client, bytes) => bytes.mGet(keys)).catch(() => []);
+    const read = this.connection.run((client) => client.withTypeMapping(STRINGS_AS_BUFFERS).mGet(keys));
+    const values = await read.catch(() => []);
     return keys.map((key, index) => {
       const stored = values[index];
       return (stored ? this.read(key, stored) : undefined) as StoredData<Value | undefined>;
@@ -62,7 +63,6 @@ export class RedisStore implements KeyvStoreAdapter {
     const options = ttlMs === undefined ? {} : { expiration: { type: 'PX', value: Math.ceil(ttlMs) } as const };
     try {
       await this.connection.run((client) => client.set(key, stored, options));
-      this.reportAccepted();
       return true;
     } catch (error) {
       const refused = this.connection.isRefusal(error);
@@ -74,12 +74,8 @@ export class RedisStore implements KeyvStoreAdapter {
   }
 
   delete(key: string): Promise<boolean> {
-    return this.connection
-      .run((client) => client.unlink(key))
-      .then(
-        () => true,
-        () => false,
-      );
+    const deleted = this.connection.run((client) => client.unlink(key));
+    return deleted.then(Boolean, () => false);
   }
 
   /** Does nothing: the server may be shared with others. */
@@ -89,11 +85,6 @@ export class RedisStore implements KeyvStoreAdapter {
 
   on(): this {
     return this;
-  }
-
-  /** Does nothing: the connection is shared and closes with the application. */
-  disconnect(): Promise<void> {
-    return Promise.resolve();
   }
 
   private read(key: string, stored: Buffer): Stored | undefined {
@@ -108,19 +99,12 @@ export class RedisStore implements KeyvStoreAdapter {
   }
 
   private reportRefused(error: Error): void {
-    if (this.refused || performance.now() - this.loggedAtMs < LOG_INTERVAL_MS) return;
-    this.refused = true;
+    if (performance.now() - this.loggedAtMs < LOG_INTERVAL_MS) return;
     this.loggedAtMs = performance.now();
     this.logger.warn({
       event: 'cache_writes_refused',
       message: 'Redis refuses writes: each process caches and limits calls by itself.',
       cause: error.message,
     });
-  }
-
-  private reportAccepted(): void {
-    if (!this.refused) return;
-    this.refused = false;
-    this.logger.log({ event: 'cache_writes_accepted', message: 'Redis accepts writes again.' });
   }
 }

@@ -5,7 +5,6 @@ const TEXT = 'must be a text of 1 to 300 printable ASCII characters';
 const text = z.string(TEXT).regex(/^[\x20-\x7e]{1,300}$/, TEXT);
 
 const POSITIVE = 'must be a positive whole number';
-const positive = z.int(POSITIVE).positive(POSITIVE);
 
 /** What an override can set: fields of `context.client`, of which `userAgent` and `clientVersion` are headers too. */
 const fields = {
@@ -15,23 +14,20 @@ const fields = {
   osVersion: text.exactOptional(),
   deviceMake: text.exactOptional(),
   deviceModel: text.exactOptional(),
-  androidSdkVersion: positive.exactOptional(),
+  androidSdkVersion: z.int(POSITIVE).positive(POSITIVE).exactOptional(),
 };
 
-const clientFields = z.strictObject(fields, { error: only('fields', Object.keys(fields)) });
+const clientFields = z.strictObject(fields, `must be a JSON object of the fields ${Object.keys(fields).join(', ')}`);
 
 export type ClientFields = z.output<typeof clientFields>;
 
 /** Overrides of `clients` as JSON, such as `{ "VISIONOS": { "clientVersion": "1.04" } }`. */
 export function clientOverrides<Client extends string>(clients: readonly Client[]) {
-  const shape = Object.fromEntries(clients.map((client) => [client, clientFields.exactOptional()]));
+  const error = `must be a JSON object of the clients ${clients.join(', ')}`;
   return z
     .string()
     .transform(parseJson)
-    .pipe(z.strictObject(shape, { error: only('clients', clients) }))
-    .transform(
-      (overrides): ReadonlyMap<Client, ClientFields> => new Map(Object.entries(overrides) as [Client, ClientFields][]),
-    );
+    .pipe(z.partialRecord(z.enum(clients), clientFields, error));
 }
 
 function parseJson(text: string): unknown {
@@ -40,12 +36,4 @@ function parseJson(text: string): unknown {
   } catch {
     return undefined;
   }
-}
-
-function only(what: string, names: readonly string[]) {
-  return (issue: { code?: string; keys?: readonly string[] }): string => {
-    if (issue.code !== 'unrecognized_keys') return `must be a JSON object of ${what}`;
-    const unknown = issue.keys?.map((key) => JSON.stringify(key.slice(0, 80))).join(', ');
-    return `must name only the ${what} ${names.join(', ')}, not ${unknown}`;
-  };
 }

@@ -78,7 +78,6 @@ describe('the configuration', () => {
     ['UPSTREAM_PROXY_URL', 'http://user:100%@one'],
     ['YOUTUBE_CLIENTS', 'WEB'],
     ['YOUTUBE_CLIENTS', 'ANDROID,ANDROID'],
-    ['YOUTUBE_CLIENT_OVERRIDES', '{"VISIONOS":"1.04"}'],
     ['PO_TOKEN_URL', 'provider:4416'],
     ['WEBHOOK_SECRET_KEY', 'a-token-that-has-38-characters-x-y-z-0-1,too-short'],
     ['WEBHOOK_ALLOW_PRIVATE', 'yes'],
@@ -98,7 +97,7 @@ describe('the configuration', () => {
   ])('rejects %s=%j with one line that names the variable', (name, value) => {
     const faults = faultsOf({ [name]: value });
     expect(faults).toHaveLength(1);
-    expect(faults[0]).toMatch(new RegExp(`^${name}(?:\\.VISIONOS)? must .+$`));
+    expect(faults[0]).toMatch(new RegExp(`^${name} must .+$`));
   });
 
   it.each(['off', '2', '10', 'loopback', 'loopback, 10.0.0.0/8', '::1', 'fd00::/8,192.168.1.1'])(
@@ -116,25 +115,11 @@ describe('the configuration', () => {
     ]);
   });
 
-  it('never shows a URL, which can contain a password, nor a token or key', () => {
-    const secret = NAMES.filter((name) => /URL|TOKEN|SECRET|ORIGINS/.test(name));
-    expect(secret).toEqual(expect.arrayContaining(['DATABASE_URL', 'UPSTREAM_PROXY_URL', 'ADMIN_TOKEN']));
-    for (const name of secret) {
-      for (const value of ['hunter2', 'gopher://app:hunter2@db', '{hunter2}', 'hunter2'.repeat(9)]) {
-        const faults = faultsOf({ [name]: value });
-        expect(faults).toHaveLength(1);
-        expect(faults[0]).not.toContain('hunter2');
-      }
+  it('is never shown in a fault, because a URL can contain a password and a token is one', () => {
+    for (const name of NAMES) {
+      for (const value of ['hunter2', 'gopher://app:hunter2@db', '{hunter2}', 'hunter2'.repeat(9)])
+        expect(faultsOf({ [name]: value }).join(' ')).not.toContain('hunter2');
     }
-  });
-
-  it.each(['ADMIN_TOKEN', 'METRICS_TOKEN'])('says how to generate %s when it is short or guessable', (name) => {
-    for (const token of ['short', 'x'.repeat(64)])
-      expect(faultsOf({ [name]: token })[0]).toContain('openssl rand -hex 32');
-  });
-
-  it.each(['on', '0.0.0.0/0'])('says what to set instead of TRUST_PROXY=%s', (value) => {
-    expect(faultsOf({ TRUST_PROXY: value })[0]).toMatch(/must not trust every address.*set the number of proxies/);
   });
 
   it('turns any text into a value or into faults of one line each', () => {

@@ -4,7 +4,6 @@ import {
   distinct,
   flag,
   listOf,
-  matching,
   oneOf,
   origin,
   proxyUrl,
@@ -29,19 +28,13 @@ export const VARIABLES = z.object({
   HOST: z.string().default('0.0.0.0').describe('the address to listen on'),
   TRUST_PROXY: trustedProxies
     .default('off')
-    .describe(
-      'whose `X-Forwarded-*` headers are trusted: `off`, the number of proxies in front (at most 10), or their addresses ' +
-        'and ranges',
-    ),
+    .describe('whose `X-Forwarded-*` headers are trusted: `off`, the number of proxies, or their addresses and ranges'),
   CORS_ORIGINS: listOf(origin)
     .optional()
     .describe('origins that may call from a browser, separated by commas, or `*`; never for `/admin` or `/metrics`'),
   ADMIN_TOKEN: secretToken
     .optional()
-    .describe(
-      'enables `/admin` for callers that send it as a Bearer token; at least 32 characters (`openssl rand -hex 32`). ' +
-        'Unset: everything under `/admin` is 404',
-    ),
+    .describe('Bearer token of `/admin`; at least 32 characters (`openssl rand -hex 32`). Unset: `/admin` is 404'),
 
   DATABASE_URL: url(/^postgres(?:ql)?$/, 'postgres://user:password@host:5432/name')
     .optional()
@@ -78,8 +71,7 @@ export const VARIABLES = z.object({
   RESPONSE_BUFFER_MAX_MEGABYTES: wholeNumber(1, 1_048_576)
     .default(256)
     .describe(
-      'transcript texts that calls hold until they are sent, over all calls; one call may use a sixteenth of it. Beyond it ' +
-        'entries fail and new calls are 503',
+      'transcript texts that all calls hold; one call may use a sixteenth. Beyond it entries fail and new calls are 503',
     ),
   REQUEST_DEADLINE_SECONDS: wholeNumber(1, 3_600)
     .default(45)
@@ -90,8 +82,7 @@ export const VARIABLES = z.object({
   SHUTDOWN_DELAY_SECONDS: wholeNumber(0, 3_600)
     .default(2)
     .describe(
-      'at the start of the grace period: `/health/ready` is 503 and requests are still served, so that a balancer ' +
-        'notices; at least 2 with `deploy/nginx.conf`',
+      'how long requests are still served after SIGTERM, with `/health/ready` at 503; at least 2 with `deploy/nginx.conf`',
     ),
   PLAN_FREE_MONTHLY: wholeNumber(0, 2_147_483_647).default(50).describe('transcripts a month on the Free plan'),
   PLAN_PRO_MONTHLY: wholeNumber(0, 2_147_483_647).default(5_000).describe('transcripts a month on the Pro plan'),
@@ -143,8 +134,8 @@ export const VARIABLES = z.object({
   YOUTUBE_CLIENTS: distinct(YOUTUBE_CLIENTS)
     .default(['VISIONOS', 'ANDROID', 'IOS', 'ANDROID_REEL', 'ANDROID_VR'])
     .describe(
-      'the InnerTube clients to try for captions, in order. `video_unavailable` is certain only when two of them agree, so ' +
-        'list at least two; VISIONOS and ANDROID_VR count as one',
+      'the InnerTube clients to try for captions, in order; at least two, because `video_unavailable` is certain only when ' +
+        'two agree (VISIONOS and ANDROID_VR count as one)',
     ),
   YOUTUBE_CLIENT_OVERRIDES: clientOverrides(YOUTUBE_CLIENTS)
     .optional()
@@ -161,8 +152,7 @@ export const VARIABLES = z.object({
   PUBLISH_DATES: oneOf(['feed', 'exact'])
     .default('feed')
     .describe(
-      '`feed` dates the newest 15 uploads with one request; `exact` sends one more request for each video that is not ' +
-        'cached and whose date the list does not have',
+      '`feed` dates the newest 15 uploads with one request; `exact` sends one for each uncached video without a date',
     ),
 
   WEBHOOK_SECRET_KEY: listOf(secretToken)
@@ -175,8 +165,7 @@ export const VARIABLES = z.object({
   WEBHOOK_ALLOW_PRIVATE: flag
     .default(false)
     .describe(
-      '`true` lets webhooks reach every address, also private ones and by `http://`; for networks in which every customer ' +
-        'may reach every host',
+      '`true` lets webhooks reach every address, also private ones and by `http://`: every customer may then reach every host',
     ),
 
   LOG_LEVEL: oneOf(LOG_LEVELS)
@@ -184,16 +173,10 @@ export const VARIABLES = z.object({
     .describe('`fatal`, `error`, `warn`, `info`, `debug`, `trace` or `silent`'),
   METRICS_TOKEN: secretToken
     .optional()
-    .describe(
-      'required at `/metrics` as a Bearer token; at least 32 characters. Unset: `/metrics` is open to everyone who ' +
-        'reaches the port',
-    ),
+    .describe('Bearer token of `/metrics`; at least 32 characters. Unset: everyone who reaches the port may read it'),
   OTEL_EXPORTER_OTLP_ENDPOINT: url(HTTP_URL, 'http://127.0.0.1:4318')
     .optional()
-    .describe(
-      'an OpenTelemetry collector for OTLP over HTTP, such as `http://127.0.0.1:4318`, which receives ' +
-        '[traces](monitoring.md#traces)',
-    ),
+    .describe('an OpenTelemetry collector for OTLP over HTTP, which receives [traces](monitoring.md#traces)'),
 
   MESSAGE_TRANSPORT: oneOf(['tcp', 'nats'])
     .optional()
@@ -205,7 +188,9 @@ export const VARIABLES = z.object({
     .describe(
       'required for `nats`: `nats://user:password@host:4222`, `nats://token@host` or `tls://…`, several separated by commas',
     ),
-  NATS_QUEUE: matching(/^[A-Za-z0-9_-]{1,64}$/, 'up to 64 letters, digits, - and _')
+  NATS_QUEUE: z
+    .string()
+    .regex(/^[A-Za-z0-9_-]{1,64}$/, 'must be up to 64 letters, digits, - and _')
     .default('channel-transcripts')
     .describe('for `nats`: the queue group, whose instances share the messages'),
 });

@@ -1,5 +1,4 @@
-import { type DynamicModule, Inject, Injectable, Logger, Module, type OnApplicationShutdown } from '@nestjs/common';
-import { HealthIndicatorService, type HealthCheckAttempt } from '@nestjs/terminus';
+import { type DynamicModule, Inject, Logger, Module, type OnApplicationShutdown } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { Environment } from '../config/environment.js';
 import { type DatabaseOptions, openDatabase, type OpenDatabase } from './data-source.js';
@@ -40,18 +39,7 @@ export class DatabaseModule implements OnApplicationShutdown {
 /** Locks no row, but fails on a read-only server, which closes the connection: a failover may have happened. */
 const CAN_WRITE = 'SELECT FROM organizations WHERE false FOR UPDATE';
 
-/** Whether the database responds and accepts writes. Without it no API key can be verified and nothing can be charged. */
-@Injectable()
-export class DatabaseHealth {
-  readonly name = 'database';
-  readonly critical = true;
-
-  constructor(
-    private readonly indicators: HealthIndicatorService,
-    private readonly dataSource: DataSource,
-  ) {}
-
-  check(): HealthCheckAttempt {
-    return this.indicators.check(this.name).attempt(() => this.dataSource.query(CAN_WRITE));
-  }
+/** @throws when the database does not respond, or does not accept writes */
+export async function checkDatabase(database: DataSource): Promise<void> {
+  await database.query(CAN_WRITE);
 }

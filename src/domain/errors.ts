@@ -1,43 +1,6 @@
+import { ERROR_STATUSES, isRetryable, type ErrorCode } from './error-codes.js';
 import { PLAN_NAMES, type Plan } from './plan.js';
 import type { VideoFailure, VideoFailureCode } from './transcript.js';
-
-/** The HTTP status of each `error.code` of a refused call, and whether the same call can succeed later. */
-export const ERROR_KINDS = {
-  invalid_request: { status: 400, retryable: false },
-  unauthorized: { status: 401, retryable: false },
-  invalid_api_key: { status: 401, retryable: false },
-  plan_limit_exceeded: { status: 402, retryable: false },
-  feature_not_in_plan: { status: 403, retryable: false },
-  channel_not_found: { status: 404, retryable: false },
-  video_not_found: { status: 404, retryable: false },
-  playlist_not_found: { status: 404, retryable: false },
-  job_not_found: { status: 404, retryable: false },
-  not_found: { status: 404, retryable: false },
-  method_not_allowed: { status: 405, retryable: false },
-  conflict: { status: 409, retryable: false },
-  job_finished: { status: 409, retryable: false },
-  idempotency_conflict: { status: 409, retryable: false },
-  results_expired: { status: 410, retryable: false },
-  rate_limited: { status: 429, retryable: true },
-  too_many_jobs: { status: 429, retryable: true },
-  internal_error: { status: 500, retryable: false },
-  upstream_failure: { status: 502, retryable: true },
-  upstream_blocked: { status: 502, retryable: true },
-  service_unavailable: { status: 503, retryable: true },
-  upstream_timeout: { status: 504, retryable: true },
-  // Of a call about one video.
-  transcript_unavailable: { status: 404, retryable: false },
-  language_unavailable: { status: 404, retryable: false },
-  video_unavailable: { status: 404, retryable: false },
-  video_private: { status: 404, retryable: false },
-  video_members_only: { status: 404, retryable: false },
-  video_age_restricted: { status: 404, retryable: false },
-  video_not_live_yet: { status: 409, retryable: true },
-  video_live: { status: 409, retryable: true },
-  upstream_busy: { status: 503, retryable: true },
-} satisfies Record<string, { status: number; retryable: boolean }>;
-
-export type ErrorCode = keyof typeof ERROR_KINDS;
 
 /** Fields of an error body in addition to `code`, `message`, `retryable` and `requestId`. */
 export type ErrorFields = Readonly<Record<string, unknown>>;
@@ -49,7 +12,7 @@ interface ErrorDetails {
   retryAfterSeconds?: number | undefined;
   fields?: ErrorFields;
   /** A more specific status than that of the code. */
-  status?: number;
+  status?: number | undefined;
 }
 
 /** An error that is reported to the caller: a stable code, a public message, and whether a retry can succeed. */
@@ -62,12 +25,12 @@ export class DomainError extends Error {
   constructor(
     readonly code: ErrorCode,
     message: string,
-    { cause, retryAfterSeconds, fields = {}, status }: ErrorDetails = {},
+    { cause, retryAfterSeconds, fields = {}, status = ERROR_STATUSES[code] }: ErrorDetails = {},
   ) {
     super(message, cause === undefined ? undefined : { cause });
     this.name = new.target.name;
-    this.retryable = ERROR_KINDS[code].retryable;
-    this.status = status ?? ERROR_KINDS[code].status;
+    this.retryable = isRetryable(code);
+    this.status = status;
     this.fields = fields;
     this.retryAfterSeconds = retryAfterSeconds;
   }
@@ -93,10 +56,7 @@ export class InvalidRequestError extends DomainError {
     readonly details: readonly InvalidField[],
     status?: number,
   ) {
-    super('invalid_request', details.map(({ message }) => message).join(' '), {
-      fields: { details },
-      ...(status !== undefined && { status }),
-    });
+    super('invalid_request', details.map(({ message }) => message).join(' '), { fields: { details }, status });
   }
 }
 
@@ -126,9 +86,9 @@ export class InternalError extends fixedError(
 ) {}
 
 export class UnauthorizedError extends DomainError {
-  /** @param place where to send the key */
-  constructor(place = 'the header "Authorization: Bearer <API_KEY>"') {
-    super('unauthorized', `Send your API key in ${place}.`);
+  /** @param place where to send the credential */
+  constructor(place = 'the header "Authorization: Bearer <API_KEY>"', credential = 'your API key') {
+    super('unauthorized', `Send ${credential} in ${place}.`);
   }
 }
 
@@ -215,7 +175,7 @@ export class PlanLimitExceededError extends DomainError {
     const { limit, used, reserved, resetAt } = quota;
     super(
       'plan_limit_exceeded',
-      `This request may use up to ${required} ${required === 1 ? 'transcript' : 'transcripts'} of the monthly quota, and ` +
+      `This request may use up to ${counted(required, 'transcript')} of the monthly quota, and ` +
         `${remainingQuota(quota)} of ${quota.limit} remain. ${advice(quota, fitting, parameter)}`,
       { fields: { limit, used, reserved, required, resetAt: resetAt.toISOString(), scope: 'organization' } },
     );
@@ -256,14 +216,14 @@ export class UpstreamError extends DomainError {
 export class RequestRateExceededError extends DomainError {
   constructor(requestsPerMinute: number, retryAfterSeconds: number) {
     const limit = `Rate limit of ${requestsPerMinute} requests per minute exceeded.`;
-    super('rate_limited', `${limit} Retry after ${inSeconds(retryAfterSeconds)}.`, { retryAfterSeconds });
+    super('rate_limited', `${limit} Retry after ${counted(retryAfterSeconds, 'second')}.`, { retryAfterSeconds });
   }
 }
 
 /** An API key has the maximum number of requests in flight. */
 export class ConcurrencyLimitReachedError extends DomainError {
   constructor(requestsMax: number, retryAfterSeconds: number) {
-    const limit = `Concurrency limit of ${requestsMax} ${requestsMax === 1 ? 'request' : 'requests'} for this key reached.`;
+    const limit = `Concurrency limit of ${counted(requestsMax, 'request')} for this key reached.`;
     super('rate_limited', `${limit} Retry when a running request has ended.`, { retryAfterSeconds });
   }
 }
@@ -272,7 +232,7 @@ export class ConcurrencyLimitReachedError extends DomainError {
 export class TooManyFailedAuthenticationsError extends DomainError {
   constructor(credential: 'API key' | 'admin token', retryAfterSeconds: number) {
     const limit = `Too many requests without a valid ${credential} from this address.`;
-    const advice = `Retry with a valid ${credential}, or after ${inSeconds(retryAfterSeconds)}.`;
+    const advice = `Retry with a valid ${credential}, or after ${counted(retryAfterSeconds, 'second')}.`;
     super('rate_limited', `${limit} ${advice}`, { retryAfterSeconds });
   }
 }
@@ -296,6 +256,6 @@ export class DatabaseUnavailableError extends ServiceUnavailableError {
   }
 }
 
-function inSeconds(seconds: number): string {
-  return seconds === 1 ? '1 second' : `${seconds} seconds`;
+function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }

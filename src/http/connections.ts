@@ -1,9 +1,13 @@
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { STATUS_CODES, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { Injectable } from '@nestjs/common';
 import type { NextFunction, Request, Response } from 'express';
+import type { Logger } from 'pino';
+import { RefusedRequestError } from '../domain/errors.js';
 import { withTimeout } from '../domain/with-timeout.js';
+import { errorBody } from './error-body.js';
 
 /** Longer than the keep-alive of proxies (60 s by default), so that no connection closes while they send a request on it. */
 const KEEP_ALIVE_MS = 75_000;
@@ -15,9 +19,8 @@ const REQUEST_MS = 30_000;
 const CHECK_MS = 1_000;
 /** The last response has `Connection: close`; Node answers further requests with 503, which bounds what a client can pipeline. */
 const REQUESTS_PER_CONNECTION_MAX = 1_000;
-/** A reader that takes nothing of what waits for it for this long is disconnected, a tenth of it later at most. */
+/** A reader that takes nothing of what waits for it for this long is disconnected, after twice this time at most. */
 const STALLED_READER_MS = 30_000;
-const STALL_CHECKS = 10;
 
 /** Sets the limits of Node, and disconnects readers that take nothing. Tests: `test/http/connections.e2e-spec.ts`. */
 export function limitConnections(server: Server, stalledReaderMs = STALLED_READER_MS): void {
@@ -28,18 +31,10 @@ export function limitConnections(server: Server, stalledReaderMs = STALLED_READE
   Object.assign(server, { connectionsCheckingInterval: CHECK_MS });
   // Node destroys a connection after this time without activity, unless its response has a listener for the event.
   server.timeout = stalledReaderMs;
-  const checkMs = stalledReaderMs / STALL_CHECKS;
-  server.prependListener('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
-    let [checks, checkedAtMs] = [0, 0];
-    socket.setTimeout(checkMs);
-    response.on('timeout', () => {
-      const nowMs = performance.now();
-      // After a check in which the reader took something Node waits once more, without an event.
-      checks = nowMs - checkedAtMs < 1.5 * checkMs ? checks + 1 : 1;
-      checkedAtMs = nowMs;
+  server.on('request', (_request: IncomingMessage, response: ServerResponse) => {
+    response.on('timeout', (socket: Socket) => {
       // Without unsent bytes the service itself waits, for YouTube or the database.
-      if (socket.writableLength > 0 && checks >= STALL_CHECKS) socket.destroy();
-      else socket.setTimeout(checkMs);
+      if (socket.writableLength > 0) socket.destroy();
     });
   });
 }
@@ -91,4 +86,49 @@ export class Connections {
       await Promise.all([...this.running].map((response) => once(response, 'close')));
     }
   }
+}
+
+const MALFORMED = new RefusedRequestError(400, 'request', 'The request is not well-formed HTTP.');
+const REFUSALS: Record<string, RefusedRequestError> = {
+  HPE_HEADER_OVERFLOW: new RefusedRequestError(431, 'request', 'The request line and the headers are too large.'),
+  HPE_INVALID_URL: new RefusedRequestError(400, 'request', 'The URL contains characters that must be percent-encoded.'),
+  ERR_HTTP_REQUEST_TIMEOUT: new RefusedRequestError(408, 'request', 'The request did not arrive in time.'),
+};
+
+/** Sends the error envelope for requests that Node rejects before any middleware runs, and logs them. */
+export function handleClientErrors(server: Server, connections: Connections, logger: Logger): void {
+  // Node would respond to a missing Host header without a body; `rejectRepeatedHeaders` responds with the envelope.
+  Object.assign(server, { requireHostHeader: false });
+  // An unknown expectation may be ignored (RFC 9110, section 10.1.1); Node would respond without a body.
+  server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) =>
+    server.emit('request', request, response),
+  );
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
+    // Within a response the client would read the refusal as a part of its body.
+    if (error.code === 'ECONNRESET' || !socket.writable || connections.isResponding(socket)) {
+      socket.destroy();
+      return;
+    }
+    const refusal = REFUSALS[error.code ?? ''] ?? MALFORMED;
+    const requestId = randomUUID();
+    const { status, code } = refusal;
+    const { remoteAddress: address } = socket;
+    logger.info({ event: 'request_refused', requestId, status, code, cause: error.code, address });
+    socket.end(rawResponse(refusal, requestId));
+  });
+}
+
+function rawResponse(refusal: RefusedRequestError, requestId: string): string {
+  const body = JSON.stringify(errorBody(refusal, requestId));
+  return [
+    `HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status] ?? ''}`,
+    'Content-Type: application/json; charset=utf-8',
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    `X-Request-Id: ${requestId}`,
+    'X-Content-Type-Options: nosniff',
+    'Cache-Control: private, no-store',
+    'Connection: close',
+    '',
+    body,
+  ].join('\r\n');
 }

@@ -1,5 +1,6 @@
 import { ApiProperty, ApiPropertyOptional, ApiSchema } from '@nestjs/swagger';
-import { ERROR_KINDS, type DomainError, type ErrorCode, type ErrorFields } from '../domain/errors.js';
+import { ERROR_STATUSES, type ErrorCode } from '../domain/error-codes.js';
+import type { DomainError, ErrorFields } from '../domain/errors.js';
 import { count, dateTime } from './response-docs.js';
 
 @ApiSchema({ name: 'InvalidField' })
@@ -13,7 +14,10 @@ class InvalidFieldDto {
 
 @ApiSchema({ name: 'Error' })
 class ErrorDto {
-  @ApiProperty({ enum: Object.keys(ERROR_KINDS), description: 'A stable error code. docs/errors.md describes each.' })
+  @ApiProperty({
+    enum: Object.keys(ERROR_STATUSES),
+    description: 'A stable error code. docs/errors.md describes each.',
+  })
   code: ErrorCode;
 
   @ApiProperty({ description: 'A message for developers. Its wording may change; match on `code` instead.' })

@@ -92,6 +92,17 @@ const EXAMPLES = {
   upstream_timeout: { title: 'YouTube did not respond in time', error: new UpstreamError('upstream_timeout') },
 } satisfies Record<string, ErrorExample>;
 
+/** The errors of every operation with an API key. */
+export const KEY_ERRORS = [
+  'unauthorized',
+  'invalid_api_key',
+  'method_not_allowed',
+  'rate_limited',
+  'failed_authentications',
+  'internal_error',
+  'service_unavailable',
+] as const;
+
 /** The further errors of an operation that reads a body. */
 export const BODY_ERRORS = ['body_too_large', 'body_not_json'] as const;
 

@@ -69,8 +69,7 @@ export class ErrorFilter implements ExceptionFilter<unknown> {
     if (error instanceof MethodNotAllowedError) response.setHeader('Allow', error.allowed);
     if (error instanceof PlanLimitExceededError) setQuotaHeaders(response, error.quota);
     if (error.retryAfterSeconds !== undefined) response.setHeader('Retry-After', String(error.retryAfterSeconds));
-    // A static file that failed to send has already set its headers.
-    for (const name of ['ETag', 'Last-Modified', 'Accept-Ranges']) response.removeHeader(name);
+    // A static file that failed to send has already set its type.
     response.type('application/json');
     response.status(status).json(errorBody(error, context.requestId));
   }

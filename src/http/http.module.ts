@@ -5,7 +5,7 @@ import { MetricsRegistryModule } from '../observability/metrics-registry.js';
 import { Connections } from './connections.js';
 import { ErrorFilter } from './error.filters.js';
 import { redactorFor } from '../observability/logging/redaction.js';
-import { RequestMetrics } from './request-metrics.js';
+import { RequestObserver } from './request-observer.js';
 import { ShutdownState } from './shutdown-state.js';
 import { StrictValidationPipe } from './validation.js';
 
@@ -15,7 +15,7 @@ import { StrictValidationPipe } from './validation.js';
   imports: [MetricsRegistryModule],
   providers: [
     Connections,
-    RequestMetrics,
+    RequestObserver,
     ShutdownState,
     {
       provide: APP_PIPE,
@@ -24,6 +24,6 @@ import { StrictValidationPipe } from './validation.js';
     },
     { provide: APP_FILTER, useClass: ErrorFilter },
   ],
-  exports: [Connections, RequestMetrics, ShutdownState],
+  exports: [Connections, RequestObserver, ShutdownState],
 })
 export class HttpModule {}

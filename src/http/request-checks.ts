@@ -29,13 +29,12 @@ export function rejectUndecodablePath(request: Request, _response: Response, nex
   }
 }
 
-const BELOW_DOCS = /^\/docs\//;
-/** A file of Swagger UI. */
-const DOCS_FILE = /^\/docs\/[A-Za-z0-9][A-Za-z0-9._-]*$/;
+/** Below `/docs/`, but no file of Swagger UI. */
+const NO_DOCS_FILE = /^\/docs\/(?![A-Za-z0-9][A-Za-z0-9._-]*$)/;
 
 /** Middleware: Express would resolve and decode the path of a file, and redirect. Test: `test/http/paths.e2e-spec.ts`. */
 export function rejectOtherDocs(request: Request, _response: Response, next: NextFunction): void {
-  next(BELOW_DOCS.test(request.path) && !DOCS_FILE.test(request.path) ? new RouteNotFoundError() : undefined);
+  next(NO_DOCS_FILE.test(request.path) ? new RouteNotFoundError() : undefined);
 }
 
 /** HEAD would fetch transcripts and charge quota, or read all results of a job, without returning them. */

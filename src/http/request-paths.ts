@@ -1,6 +1,5 @@
 import type { IncomingMessage, Server } from 'node:http';
 import { unescape } from 'node:querystring';
-import type { NextFunction, Request, Response } from 'express';
 import { PAGE_HOST } from '../domain/page-url.js';
 
 /** The scheme and the authority of a request target that is a whole URL, as it is sent to a proxy. */
@@ -38,32 +37,6 @@ export function encodeRawUrl(target: string): string {
   const { route, id, rest } = RAW_ID.exec(target)?.groups ?? {};
   if (id === undefined || DOT_SEGMENT.test(`/${id}/`)) return target;
   return `/${route}/${id.replaceAll('/', '%2F')}/${rest}`;
-}
-
-/** Middleware: leads browsers from the root to the documentation. For other clients the root is an unknown path. */
-export function leadBrowsersToDocs(request: Request, response: Response, next: NextFunction): void {
-  const asked = request.path === '/' && (request.method === 'GET' || request.method === 'HEAD');
-  if (!asked || request.accepts(['application/json', 'text/html']) !== 'text/html') {
-    next();
-    return;
-  }
-  response.vary('Accept');
-  response.redirect('/docs');
-}
-
-const DOCS = /^\/docs(?:[/-]|$)/;
-
-/** The path of the matched route as it is declared; undefined when no route matched. */
-export function declaredRoute(request: Request): string | undefined {
-  const route: unknown = request.route;
-  const path = typeof route === 'object' && route !== null && 'path' in route ? route.path : undefined;
-  return typeof path === 'string' ? path : undefined;
-}
-
-/** The route of a request as the OpenAPI document names it, `/docs`, or `other`: never text from a caller. */
-export function routeLabel(request: Request, path: string): string {
-  if (DOCS.test(path)) return '/docs';
-  return declaredRoute(request)?.replace(/[:*](\w+)/g, '{$1}') ?? 'other';
 }
 
 /** Layers of percent-encoding that are decoded; clients encode once or twice. */

@@ -2,6 +2,7 @@ import { applyDecorators, ValidationPipe, type ArgumentMetadata, type Validation
 import { Transform } from 'class-transformer';
 import { Min, ValidateBy, ValidateIf } from 'class-validator';
 import { InvalidRequestError, type InvalidField } from '../domain/errors.js';
+import { redactApiKeys } from '../domain/api-key-text.js';
 import { createRedactor, type Redactor } from '../observability/logging/redaction.js';
 
 const NAME_SHOWN_MAX = 80;
@@ -50,11 +51,9 @@ export function digitsOf(value: unknown): number {
   return typeof value === 'string' && /^[0-9]+$/.test(value) ? Number(value) : Number.NaN;
 }
 
-const redactor = createRedactor();
-
 /** Whether a text that is stored or displayed contains no API key, which must be neither. */
 export function hasNoApiKey(text: string): boolean {
-  return redactor(text) === text;
+  return redactApiKeys(text) === text;
 }
 
 /** Refuses a text that contains an API key. */
@@ -89,48 +88,39 @@ export class StrictValidationPipe extends ValidationPipe {
       transform: true,
       whitelist: true,
       forbidNonWhitelisted: true,
+      stopAtFirstError: true,
       exceptionFactory: (errors) => new InvalidRequestError(invalidFields(errors, redact)),
     });
   }
 
   override async transform(value: unknown, metadata: ArgumentMetadata): Promise<unknown> {
-    const checked = metadata.type === 'query' || metadata.type === 'body';
-    if (!checked || !metadata.metatype || typeof value !== 'object' || value === null) {
-      return super.transform(value, metadata);
-    }
-    // class-transformer recurses into every field.
-    const deep = Object.entries(value).filter(([, given]) => isNestedDeeper(given, NESTING_LEVELS_MAX));
-    if (deep.length > 0) throw new InvalidRequestError(deep.map(([name]) => nestedTooDeep(name, this.redact)));
+    if (metadata.type === 'custom') return value;
     // The whitelist does not detect names that every object inherits, such as __proto__ and constructor.
-    const inherited = Object.keys(value).filter((name) => name in Object.prototype);
-    const faults = inherited.map((name) => unknownParameter(name, this.redact));
-    const others = Object.fromEntries(Object.entries(value).filter(([name]) => !inherited.includes(name)));
-    const valid: unknown = await Promise.resolve(super.transform(others, metadata)).catch((error: unknown) => {
-      throw error instanceof InvalidRequestError ? new InvalidRequestError([...error.details, ...faults]) : error;
-    });
-    if (faults.length > 0) throw new InvalidRequestError(faults);
-    return valid;
+    const inherited = Object.keys(Object(value) as object).filter((name) => name in Object.prototype);
+    if (inherited.length > 0)
+      throw new InvalidRequestError(inherited.map((name) => unknownParameter(name, this.redact)));
+    // class-transformer recurses into every field.
+    if (isNestedDeeper(value, NESTING_LEVELS_MAX)) throw new InvalidRequestError([NESTED_TOO_DEEP]);
+    return super.transform(value, metadata);
   }
 }
 
+const NESTED_TOO_DEEP: InvalidField = {
+  field: 'body',
+  message: `The body must not be nested more than ${NESTING_LEVELS_MAX} levels deep.`,
+};
+
 /** Invalid parameters first, then unknown ones. */
 function invalidFields(errors: readonly ValidationError[], redact: Redactor): InvalidField[] {
-  const rules = errors.flatMap(({ property, constraints = {} }) =>
-    Object.entries(constraints).map(([rule, message]) => ({ rule, property, message })),
-  );
-  const invalid = rules.filter(({ rule }) => rule !== WHITELIST_RULE);
-  const unknown = rules.filter(({ rule }) => rule === WHITELIST_RULE);
-  // Rules of one field can have the same message.
-  const distinct = new Map(invalid.map(({ property, message }) => [`${property} ${message}`, { property, message }]));
+  const isUnknown = ({ constraints = {} }: ValidationError): boolean => WHITELIST_RULE in constraints;
   return [
-    ...[...distinct.values()].map(({ property, message }) => ({ field: property, message })),
-    ...unknown.map(({ property }) => unknownParameter(property, redact)),
+    ...errors
+      .filter((error) => !isUnknown(error))
+      .flatMap(({ property: field, constraints = {} }) =>
+        Object.values(constraints).map((message) => ({ field, message })),
+      ),
+    ...errors.filter(isUnknown).map(({ property }) => unknownParameter(property, redact)),
   ];
-}
-
-function nestedTooDeep(name: string, redact: Redactor): InvalidField {
-  const field = redact(name).slice(0, NAME_SHOWN_MAX);
-  return { field, message: `${field} must not be nested more than ${NESTING_LEVELS_MAX} levels deep.` };
 }
 
 /** The field of `limit[]=1` is `limit`, as the caller meant it. The name is redacted: it can be a misplaced key. */

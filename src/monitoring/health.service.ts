@@ -1,33 +1,37 @@
-import { Injectable } from '@nestjs/common';
-import type { HealthCheckAttempt } from '@nestjs/terminus';
-import { CacheHealth } from '../cache/cache.health.js';
-import { DatabaseHealth } from '../database/database.module.js';
+import { Inject, Injectable } from '@nestjs/common';
+import { Gauge, Registry } from 'prom-client';
+import { DataSource } from 'typeorm';
+import { RedisConnection } from '../cache/redis-connection.js';
+import { checkDatabase } from '../database/database.module.js';
+import { withTimeout } from '../domain/with-timeout.js';
 import { ShutdownState } from '../http/shutdown-state.js';
 import type { DependencyDto, ReadyDto } from './health.dto.js';
 
 /** A dependency that takes longer counts as down. */
 const CHECK_TIMEOUT_MS = 1_500;
 
-/** The health check of a feature's dependency. */
-interface Dependency {
-  readonly name: string;
-  /** Whether requests fail without it. */
-  readonly critical: boolean;
-  check(): HealthCheckAttempt;
-}
-
-/** Combines the health checks of the features; bounded by the timeout of a check. */
+/** Whether the process can serve requests, for the probes and the metrics. */
 @Injectable()
 export class HealthService {
-  private readonly dependencies: readonly Dependency[];
-  private checking: Promise<Record<string, DependencyDto>> | undefined;
+  private checking: Promise<ReadyDto['dependencies']> | undefined;
 
+  /** @param redis null for a cache in memory, which is always up */
   constructor(
-    database: DatabaseHealth,
-    cache: CacheHealth,
+    private readonly database: DataSource,
+    @Inject(RedisConnection) private readonly redis: RedisConnection | null,
     private readonly shutdown: ShutdownState,
+    registry: Registry,
   ) {
-    this.dependencies = [database, cache];
+    const up: Gauge = new Gauge({
+      name: 'ct_dependency_up',
+      help: 'Whether a dependency is available, checked as by /health/ready.',
+      labelNames: ['dependency', 'critical'],
+      registers: [registry],
+      collect: async () => {
+        for (const [dependency, { status, critical }] of Object.entries(await this.checkDependencies()))
+          up.set({ dependency, critical: String(critical) }, Number(status === 'up'));
+      },
+    });
   }
 
   /** Whether requests can be served, with each dependency by name. */
@@ -41,18 +45,26 @@ export class HealthService {
   }
 
   /** Checks all dependencies concurrently. Concurrent callers share the result, because a check uses a connection. */
-  checkDependencies(): Promise<Record<string, DependencyDto>> {
+  checkDependencies(): Promise<ReadyDto['dependencies']> {
     this.checking ??= this.check().finally(() => (this.checking = undefined));
     return this.checking;
   }
 
-  private async check(): Promise<Record<string, DependencyDto>> {
-    const results = this.dependencies.map(async (dependency): Promise<[string, DependencyDto]> => {
-      const { name, critical } = dependency;
-      const result = await dependency.check().withTimeout(CHECK_TIMEOUT_MS);
-      // Without the error, which can name hosts: the probes are public.
-      return [name, { status: result[name]?.status === 'up' ? 'up' : 'down', critical }];
-    });
-    return Object.fromEntries(await Promise.all(results));
+  private async check(): Promise<ReadyDto['dependencies']> {
+    const [database, cache] = await Promise.all([
+      statusOf(checkDatabase(this.database)),
+      statusOf(this.redis?.checkWritable()),
+    ]);
+    // Without the cache requests are served from each process's own, without the database no key can be verified.
+    return { database: { status: database, critical: true }, cache: { status: cache, critical: false } };
   }
+}
+
+/** The probes are public, so the error is not reported: it can name hosts. */
+async function statusOf(check: Promise<void> | undefined): Promise<DependencyDto['status']> {
+  const isUp = Promise.resolve(check).then(
+    () => true,
+    () => false,
+  );
+  return (await withTimeout(isUp, CHECK_TIMEOUT_MS)) ? 'up' : 'down';
 }

@@ -1,3 +1,5 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import {
   Controller,
   Get,
@@ -9,24 +11,22 @@ import {
 } from '@nestjs/common';
 import { ApiBearerAuth, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { Request } from 'express';
-import { collectDefaultMetrics, Registry } from 'prom-client';
+import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import { Environment } from '../config/environment.js';
-import { DomainError } from '../domain/errors.js';
+import { UnauthorizedError } from '../domain/errors.js';
 import { SecretToken } from '../http/bearer-token.js';
 import { ApiErrors, type ErrorExample } from '../http/error-docs.js';
 
 /** Metrics of the process and not of an application in it: prom-client's default collectors may be started only once. */
 const processMetrics = new Registry();
 
-/** The metrics token is missing or wrong. */
-class MetricsTokenError extends DomainError {
-  constructor() {
-    super(
-      'unauthorized',
-      'Send the metrics token of the service in the header "Authorization: Bearer <METRICS_TOKEN>".',
-    );
-  }
-}
+const TOKEN_REQUIRED: ErrorExample = {
+  title: 'The metrics token is missing or invalid, while `METRICS_TOKEN` is set',
+  error: new UnauthorizedError(
+    'the header "Authorization: Bearer <METRICS_TOKEN>"',
+    'the metrics token of the service',
+  ),
+};
 
 /** Requires `METRICS_TOKEN` as the Bearer token when it is set. */
 @Injectable()
@@ -38,18 +38,13 @@ class MetricsGuard implements CanActivate {
   }
 
   canActivate(context: ExecutionContext): boolean {
-    if (this.token && !this.token.isIn(context.switchToHttp().getRequest<Request>())) throw new MetricsTokenError();
+    if (this.token && !this.token.isIn(context.switchToHttp().getRequest<Request>())) throw TOKEN_REQUIRED.error;
     return true;
   }
 }
 
 /** The name of the metrics token's scheme in the OpenAPI document. */
 export const METRICS_TOKEN_SCHEME = 'metricsToken';
-
-const TOKEN_REQUIRED: ErrorExample = {
-  title: 'The metrics token is missing or invalid, while `METRICS_TOKEN` is set',
-  error: new MetricsTokenError(),
-};
 
 const EXAMPLE = [
   '# HELP ct_entries_total Entries of responses, and videos of archive jobs that are not tried again: cached, fetched, or the code of their failure.',
@@ -67,6 +62,12 @@ const EXAMPLE = [
 export class MetricsController {
   constructor(private readonly registry: Registry) {
     if (processMetrics.getMetricsAsArray().length === 0) collectDefaultMetrics({ register: processMetrics });
+    new Gauge({
+      name: 'ct_build_info',
+      help: 'Always 1; the labels name the running version.',
+      labelNames: ['version', 'node_version'],
+      registers: [registry],
+    }).set({ version: readVersion(import.meta.dirname), node_version: process.version }, 1);
   }
 
   @Get()
@@ -85,4 +86,13 @@ export class MetricsController {
   show(): Promise<string> {
     return Registry.merge([this.registry, processMetrics]).metrics();
   }
+}
+
+/** The version in the nearest package.json: a bundle and its single modules are at different depths below it. */
+function readVersion(directory: string): string {
+  const file = join(directory, 'package.json');
+  if (!existsSync(file) && directory !== dirname(directory)) return readVersion(dirname(directory));
+  const parsed: unknown = JSON.parse(readFileSync(file, 'utf8'));
+  if (typeof parsed === 'object' && parsed !== null && 'version' in parsed) return String(parsed.version);
+  throw new Error(`${file} has no version.`);
 }

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { Injectable, Logger } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { DataSource, type EntityManager } from 'typeorm';
 import { queryWithDeadline, retryConflicts } from '../database/query-with-deadline.js';
@@ -40,9 +40,6 @@ const RECENTLY_VALID_MS = 10 * 60_000;
 export class ApiKeysService {
   /** Hashes of keys that were valid at their last lookup. An entry never authenticates a call. */
   private readonly recentlyValid = new LRUCache<string, true>({ max: RECENTLY_VALID_MAX, ttl: RECENTLY_VALID_MS });
-  /** IDs of the keys whose last use is being written. */
-  private readonly usesInWriting = new Set<string>();
-  private readonly logger = new Logger(ApiKeysService.name);
 
   constructor(private readonly database: DataSource) {}
 
@@ -61,7 +58,8 @@ export class ApiKeysService {
       return undefined;
     }
     this.recentlyValid.set(hash.toString('hex'), true);
-    if (found.stale) void this.recordUse(found.key_id);
+    // Not waited for: a failure, such as of a read-only server, affects no call.
+    if (found.stale) this.database.query(RECORD_USE, [found.key_id]).catch(() => undefined);
     return { keyId: found.key_id, organization: { id: found.id, name: found.name, plan: found.plan } };
   }
 
@@ -133,19 +131,6 @@ export class ApiKeysService {
     const stillValid = await Promise.all(predecessors.map(({ id }) => findKey(manager, id)));
     return { ...(await findKey(manager, keyId)), stillValid };
   }
-
-  /** Writes when a key was used, at most once per minute and key. A failure affects no call. */
-  private async recordUse(keyId: string): Promise<void> {
-    if (this.usesInWriting.has(keyId)) return;
-    this.usesInWriting.add(keyId);
-    try {
-      await this.database.query(RECORD_USE, [keyId]);
-    } catch (error) {
-      this.logger.debug(`Failed to record the last use of key ${keyId}: ${String(error)}`);
-    } finally {
-      this.usesInWriting.delete(keyId);
-    }
-  }
 }
 
 interface FoundKey {
@@ -153,6 +138,7 @@ interface FoundKey {
   id: string;
   name: string;
   plan: Plan;
+  /** Whether the last use that is stored is older than a minute. */
   stale: boolean;
 }
 
@@ -163,7 +149,7 @@ export const AUTHENTICATE = `
     WHERE key.hash = $1 AND key.revoked_at IS NULL AND (key.expires_at IS NULL OR key.expires_at > now())
       AND organization.deleted_at IS NULL`;
 
-// Compares the minute here as well, because another process may have written it meanwhile. A locked key is skipped: the
+// Compares the minute here as well, because another call may have written it meanwhile. A locked key is skipped: the
 // column is accurate to one minute at best, and a write that waited would keep a connection from the calls.
 const RECORD_USE = `
   UPDATE api_keys SET last_used_at = now() WHERE id IN (

@@ -21,9 +21,6 @@ interface NewOrganization {
 /** Undefined values do not change. */
 type OrganizationChange = Partial<Pick<NewOrganization, 'plan' | 'monthlyLimit'>>;
 
-/** The maximum number of IDs in the error of an ambiguous name. */
-const AMBIGUOUS_IDS_MAX = 5;
-
 const AUDITED_FIELDS = [
   ['plan', 'organization.plan_changed'],
   ['monthlyLimit', 'organization.limit_changed'],
@@ -80,15 +77,14 @@ export class OrganizationsService {
   async find(idOrName: string, { deleted = false } = {}): Promise<Organization> {
     const byId = await this.findById(idOrName, deleted);
     if (byId) return byId;
-    const [first, ...others] = await this.organizations.find({
+    const [first, second] = await this.organizations.find({
       where: { name: idOrName.trim(), deletedAt: IsNull() },
       order: { createdAt: 'ASC', id: 'ASC' },
-      take: AMBIGUOUS_IDS_MAX,
+      take: 2,
     });
     if (!first) throw new UnknownOrganizationError(idOrName);
-    if (others.length === 0) return first;
-    const ids = [first, ...others].map(({ id }) => id).join(', ');
-    const message = `More than one organization is named ${quoted(first.name)}. Use an ID instead: ${ids}.`;
+    if (!second) return first;
+    const message = `More than one organization is named ${quoted(first.name)}. Use an ID, such as ${first.id} or ${second.id}.`;
     throw new InvalidRequestError([{ field: 'organization', message }]);
   }
 

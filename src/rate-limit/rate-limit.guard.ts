@@ -48,17 +48,12 @@ export class KeyRateLimit {
 
   /** Counts a call of a caller. */
   async count(caller: string): Promise<RateRecord> {
-    try {
-      return toRecord(true, await this.limiter.consume(caller));
-    } catch (error) {
-      if (error instanceof RateLimiterRes) return toRecord(false, error);
-      throw error;
-    }
+    // Beyond the limit the limiter rejects with the count.
+    const counted: unknown = await this.limiter.consume(caller).catch((rejected: unknown) => rejected);
+    if (!(counted instanceof RateLimiterRes)) throw counted;
+    const { consumedPoints: used, msBeforeNext } = counted;
+    return { granted: used <= this.limit, used, resetSeconds: Math.max(1, Math.ceil(msBeforeNext / 1000)) };
   }
-}
-
-function toRecord(granted: boolean, { consumedPoints, msBeforeNext }: RateLimiterRes): RateRecord {
-  return { granted, used: consumedPoints, resetSeconds: Math.max(1, Math.ceil(msBeforeNext / 1000)) };
 }
 
 /** Names the count of a route that has one of its own, with the same limit. The other routes share one count. */

@@ -3,7 +3,7 @@ import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { Request } from 'express';
 import { AuthModule } from '../auth/auth.module.js';
 import { RequiresApiKey } from '../auth/guarded.decorator.js';
-import { ApiErrors } from '../http/error-docs.js';
+import { ApiErrors, KEY_ERRORS } from '../http/error-docs.js';
 import { RATE_LIMIT_HEADERS } from '../http/limit-headers.js';
 import { requestContext } from '../http/request-context.js';
 import { NoParameters } from '../http/validation.js';
@@ -29,16 +29,7 @@ export class UsageController {
     description: 'The usage of the current calendar month.',
     headers: RATE_LIMIT_HEADERS,
   })
-  @ApiErrors(
-    'invalid_request',
-    'unauthorized',
-    'invalid_api_key',
-    'method_not_allowed',
-    'rate_limited',
-    'failed_authentications',
-    'internal_error',
-    'service_unavailable',
-  )
+  @ApiErrors('invalid_request', ...KEY_ERRORS)
   usage(@Req() request: Request, @Query() _query: NoParameters): Promise<Usage> {
     return this.quota.usage(requestContext(request).caller.organization.id);
   }

@@ -16,7 +16,14 @@ import { ApiOperation, ApiParam, ApiResponse, ApiTags } from '@nestjs/swagger';
 import type { Request } from 'express';
 import { RequiresApiKey, RequiresFeature } from '../auth/guarded.decorator.js';
 import { FeatureNotInPlanError } from '../domain/errors.js';
-import { ApiErrors, BODY_ERRORS, invalidField, unknownParameter, type ErrorExample } from '../http/error-docs.js';
+import {
+  ApiErrors,
+  BODY_ERRORS,
+  invalidField,
+  KEY_ERRORS,
+  unknownParameter,
+  type ErrorExample,
+} from '../http/error-docs.js';
 import { JsonBody } from '../http/json-body.js';
 import { requestContext } from '../http/request-context.js';
 import { API_HEADERS, ApiResult } from '../http/response-docs.js';
@@ -65,19 +72,9 @@ const DISABLED: ErrorExample = {
   error: new WebhooksDisabledError(),
 };
 
-/** The errors of every operation, and of those that need the plan and have a body. */
-const ERRORS = [
-  'unauthorized',
-  'invalid_api_key',
-  'method_not_allowed',
-  'rate_limited',
-  'failed_authentications',
-  'internal_error',
-  'service_unavailable',
-] as const;
-
+/** The errors of the operations that need the plan and have a body. */
 const PLAN_ERRORS = [
-  ...ERRORS,
+  ...KEY_ERRORS,
   { title: 'The plan does not include webhooks', error: new FeatureNotInPlanError('channel_archives', 'free', 'pro') },
   ...BODY_ERRORS,
 ];
@@ -139,7 +136,7 @@ export class WebhooksController {
     description: 'Available on every plan.',
   })
   @ApiResult(HttpStatus.OK, WebhooksDto, 'The webhooks, oldest first, without their secrets.', WEBHOOKS, API_HEADERS)
-  @ApiErrors(...ERRORS, unknownParameter('limit'))
+  @ApiErrors(...KEY_ERRORS, unknownParameter('limit'))
   async list(@Query() _query: NoParameters, @Req() request: Request): Promise<WebhooksDto> {
     return { webhooks: await this.webhooks.list(organizationOf(request)) };
   }
@@ -154,7 +151,7 @@ export class WebhooksController {
     description: 'Its deliveries are deleted too. One that is being sent may still arrive. Available on every plan.',
   })
   @ApiResponse({ status: HttpStatus.NO_CONTENT, description: 'The webhook is deleted.', headers: API_HEADERS })
-  @ApiErrors(...ERRORS, unknownParameter('force'), NOT_FOUND)
+  @ApiErrors(...KEY_ERRORS, unknownParameter('force'), NOT_FOUND)
   delete(@Param('id') id: string, @Query() _query: NoParameters, @Req() request: Request): Promise<void> {
     return this.webhooks.delete(organizationOf(request, id), id);
   }
@@ -220,7 +217,7 @@ export class WebhooksController {
     description: 'Available on every plan.',
   })
   @ApiResult(HttpStatus.OK, DeliveriesPageDto, 'A page of deliveries, newest first.', DELIVERIES, API_HEADERS)
-  @ApiErrors(...ERRORS, new UnknownCursorError('msg_x'), NOT_FOUND)
+  @ApiErrors(...KEY_ERRORS, new UnknownCursorError('msg_x'), NOT_FOUND)
   async deliveries(
     @Param('id') id: string,
     @Query() { limit: count, after }: DeliveriesQueryDto,

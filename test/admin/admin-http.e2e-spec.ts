@@ -211,7 +211,7 @@ describe('an invalid admin request', () => {
     ['POST', '/organizations', { name: 'A', plan: 'pro', id: 'org_mine' }, 'id'],
     ['POST', '/organizations', '{"name":"A","plan":"pro","__proto__":{"x":1}}', '__proto__'],
     ['POST', '/organizations', '{"name":"A"', 'body'],
-    ['POST', '/organizations', `{"plan":"pro","name":${'['.repeat(7_900)}${']'.repeat(7_900)}}`, 'name'],
+    ['POST', '/organizations', `{"plan":"pro","name":${'['.repeat(7_900)}${']'.repeat(7_900)}}`, 'body'],
     ['PATCH', '/organizations/ID', {}, 'body'],
     ['POST', '/organizations/ID/keys', { expiresInDays: 0 }, 'expiresInDays'],
     ['POST', '/keys/KEY/rotate', { graceHours: -1 }, 'graceHours'],

@@ -44,7 +44,7 @@ describe('organizations', () => {
       expect(await organizations.find(text)).toMatchObject({ id, name: 'Unique', plan: 'free', monthlyLimit: 0 });
     }
     const [twin, other] = [await create('Twin'), await create('Twin')];
-    await expect(organizations.find('Twin')).rejects.toThrow(`${twin}, ${other}`);
+    await expect(organizations.find('Twin')).rejects.toThrow(`${twin} or ${other}`);
   });
 
   it('are not found after deletion, except by ID for their usage', async () => {

@@ -42,8 +42,6 @@ export class Collector {
   readonly spans: ReceivedSpan[] = [];
   /** Everything received, unparsed. */
   text = '';
-  /** The headers of each export. */
-  readonly headers: Record<string, unknown>[] = [];
 
   private constructor(
     private readonly server: Server,
@@ -54,7 +52,6 @@ export class Collector {
   static async start(status = 200): Promise<Collector> {
     const server = createServer((request, response) => {
       void json(request).then((body) => {
-        collector.headers.push(request.headers);
         if (request.url === '/v1/traces') collector.take(body as TracesExport);
         response.writeHead(status, { 'Content-Type': 'application/json' }).end('{}');
       });

@@ -55,7 +55,7 @@ function only<T>(list: T[]): T {
 
 describe('with a collector,', () => {
   const [ADMIN_TOKEN, METRICS_TOKEN] = [randomBytes(32).toString('hex'), randomBytes(32).toString('hex')];
-  const [called, unsampled, sampled, failing] = [parent(), parent(), parent(), parent()];
+  const [called, unsampled, sampled, failing, probing] = [parent(), parent(), parent(), parent(), parent()];
   const traceparent = ({ traceId, spanId }: typeof called, flags = '01'): string => `00-${traceId}-${spanId}-${flags}`;
 
   let to: Collector;
@@ -72,6 +72,7 @@ describe('with a collector,', () => {
     to = await collector();
     service = traced(to.url, {
       ...{ MESSAGE_TRANSPORT: 'tcp', MESSAGE_PORT: '0', UPSTREAM_RETRIES: '0', ADMIN_TOKEN, METRICS_TOKEN },
+      OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment.name=test',
     });
     ({ key } = await home.organization());
     url = await service.url();
@@ -79,6 +80,7 @@ describe('with a collector,', () => {
     expect(((await response.json()) as { summary: unknown }).summary).toMatchObject({ total: 3, fetched: 3 });
     expect((await send('/usage', { traceparent: traceparent(unsampled, '00') })).status).toBe(200);
     expect((await send('/usage', { traceparent: traceparent(sampled) })).status).toBe(200);
+    expect((await send('/health/ready', { traceparent: traceparent(probing) })).status).toBe(200);
     await sendMessages();
     await sendMisplacedSecrets();
     expect(await service.stop()).toEqual({ code: 0, signal: null });
@@ -127,7 +129,10 @@ describe('with a collector,', () => {
       expect(attributes).toMatchObject({ 'transcripts.outcome': 'ok', 'transcripts.own': true });
     }
     expect(settle.attributes).toMatchObject({ 'quota.fetched': 3, 'quota.attempt': 1 });
-    expect(spans.every(({ resource }) => resource['service.name'] === 'channel-transcripts')).toBe(true);
+    expect(server.resource).toMatchObject({
+      'service.name': 'channel-transcripts',
+      'deployment.environment.name': 'test',
+    });
     // Every span has a parent in the trace.
     const ids = new Set([called.spanId, ...spans.map(({ spanId }) => spanId)]);
     expect(spans.filter(({ parentSpanId }) => !ids.has(parentSpanId ?? ''))).toEqual([]);
@@ -136,8 +141,8 @@ describe('with a collector,', () => {
     expect(JSON.parse(line ?? '{}')).toMatchObject({ traceId: called.traceId });
   });
 
-  it('a call is not exported when its caller does not sample it', () => {
-    expect([spansOf(sampled).length > 0, spansOf(unsampled)]).toEqual([true, []]);
+  it('a call is not exported when its caller does not sample it, nor is a probe', () => {
+    expect([spansOf(sampled).length > 0, spansOf(unsampled), spansOf(probing)]).toEqual([true, [], []]);
   });
 
   it('a message has a trace', () => {
@@ -166,30 +171,6 @@ describe('with a collector,', () => {
 });
 
 describe('traces', () => {
-  it('apply the standard OTEL_* variables for name, attributes, headers and sampling, and omit probes', async () => {
-    const to = await collector();
-    const service = traced(to.url, {
-      OTEL_SERVICE_NAME: 'transcripts-eu',
-      OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment.name=test',
-      OTEL_EXPORTER_OTLP_HEADERS: 'x-collector=yes',
-      OTEL_TRACES_SAMPLER: 'parentbased_always_off',
-    });
-    const url = await service.url();
-    const { traceId, spanId } = parent();
-    const headers = { traceparent: `00-${traceId}-${spanId}-01` };
-    await fetch(`${url}/health/ready`, { headers });
-    // Without a sampled parent: the sampler drops it.
-    await fetch(`${url}/docs`);
-    await fetch(`${url}/docs-json`, { headers });
-    await service.stop();
-    expect(to.spans.map(({ attributes }) => attributes['url.path'])).toEqual(['/docs-json']);
-    expect(only(to.spans).resource).toMatchObject({
-      'service.name': 'transcripts-eu',
-      'deployment.environment.name': 'test',
-    });
-    expect(to.headers[0]).toMatchObject({ 'x-collector': 'yes' });
-  });
-
   it('affect neither calls nor shutdown when the collector cannot be reached or refuses them', async () => {
     const refusing = await collector(400);
     const endpoints = ['http://127.0.0.1:1', refusing.url];

@@ -93,7 +93,7 @@ describe('retired client versions', () => {
 
   it('an override of the version makes the client work again', async () => {
     fakeYoutube.setFaults({ kind: 'retired', match: { clientVersion: '1.02' } });
-    await reopen({ YOUTUBE_CLIENT_OVERRIDES: new Map([['VISIONOS', { clientVersion: '1.04' }] as const]) });
+    await reopen({ YOUTUBE_CLIENT_OVERRIDES: { VISIONOS: { clientVersion: '1.04' } } });
     expect(end(await read())).toBe('ok');
     expect(new Set(fakeYoutube.requests.list.map(({ client }) => client))).toEqual(new Set(['VISIONOS']));
   });

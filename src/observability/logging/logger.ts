@@ -10,10 +10,7 @@ export function createLogger(level: string, to: DestinationStream, redact: Redac
       level,
       base: null,
       timestamp: stdTimeFunctions.isoTime,
-      mixin: () => {
-        const traceId = activeTraceId();
-        return traceId === undefined ? {} : { traceId };
-      },
+      mixin: () => ({ traceId: activeTraceId() }),
       formatters: { level: (label) => ({ level: label }) },
       hooks: { streamWrite: (line) => escapeInvisible(redact(line)) },
     },
@@ -40,24 +37,18 @@ const FRAMEWORK = new Set([
 export class NestLogger implements LoggerService {
   constructor(private readonly logger: Logger) {}
 
+  readonly fatal = (message: unknown, ...rest: unknown[]): void => this.write('fatal', message, rest);
+  readonly warn = (message: unknown, ...rest: unknown[]): void => this.write('warn', message, rest);
+  readonly debug = (message: unknown, ...rest: unknown[]): void => this.write('debug', message, rest);
+  readonly verbose = (message: unknown, ...rest: unknown[]): void => this.write('trace', message, rest);
+
   log(message: unknown, ...rest: unknown[]): void {
     this.write(FRAMEWORK.has(String(rest.at(-1))) ? 'debug' : 'info', message, rest);
   }
-  fatal(message: unknown, ...rest: unknown[]): void {
-    this.write('fatal', message, rest);
-  }
+
   error(message: unknown, ...rest: unknown[]): void {
     // Nest rethrows an error of the start, and main.ts prints it as the only line.
     if (rest.at(-1) !== 'ExceptionHandler') this.write('error', message, rest);
-  }
-  warn(message: unknown, ...rest: unknown[]): void {
-    this.write('warn', message, rest);
-  }
-  debug(message: unknown, ...rest: unknown[]): void {
-    this.write('debug', message, rest);
-  }
-  verbose(message: unknown, ...rest: unknown[]): void {
-    this.write('trace', message, rest);
   }
 
   /** Nest passes the context last, preceded by the stack for an error. */

@@ -27,9 +27,6 @@ const INVISIBLE = /[\p{Cf}\p{Zl}\p{Zp}]|[^\P{Cc}\n]/gu;
  * JSON they occur only within strings, whose value does not change.
  */
 export function escapeInvisible(line: string): string {
-  return line.replace(INVISIBLE, (character) =>
-    Array.from({ length: character.length }, (_, index) => {
-      return `\\u${character.charCodeAt(index).toString(16).padStart(4, '0')}`;
-    }).join(''),
-  );
+  const escaped = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
+  return line.replace(INVISIBLE, (character) => character.split('').map(escaped).join(''));
 }

@@ -1,6 +1,5 @@
 import {
   context,
-  INVALID_SPAN_CONTEXT,
   propagation,
   ROOT_CONTEXT,
   SpanKind,
@@ -8,20 +7,20 @@ import {
   trace,
   type Attributes,
   type Span,
+  type SpanOptions,
 } from '@opentelemetry/api';
 
 /** Spans are recorded only after `startTracing`; without it OpenTelemetry's API does nothing. */
 const tracer = trace.getTracer('channel-transcripts');
 
-const NOT_RECORDED = trace.wrapSpanContext(INVALID_SPAN_CONTEXT);
-
-/**
- * Runs work in a child span of the active span; a rejection marks the span as failed. Without an active span, such as in
- * a health check, none is created.
- */
-export function inSpan<T>(name: string, attributes: Attributes, work: (span: Span) => Promise<T>): Promise<T> {
-  if (!trace.getActiveSpan()) return work(NOT_RECORDED);
-  return tracer.startActiveSpan(name, { attributes }, async (span) => {
+/** Runs work in a child span of the active span; a rejection marks the span as failed. */
+export function inSpan<T>(
+  name: string,
+  attributes: Attributes,
+  work: (span: Span) => Promise<T>,
+  options: SpanOptions = {},
+): Promise<T> {
+  return tracer.startActiveSpan(name, { attributes, ...options }, async (span) => {
     try {
       return await work(span);
     } catch (error) {
@@ -31,6 +30,11 @@ export function inSpan<T>(name: string, attributes: Attributes, work: (span: Spa
       span.end();
     }
   });
+}
+
+/** Runs background work in a trace of its own. */
+export function inRootSpan<T>(name: string, attributes: Attributes, work: (span: Span) => Promise<T>): Promise<T> {
+  return inSpan(name, attributes, work, { root: true, kind: SpanKind.CONSUMER });
 }
 
 /**
@@ -43,17 +47,6 @@ export function inServerSpan<T>(name: string, headers: unknown, attributes: Attr
   const parent = propagation.extract(ROOT_CONTEXT, headers);
   const span = tracer.startSpan(name, { kind: SpanKind.SERVER, attributes }, parent);
   return context.with(trace.setSpan(parent, span), () => work(span));
-}
-
-/** Runs background work in a trace of its own. */
-export function inRootSpan<T>(name: string, attributes: Attributes, work: (span: Span) => Promise<T>): Promise<T> {
-  return tracer.startActiveSpan(name, { root: true, kind: SpanKind.CONSUMER, attributes }, async (span) => {
-    try {
-      return await work(span);
-    } finally {
-      span.end();
-    }
-  });
 }
 
 /** Marks a span as failed. @param type a stable identifier such as an error code */

@@ -36,7 +36,7 @@ describe('a request of a client', () => {
 
   it('has the overridden fields of its client in the body and in the headers', () => {
     const fields = { clientVersion: '1.04', osVersion: '26.6.0', userAgent: 'a newer one' };
-    const overridden = new ClientRequests(new Map([['VISIONOS', fields] as const]));
+    const overridden = new ClientRequests({ VISIONOS: fields });
     const request = overridden.compose(playerOf('VISIONOS'), 'issued');
     expect(JSON.parse(request.body ?? '')).toMatchObject({
       context: { client: { ...fields, clientName: 'VISIONOS' } },

@@ -1,5 +1,5 @@
 import type { ClientFields } from '../../../config/client-overrides.js';
-import type { YoutubeClient } from '../../../config/environment.js';
+import { YOUTUBE_CLIENTS, type YoutubeClient } from '../../../config/environment.js';
 import type { OutgoingRequest } from '../egress/http-transport.js';
 import { YOUTUBE_ORIGIN } from '../egress/platform-url.js';
 
@@ -168,10 +168,10 @@ export interface InnertubeCall {
 export class ClientRequests {
   private readonly profiles: Readonly<Record<YoutubeClient, ClientProfile>>;
 
-  constructor(overrides: ReadonlyMap<YoutubeClient, ClientFields> = new Map()) {
+  constructor(overrides: Readonly<Partial<Record<YoutubeClient, ClientFields>>> = {}) {
     const profiles = { ...CLIENTS };
-    for (const [client, fields] of overrides)
-      profiles[client] = { ...profiles[client], fields: { ...profiles[client].fields, ...fields } };
+    for (const client of YOUTUBE_CLIENTS)
+      profiles[client] = { ...profiles[client], fields: { ...profiles[client].fields, ...overrides[client] } };
     this.profiles = profiles;
   }
 
