@@ -20,7 +20,7 @@ const CUES: readonly string[] = [
 
 const written = new Map<string, string>();
 
-/** A well-formed caption document of 1 MB in the requested format (`json3`, `srv3`, or else legacy XML). */
+/** A well-formed caption document of 1 MB in the requested format (`json3`, or else legacy XML). */
 export function hostileCaptions(format: string): string {
   const known = written.get(format);
   if (known !== undefined) return known;
@@ -32,10 +32,6 @@ export function hostileCaptions(format: string): string {
 function write(format: string): string {
   if (format === 'json3') {
     return JSON.stringify({ events: CUES.map((utf8, index) => ({ tStartMs: index, segs: [{ utf8 }] })) });
-  }
-  if (format === 'srv3') {
-    const paragraphs = CUES.map((cue, index) => `<p t="${index}">${escapeXml(cue)}</p>`);
-    return `<timedtext format="3"><body>${paragraphs.join('')}</body></timedtext>`;
   }
   const texts = CUES.map((cue, index) => `<text start="${index}" dur="1">${escapeXml(cue)}</text>`);
   return `<transcript>${texts.join('')}</transcript>`;
