@@ -15,70 +15,57 @@ export function selectTracks(
   const chosen =
     languages.length === 0
       ? [chooseOriginal(tracks, defaults)]
-      : languages.map((language) => chooseLanguage(tracks, defaults, language));
+      : languages.map((language) => {
+          const named = tracks.filter(({ track }) => hasPrefix(track.languageCode, language));
+          return best(named, isExactly(language), isManual, isDefault(defaults));
+        });
   return [...new Set(chosen)].filter((track) => track !== undefined);
 }
 
 /**
  * The original language is that of the original audio track, or (most videos have one unnamed audio track) the language of
- * speech recognition, or that of the platform's default track.
+ * speech recognition, or that of the platform's default track. A manual track in any variant of it goes before a generated one.
  */
 function chooseOriginal(tracks: readonly PlayerTrack[], defaults: TrackDefaults): PlayerTrack | undefined {
+  const { audioLanguage, defaultTrack } = defaults;
   const recognized = new Set(tracks.filter(({ track }) => track.generated).map(({ track }) => track.languageCode));
-  const hints = [
-    defaults.audioLanguage,
-    // Dubbed audio tracks are recognized too: several languages identify none as the original.
-    recognized.size === 1 ? [...recognized][0] : undefined,
-    defaults.defaultTrack?.track.languageCode,
-  ];
-  for (const hint of hints) {
-    const track = typeof hint === 'string' ? chooseRelated(tracks, defaults, hint) : undefined;
-    if (track !== undefined) return track;
+  // Dubbed audio tracks are recognized too: several languages identify none as the original.
+  const spoken = recognized.size === 1 ? [...recognized] : [];
+  const hints = [audioLanguage, ...spoken, defaultTrack?.track.languageCode].filter((hint) => typeof hint === 'string');
+  for (const language of hints) {
+    const [base = ''] = language.split('-', 1);
+    const related = tracks.filter(({ track }) => hasPrefix(track.languageCode, base));
+    if (related.length > 0) return best(related, isManual, isExactly(language), isDefault(defaults));
   }
-  return tracks.find(({ track }) => !track.generated) ?? tracks[0];
+  return best(tracks, isManual);
 }
 
-/** A track in any variant of the language: manual tracks first, and among them the exact variant. */
-function chooseRelated(
+/** The first of the tracks that meet the conditions, of which an earlier one counts more than all later ones. */
+function best(
   tracks: readonly PlayerTrack[],
-  defaults: TrackDefaults,
-  language: string,
+  ...conditions: ((track: PlayerTrack) => boolean)[]
 ): PlayerTrack | undefined {
-  const related = tracks.filter(({ track }) => baseOf(track.languageCode) === baseOf(language));
-  const manual = related.filter(({ track }) => !track.generated);
-  const candidates = manual.length > 0 ? manual : related;
-  const exact = candidates.filter(({ track }) => sameCode(track.languageCode, language));
-  return best(exact.length > 0 ? exact : candidates, defaults);
+  let candidates = tracks;
+  for (const condition of conditions) {
+    const met = candidates.filter(condition);
+    if (met.length > 0) candidates = met;
+  }
+  return candidates[0];
 }
 
-/** Chooses one track per language code, so that no code is chosen twice. */
-function chooseLanguage(
-  tracks: readonly PlayerTrack[],
-  defaults: TrackDefaults,
-  language: string,
-): PlayerTrack | undefined {
-  const exact = best(
-    tracks.filter(({ track }) => sameCode(track.languageCode, language)),
-    defaults,
-  );
-  const prefix = `${language.toLowerCase()}-`;
-  const variant = best(
-    tracks.filter(({ track }) => track.languageCode.toLowerCase().startsWith(prefix)),
-    defaults,
-  );
-  return exact ?? variant;
+function isManual({ track }: PlayerTrack): boolean {
+  return !track.generated;
 }
 
-function best(candidates: readonly PlayerTrack[], { defaultTrack }: TrackDefaults): PlayerTrack | undefined {
-  const manual = candidates.filter(({ track }) => !track.generated);
-  const preferred = manual.length > 0 ? manual : candidates;
-  return defaultTrack !== null && preferred.includes(defaultTrack) ? defaultTrack : preferred[0];
+function isExactly(language: string): (track: PlayerTrack) => boolean {
+  return ({ track }) => track.languageCode.toLowerCase() === language.toLowerCase();
 }
 
-function sameCode(one: string, other: string): boolean {
-  return one.toLowerCase() === other.toLowerCase();
+function isDefault({ defaultTrack }: TrackDefaults): (track: PlayerTrack) => boolean {
+  return (track) => track === defaultTrack;
 }
 
-function baseOf(languageCode: string): string {
-  return languageCode.toLowerCase().split('-', 1)[0] ?? '';
+/** Whether a code is the language or a variant of it. */
+function hasPrefix(languageCode: string, language: string): boolean {
+  return `${languageCode}-`.toLowerCase().startsWith(`${language}-`.toLowerCase());
 }
