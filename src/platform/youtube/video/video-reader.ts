@@ -19,12 +19,11 @@ import { UpstreamMetrics } from '../upstream-metrics.js';
 import {
   concludeFailure,
   type Evidence,
-  evidenceAbout,
   evidenceOf,
+  type Finding,
   isRefusal,
   isUnavailable,
   stepAfter,
-  type UnavailableReport,
   verdictOf,
   versionSupport,
 } from './client-fallback.js';
@@ -40,6 +39,12 @@ const ALL_CLIENTS_RETIRED =
 /** Refusals of different clients after which an attempt is given up: they are likelier about the address than the clients. */
 const REFUSALS_MAX = 2;
 
+/** A client in its turn, and what WEB sends in addition. */
+interface Candidate {
+  client: YoutubeClient;
+  proof: WebProof | null;
+}
+
 /** Reads one video through one egress: client after client, until one returns the text or a final reason for having none. */
 @Injectable()
 export class VideoReader {
@@ -54,22 +59,21 @@ export class VideoReader {
   async read(videoId: string, languages: readonly string[], scope: RequestScope): Promise<Attempt<VideoOutcome>> {
     const video = new VideoAttempt(videoId, languages, scope);
     // One client is asked in turn, and nothing confirms what it reports.
-    if (this.order.allRetired) video.evidence.push('client-retired');
+    if (this.order.allRetired) video.findings.push({ client: null, kind: 'client-retired' });
     const results: ClientResult[] = [];
     try {
       for (const client of this.order.candidates(scope.egress)) {
         if (video.isGivenUp) break;
         // Read for each client, because the deadline changes when a later caller joins.
         if (performance.now() >= scope.context.deadlineAtMs) {
-          video.evidence.push('timeout');
+          video.findings.push({ client: null, kind: 'timeout' });
           break;
         }
         const proof = client === 'WEB' ? await this.webProofs.get(videoId, scope) : null;
         // Skipped: whether the provider of tokens works does not change the outcome without WEB.
         if (client === 'WEB' && !proof) continue;
-        const before = video.evidence.length;
-        const outcome = await this.ask(client, proof, video);
-        const found = video.evidence.slice(before);
+        const outcome = await this.ask({ client, proof }, video);
+        const found = video.findings.filter((finding) => finding.client === client).map(({ kind }) => kind);
         if (proof && found.some(isRefusal)) this.webProofs.reject(videoId);
         results.push({ client, end: outcome ? 'answered' : endOf(found) });
         if (outcome) return { result: outcome, verdict: 'answered', retryAfterSeconds: null };
@@ -81,48 +85,44 @@ export class VideoReader {
   }
 
   /** Null when another client may return the text. */
-  private async ask(client: YoutubeClient, proof: WebProof | null, video: VideoAttempt): Promise<VideoOutcome | null> {
+  private async ask(candidate: Candidate, video: VideoAttempt): Promise<VideoOutcome | null> {
     const { videoId, scope } = video;
+    const { client } = candidate;
     const notice = (kind: PlayerReading['kind']) => this.metrics.notice('playability', client, kind);
-    const response = await requestPlayer(this.innertube, { client, videoId, scope, proof }, notice);
+    const response = await requestPlayer(this.innertube, { ...candidate, videoId, scope }, notice);
     const support = versionSupport(response);
     if (support === 'served') this.order.recordServed(client);
     if (response.kind === 'parsed') {
       notice(response.value.kind);
-      return this.follow(client, response.value, proof, video);
+      return this.follow(candidate, response.value, video);
     }
-    if (support === 'retired') video.evidence.push('client-retired');
+    if (support === 'retired') video.add(client, 'client-retired');
     else video.addFailure(client, response);
     return null;
   }
 
   private async follow(
-    client: YoutubeClient,
+    candidate: Candidate,
     reading: PlayerReading,
-    proof: WebProof | null,
     video: VideoAttempt,
   ): Promise<VideoOutcome | null> {
     video.details = mergeDetails(video.details, reading.details);
-    if (reading.kind === 'tracks') return this.readTracks(client, reading, proof, video);
+    if (reading.kind === 'tracks') return this.readTracks(candidate, reading, video);
     const { kind, status, reason } = reading;
+    const { client } = candidate;
     if (kind === 'unknown-status')
       report('warn', 'youtube_unknown_playability', { client, videoId: video.videoId, status, reason });
     const { code, evidence } = stepAfter(kind, video.sawTracks);
     if (code !== undefined) return video.failure(code);
-    video.evidence.push(evidenceAbout(client, evidence));
-    video.succeeded ||= evidence !== 'refused' && evidence !== 'client-retired';
-    if (kind === 'unavailable' || kind === 'unplayable')
-      video.unavailableOn.push({ client, kind, served: this.order.isServed(client) });
-    return isUnavailable(video) ? video.failure('video_unavailable') : null;
+    video.add(client, evidence);
+    return isUnavailable(video, (each) => this.order.isServed(each)) ? video.failure('video_unavailable') : null;
   }
 
   private async readTracks(
-    client: YoutubeClient,
+    candidate: Candidate,
     { tracks, defaults }: Extract<PlayerReading, { kind: 'tracks' }>,
-    proof: WebProof | null,
     video: VideoAttempt,
   ): Promise<VideoOutcome | null> {
-    video.succeeded = true;
     const chosen = selectTracks(tracks, defaults, video.languages);
     if (chosen.length === 0) {
       // An earlier client listed the tracks: their text is withheld, not missing.
@@ -133,7 +133,7 @@ export class VideoReader {
     }
     video.sawTracks = true;
     const missing = chosen.filter((track) => !video.texts.has(trackKey(track)));
-    await Promise.all(missing.map((track) => this.fetchTrack(client, track, proof, video)));
+    await Promise.all(missing.map((track) => this.fetchTrack(candidate, track, video)));
     // A withheld track is never replaced by one that was not requested: the next client may return all of them.
     if (chosen.some((track) => !video.texts.has(trackKey(track)))) return null;
     const texts = chosen.map((each) => [each.track.languageCode, video.texts.get(trackKey(each)) ?? []] as const);
@@ -143,31 +143,23 @@ export class VideoReader {
       : video.failure('transcript_unavailable', 'The captions of this video contain no text.');
   }
 
-  private async fetchTrack(
-    client: YoutubeClient,
-    track: PlayerTrack,
-    proof: WebProof | null,
-    video: VideoAttempt,
-  ): Promise<void> {
+  private async fetchTrack({ client, proof }: Candidate, track: PlayerTrack, video: VideoAttempt): Promise<void> {
     // The URL requires a PO token: a request would only return an empty body.
-    if (track.needsToken && !proof) return void video.evidence.push('token-required');
+    if (track.needsToken && !proof) return video.add(client, 'token-required');
     const { videoId, scope } = video;
     const text = await fetchCaption(this.innertube, client, track, videoId, scope, proof?.poToken);
     if (text.kind === 'text') video.texts.set(trackKey(track), text.segments);
-    else if (text.kind === 'withheld') video.evidence.push(evidenceAbout(client, 'enforced'));
+    else if (text.kind === 'withheld') video.add(client, 'enforced');
     else video.addFailure(client, text);
   }
 }
 
 /** What one attempt at a video has found so far. */
 class VideoAttempt {
-  readonly evidence: Evidence[] = [];
-  readonly unavailableOn: UnavailableReport[] = [];
+  readonly findings: Finding[] = [];
   /** Texts by track: a text that one client returned is not fetched again by the next. */
   readonly texts = new Map<string, readonly Segment[]>();
   details: VideoDetails = NO_DETAILS;
-  /** Whether a client was served and stated something about the video. */
-  succeeded = false;
   /** A client listed tracks in the requested languages, which proves that the video has captions. */
   sawTracks = false;
   /** The platform's. */
@@ -181,11 +173,21 @@ class VideoAttempt {
     readonly scope: RequestScope,
   ) {}
 
+  private get evidence(): Evidence[] {
+    return this.findings.map(({ kind }) => kind);
+  }
+
   /** Whether further clients would be refused, too. */
   get isGivenUp(): boolean {
     const { evidence } = this;
     if (evidence.includes('egress-refused') || evidence.includes('busy')) return true;
     return evidence.filter((kind) => kind === 'refused').length >= REFUSALS_MAX;
+  }
+
+  /** WEB is refused for its token: neither a refusal nor an empty text concerns the egress. */
+  add(client: YoutubeClient, kind: Evidence): void {
+    const ofToken = client === 'WEB' && (kind === 'refused' || kind === 'enforced');
+    this.findings.push({ client, kind: ofToken ? 'token-required' : kind });
   }
 
   /** Adds what a request without a readable response says about its client. */
@@ -197,24 +199,25 @@ class VideoAttempt {
       report('warn', 'youtube_unreadable', { client, videoId: this.videoId, expected: response.expected });
     if (response.kind === 'blocked') this.retryAfterSeconds ??= response.retryAfterSeconds;
     if (response.kind === 'busy') this.busyForSeconds = response.retryAfterSeconds;
-    this.evidence.push(evidenceAbout(client, evidenceOf(response)));
+    this.add(client, evidenceOf(response));
   }
 
   failure(code: VideoFailureCode, message?: string): Extract<VideoOutcome, { ok: false }> {
-    const waitSeconds = { upstream_busy: this.busyForSeconds, upstream_blocked: this.retryAfterSeconds };
-    const retryAfterSeconds = code === 'upstream_busy' || code === 'upstream_blocked' ? waitSeconds[code] : null;
-    const optional = {
-      ...(message !== undefined && { message }),
-      ...(retryAfterSeconds !== null && { retryAfterSeconds }),
+    const ofPlatform = code === 'upstream_blocked' ? this.retryAfterSeconds : null;
+    const retryAfterSeconds = code === 'upstream_busy' ? this.busyForSeconds : ofPlatform;
+    const waiting = retryAfterSeconds !== null && { retryAfterSeconds };
+    return {
+      ok: false,
+      details: this.details,
+      failure: { code, ...(message !== undefined && { message }), ...waiting },
     };
-    return { ok: false, details: this.details, failure: { code, ...optional } };
   }
 
   /** The result when no client returned a final one. */
   conclude(): Attempt<VideoOutcome> {
     const { evidence, retryAfterSeconds } = this;
     const code = concludeFailure(evidence);
-    const attempt = { verdict: verdictOf(evidence, this.succeeded), retryAfterSeconds };
+    const attempt = { verdict: verdictOf(evidence, this.sawTracks), retryAfterSeconds };
     // Two clients that agree for certain end the attempt earlier.
     if (code === 'video_unavailable') return { ...attempt, result: { ...this.failure(code), confirmed: false } };
     if (evidence.length > 0 && evidence.every((kind) => kind === 'client-retired'))
