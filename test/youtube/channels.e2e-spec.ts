@@ -182,7 +182,7 @@ describe('all uploads of a channel, page by page', () => {
 
   it('are to be read again from the first page when the platform refuses the continuation', async () => {
     const foreign = Buffer.from('nothing:UUx:100').toString('base64url');
-    await expect(pageOf(others.FOG_SIGNAL.id, `innertube:2:${foreign}`)).rejects.toThrow(ContinuationRejectedError);
+    await expect(pageOf(others.FOG_SIGNAL.id, foreign)).rejects.toThrow(ContinuationRejectedError);
     // The platform refused the token and not the address.
     expect(adapter.logged.filter(({ event }) => event === 'youtube_block_opened')).toEqual([]);
   });

@@ -7,7 +7,7 @@ import {
   readDurationSeconds,
   readInstant,
   readViewCount,
-} from './displayed-values.js';
+} from './listed-upload.js';
 
 describe('view counts', () => {
   it.each<[string, number]>([

@@ -1,6 +1,5 @@
 import { NO_DETAILS, type VideoDetails } from '../../../domain/transcript.js';
-import { readInstant } from '../channel/displayed-values.js';
-import { largestThumbnail } from '../channel/listed-upload.js';
+import { largestThumbnail, readInstant } from '../channel/listed-upload.js';
 import {
   asArray,
   asCount,
