@@ -1,19 +1,7 @@
-import type { Client } from './catalogue/model.js';
 import { type FaultKind, matches, type RequestMatch } from './faults/fault-registry.js';
-import type { Incoming, RequestKind } from './incoming-request.js';
+import type { Incoming } from './incoming-request.js';
 
-export interface RecordedRequest {
-  kind: RequestKind;
-  method: string;
-  path: string;
-  client: Client | null;
-  clientVersion: string | null;
-  videoId: string | null;
-  channelId: string | null;
-  fields: string | null;
-  visitorData: string | null;
-  egress: string;
-  headers: NodeJS.Dict<string | string[]>;
+export interface RecordedRequest extends Omit<Incoming, 'url' | 'body'> {
   /** Milliseconds of `performance.now()`. */
   arrivedAtMs: number;
   /** Null until the response has started. */

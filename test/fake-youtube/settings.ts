@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { type Budget, type BudgetSettings, REPORTED_BUDGETS } from './budgets.js';
-import { type PoTokens, SIGNATURE_TIMESTAMP } from './calls/po-token.js';
+import type { PoTokens } from './calls/po-token.js';
 import { PLAYLIST_SHAPES } from './calls/playlist-page.js';
 import { CLIENTS } from './catalogue/model.js';
 import { ALL_FAULT_KINDS, type Fault, MATCHABLE_KINDS } from './faults/fault-registry.js';
@@ -35,11 +35,9 @@ const settings = z.strictObject({
     .array(z.enum(CLIENTS))
     .readonly()
     .describe('clients whose $fields is ignored: the platform is known to honour it for WEB and for ANDROID’s reel'),
-  consentRequired: z.boolean().describe('whether requests without the cookie SOCS are sent to the consent page'),
   visitorDataRequired: z
     .boolean()
     .describe('whether player requests without visitor data issued for their client and address get a bot check'),
-  signatureTimestamp: amount.describe('that of the current player script, which WEB must send with a PO token'),
   poTokenSeconds: amount.describe('how long a PO token of the provider is valid'),
   budgets: budgets.nullable().describe('what each address may request; null: anything'),
 });
@@ -76,9 +74,7 @@ const DEFAULTS: Settings = {
   latencyMs: 0,
   playlistShape: 'new',
   fieldsIgnored: [],
-  consentRequired: false,
   visitorDataRequired: false,
-  signatureTimestamp: SIGNATURE_TIMESTAMP,
   poTokenSeconds: 6 * 3_600,
   budgets: null,
 };

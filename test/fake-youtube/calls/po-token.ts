@@ -34,12 +34,12 @@ export class PoTokens {
   }
 }
 
-/** The signature timestamp of the player script by default. */
+/** That of the current player script, which WEB must send with a PO token. */
 export const SIGNATURE_TIMESTAMP = 20_345;
 const PLAYER_ID = '0a1b2c3d';
 
 /** The pages that name the player script, and the script that contains the signature timestamp. */
-export function playerPage(incoming: Incoming, signatureTimestamp: number): FakeResponse {
+export function playerPage(incoming: Incoming): FakeResponse {
   const { pathname } = incoming.url;
   if (pathname === '/iframe_api') {
     const api = `/s/player/${PLAYER_ID}/www-widgetapi.vflset/www-widgetapi.js`.replaceAll('/', '\\/');
@@ -50,7 +50,7 @@ export function playerPage(incoming: Incoming, signatureTimestamp: number): Fake
   }
   return javascript(
     'var _yt_player={};(function(g){var window=this;' +
-      `var mk=function(a){return{contentPlaybackContext:{signatureTimestamp:${signatureTimestamp},html5Preference:"HTML5_PREF_WANTS"}}};` +
+      `var mk=function(a){return{contentPlaybackContext:{signatureTimestamp:${SIGNATURE_TIMESTAMP},html5Preference:"HTML5_PREF_WANTS"}}};` +
       '})(_yt_player);',
   );
 }
