@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { json3, legacyXml } from '../caption-formats/caption-formats.js';
+import { json3, legacyXml } from './caption-formats.js';
 import { videoById } from '../catalogue/catalogue.js';
 import type { Client, Track } from '../catalogue/model.js';
 import type { Incoming } from '../incoming-request.js';

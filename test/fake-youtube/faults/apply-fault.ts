@@ -3,7 +3,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { gunzipSync } from 'node:zlib';
 import { botCheck } from '../calls/playability.js';
 import { refusalResponse } from '../calls/player.js';
-import { hostileCaptions } from '../caption-formats/hostile.js';
 import type { Incoming } from '../incoming-request.js';
 import { type RenderedBody, send, sendText } from '../rendered-bodies.js';
 import type { ServerState } from '../settings.js';
@@ -79,8 +78,6 @@ export async function applyFault(
     case 'huge':
       response.writeHead(status, { 'Content-Type': contentType });
       return flood(response);
-    case 'hostile-captions':
-      return sendText(response, 200, contentType, hostileCaptions(incoming.url.searchParams.get('fmt') ?? ''));
   }
 }
 

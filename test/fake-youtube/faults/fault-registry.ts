@@ -22,7 +22,6 @@ export const FAULT_KINDS = [
   'slow-drip',
   'huge',
   'redirect',
-  'hostile-captions',
 ] as const;
 
 export type FaultKind = (typeof FAULT_KINDS)[number] | keyof typeof REFUSING_PLAYABILITIES | keyof typeof PAGES;
@@ -91,7 +90,7 @@ export class FaultRegistry {
 
 /** Whether a fault applies to this kind of request. */
 export function isPossible(kind: FaultKind, request: RequestKind): boolean {
-  if (kind === 'hostile-captions' || kind === 'token-enforced') return request === 'timedtext';
+  if (kind === 'token-enforced') return request === 'timedtext';
   if (kind === 'feed-unavailable') return request === 'feed';
   const ofPlayers = kind === 'bot-check' || kind === 'retired' || isPlayability(kind);
   return !ofPlayers || request === 'player' || request === 'reel';

@@ -1,11 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { anyText } from '../../../../test/any-text.js';
-import { json3 as writeJson3, legacyXml } from '../../../../test/fake-youtube/caption-formats/caption-formats.js';
+import { json3 as writeJson3, legacyXml } from '../../../../test/fake-youtube/calls/caption-formats.js';
 import { timed } from '../../../../test/fake-youtube/catalogue/track.js';
 import type { Segment } from '../../../domain/transcript.js';
 import { UnreadableError } from '../response-parsing.js';
-import { CUE_LENGTH_MAX, readCaptionJson3, readCaptionXml } from './caption-formats.js';
+import { readCaptionJson3, readCaptionXml } from './caption-formats.js';
 
 const legacy = (cues: string) => `<?xml version="1.0" encoding="utf-8" ?><transcript>${cues}</transcript>`;
 const json3 = (events: unknown) => JSON.stringify({ wireMagic: 'pb3', pens: [{}], events });
@@ -126,20 +126,6 @@ describe('every caption format', () => {
   ])('rejects %j', (body) => {
     expect(() => readCaptionXml(body)).toThrow(UnreadableError);
     expect(() => readCaptionJson3(body)).toThrow(UnreadableError);
-  });
-
-  it('reads cues up to their maximum length, and rejects longer ones', () => {
-    const bodiesOf = (length: number): string[] => {
-      const words = 'a'.repeat(length);
-      return [
-        legacy(`<text start="0" dur="1">${words}</text>`),
-        legacy(`<text dur="1" start="0">${words}</text>`),
-        json3([{ segs: [{ utf8: words.slice(0, 9) }, { utf8: words.slice(9) }] }]),
-      ];
-    };
-    const read = (body: string) => (body.startsWith('{') ? readCaptionJson3(body) : readCaptionXml(body));
-    expect(bodiesOf(CUE_LENGTH_MAX).map((body) => read(body)[0]?.text.length)).toEqual(Array(3).fill(CUE_LENGTH_MAX));
-    for (const body of bodiesOf(CUE_LENGTH_MAX + 1)) expect(() => read(body)).toThrow('a cue of at most');
   });
 
   it('returns the same segments for one track in every format', () => {

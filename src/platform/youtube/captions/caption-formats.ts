@@ -1,9 +1,6 @@
 import type { Segment } from '../../../domain/transcript.js';
 import { asArray, asNumber, at, isObject, UnreadableError } from '../response-parsing.js';
 
-/** Maximum length of a cue, in UTF-16 code units before decoding; all captions of a ten-hour video have about 2 million. */
-export const CUE_LENGTH_MAX = 256 * 1024;
-
 /** The root of a document, after declarations and comments. */
 const ROOT = /^\s*(?:<[?!][^>]*>\s*)*<transcript(?:\s[^>]*)?\/?>/;
 const CUE = /<text((?:\s[^<>]*)?)>/g;
@@ -34,7 +31,7 @@ export function readCaptionXml(body: string): Segment[] {
     if (attributes.endsWith('/')) continue;
     const end = text.indexOf('</text>', CUE.lastIndex);
     if (end === -1) throw new UnreadableError('the end of a cue');
-    const once = decodeEntities(checkLength(withoutTags(text.slice(CUE.lastIndex, end))));
+    const once = decodeEntities(withoutTags(text.slice(CUE.lastIndex, end)));
     CUE.lastIndex = end;
     const words = plainText(decodeEntities(once));
     if (words === '') continue;
@@ -90,12 +87,7 @@ function readWords(segs: unknown): string {
     if (part !== undefined && typeof part !== 'string') throw new UnreadableError('a string in utf8');
     words += part ?? '';
   }
-  return plainText(checkLength(words));
-}
-
-function checkLength(words: string): string {
-  if (words.length > CUE_LENGTH_MAX) throw new UnreadableError(`a cue of at most ${CUE_LENGTH_MAX} characters`);
-  return words;
+  return plainText(words);
 }
 
 /** A segment with times in seconds, rounded to milliseconds and at least 0. */
