@@ -89,7 +89,7 @@ export class VideoReader {
     const { videoId, scope } = video;
     const { client } = candidate;
     const notice = (kind: PlayerReading['kind']) => this.metrics.notice('playability', client, kind);
-    const response = await requestPlayer(this.innertube, { ...candidate, videoId, scope }, notice);
+    const response = await requestPlayer(this.innertube, candidate, videoId, scope, notice);
     const support = versionSupport(response);
     if (support === 'served') this.order.recordServed(client);
     if (response.kind === 'parsed') {
