@@ -2,7 +2,6 @@ import type { YoutubeClient } from '../../../config/environment.js';
 import type { VideoFailureCode } from '../../../domain/transcript.js';
 import type { AttemptVerdict } from '../egress/egress.js';
 import type { FailedResponse } from '../egress/upstream-response.js';
-import type { ParsedResponse } from '../innertube/innertube-client.js';
 import type { PlayerProblem, PlayerReading } from './player-response.js';
 
 /**
@@ -82,17 +81,6 @@ export function isClientRefused({ kind }: PlayerReading): boolean {
   return kind !== 'tracks' && NEXT_STEPS[kind].evidence === 'refused';
 }
 
-/** What a response says about the version of its client; null for nothing. Retired ones get `unavailable`, too. */
-export function versionSupport(response: ParsedResponse<PlayerReading>): 'served' | 'retired' | null {
-  if (response.kind === 'parsed') {
-    const { kind } = response.value;
-    if (kind === 'client-retired') return 'retired';
-    return kind === 'tracks' || NEXT_STEPS[kind].code !== undefined ? 'served' : null;
-  }
-  // A JSON error of status 400 rejects the request itself, of which only the video differs between videos.
-  return response.kind === 'http-error' && response.status === 400 && response.media === 'json' ? 'retired' : null;
-}
-
 /**
  * The app of each client: what two clients of one app report is one fact. VISIONOS and ANDROID_VR report videos made for kids
  * as unplayable (VISIONOS recorded, ANDROID_VR in a maintained client's source). ANDROID and ANDROID_REEL have one version.
@@ -145,6 +133,8 @@ export function evidenceOf(response: FailedResponse | { kind: 'unparsable' }): E
     case 'network':
       return 'unreached';
     case 'http-error':
+      // A JSON error of status 400 rejects the request itself, of which only the video differs between videos.
+      return response.status === 400 && response.media === 'json' ? 'client-retired' : 'failure';
     case 'unreadable':
     case 'unparsable':
       return 'failure';

@@ -25,7 +25,6 @@ import {
   isUnavailable,
   stepAfter,
   verdictOf,
-  versionSupport,
 } from './client-fallback.js';
 import { type ClientResult, ClientOrder } from './client-order.js';
 import { requestPlayer } from './player-requests.js';
@@ -86,34 +85,25 @@ export class VideoReader {
 
   /** Null when another client may return the text. */
   private async ask(candidate: Candidate, video: VideoAttempt): Promise<VideoOutcome | null> {
-    const { videoId, scope } = video;
     const { client } = candidate;
+    const { videoId, scope } = video;
     const notice = (kind: PlayerReading['kind']) => this.metrics.notice('playability', client, kind);
     const response = await requestPlayer(this.innertube, candidate, videoId, scope, notice);
-    const support = versionSupport(response);
-    if (support === 'served') this.order.recordServed(client);
-    if (response.kind === 'parsed') {
-      notice(response.value.kind);
-      return this.follow(candidate, response.value, video);
+    if (response.kind !== 'parsed') {
+      video.addFailure(client, response);
+      return null;
     }
-    if (support === 'retired') video.add(client, 'client-retired');
-    else video.addFailure(client, response);
-    return null;
-  }
-
-  private async follow(
-    candidate: Candidate,
-    reading: PlayerReading,
-    video: VideoAttempt,
-  ): Promise<VideoOutcome | null> {
+    const reading = response.value;
+    notice(reading.kind);
     video.details = mergeDetails(video.details, reading.details);
     if (reading.kind === 'tracks') return this.readTracks(candidate, reading, video);
     const { kind, status, reason } = reading;
-    const { client } = candidate;
-    if (kind === 'unknown-status')
-      report('warn', 'youtube_unknown_playability', { client, videoId: video.videoId, status, reason });
+    if (kind === 'unknown-status') report('warn', 'youtube_unknown_playability', { client, videoId, status, reason });
     const { code, evidence } = stepAfter(kind, video.sawTracks);
-    if (code !== undefined) return video.failure(code);
+    if (code !== undefined) {
+      this.order.recordServed(client);
+      return video.failure(code);
+    }
     video.add(client, evidence);
     return isUnavailable(video, (each) => this.order.isServed(each)) ? video.failure('video_unavailable') : null;
   }
@@ -123,6 +113,7 @@ export class VideoReader {
     { tracks, defaults }: Extract<PlayerReading, { kind: 'tracks' }>,
     video: VideoAttempt,
   ): Promise<VideoOutcome | null> {
+    this.order.recordServed(candidate.client);
     const chosen = selectTracks(tracks, defaults, video.languages);
     if (chosen.length === 0) {
       // An earlier client listed the tracks: their text is withheld, not missing.
