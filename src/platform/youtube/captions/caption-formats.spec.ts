@@ -1,6 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { anyText } from '../../../../test/any-text.js';
 import { json3 as writeJson3, legacyXml } from '../../../../test/fake-youtube/calls/caption-formats.js';
 import { timed } from '../../../../test/fake-youtube/catalogue/track.js';
 import type { Segment } from '../../../domain/transcript.js';
@@ -155,37 +154,6 @@ describe('every caption format', () => {
       { numRuns: 100 },
     );
   });
-
-  it('returns valid segments or an UnreadableError for any text and any list of events', () => {
-    const piece = fc.constantFrom(
-      ...[
-        '<transcript>',
-        '</transcript>',
-        '<text start="1" dur="2">',
-        '</text>',
-        '<s>',
-        '<br/>',
-        '"',
-        '&amp;',
-        '&#',
-        '<',
-      ],
-    );
-    const time = fc.oneof(fc.double(), fc.string(), fc.jsonValue());
-    const words = fc.oneof(fc.jsonValue(), fc.array(fc.record({ utf8: anyText() })));
-    const event = fc.record({ tStartMs: time, dDurationMs: time, aAppend: time, segs: words }, { requiredKeys: [] });
-    const anyBody = fc.oneof(
-      anyText(),
-      fc.array(fc.oneof(piece, fc.string())).map((parts) => parts.join('')),
-      fc.array(fc.oneof(event, fc.jsonValue())).map(json3),
-    );
-    fc.assert(
-      fc.property(anyBody, (body) => {
-        for (const read of [readCaptionXml, readCaptionJson3]) expectValidOrUnreadable(() => read(body));
-      }),
-      { numRuns: 400 },
-    );
-  });
 });
 
 interface Cue {
@@ -226,20 +194,4 @@ function segmentsOf(cues: Cue[]): Segment[] {
 function cueOf({ words, spaces, startMs, durationMs }: Cue) {
   const text = words.map((each, index) => `${spaces[index % spaces.length] ?? ' '}${each}`).join('');
   return { startMs, durationMs, runs: [{ text }] };
-}
-
-function expectValidOrUnreadable(read: () => Segment[]): void {
-  let segments: Segment[] = [];
-  try {
-    segments = read();
-  } catch (error) {
-    expect(error).toBeInstanceOf(UnreadableError);
-  }
-  let previous = 0;
-  for (const { text, start, duration } of segments) {
-    expect(text.trim()).not.toBe('');
-    expect(start).toBeGreaterThanOrEqual(previous);
-    expect([Number.isFinite(start), Number.isFinite(duration), duration >= 0]).toEqual([true, true, true]);
-    previous = start;
-  }
 }

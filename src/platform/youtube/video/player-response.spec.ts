@@ -1,9 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import fc from 'fast-check';
-import { mutationsOf } from '../../../../test/pages/page-mutations.js';
 import { captionTrack, microformatResponse, playerResponse, VIDEO_ID } from '../../../../test/pages/youtube-pages.js';
 import { NO_DETAILS } from '../../../domain/transcript.js';
-import { at, UnreadableError } from '../response-parsing.js';
+import { UnreadableError } from '../response-parsing.js';
 import { mergeDetails, readPlayer, readPublishDate, readReel, type PlayerReading } from './player-response.js';
 
 const read = (response: unknown) => readPlayer(response, VIDEO_ID);
@@ -265,60 +263,6 @@ describe('the publish date', () => {
   it('is unreadable when it is missing or belongs to another video', () => {
     for (const response of [{}, microformatResponse({}, { videoId: 'zzzzzzzzzzz' })])
       expect(() => readPublishDate(response, VIDEO_ID)).toThrow(UnreadableError);
-  });
-});
-
-describe('any player response', () => {
-  const whole = playerResponse({
-    playability: {
-      reason: 'x',
-      messages: ['x'],
-      errorScreen: { playerErrorMessageRenderer: { reason: { simpleText: 'x' } } },
-    },
-    captions: {
-      captionTracks: [captionTrack('de'), captionTrack('en', { generated: true })],
-      audioTracks: [{ audioTrackId: 'en.4', defaultCaptionTrackIndex: 0 }],
-      defaultAudioTrackIndex: 0,
-    },
-  });
-
-  it('returns a valid reading or an UnreadableError', () => {
-    const responses = fc.oneof(
-      fc.jsonValue(),
-      mutationsOf(whole),
-      mutationsOf({ playerResponse: whole }),
-      mutationsOf(microformatResponse()),
-    );
-    fc.assert(
-      fc.property(responses, (response) => {
-        for (const reader of [readPlayer, readReel, readPublishDate]) {
-          try {
-            const reading = reader(response, VIDEO_ID);
-            if (typeof reading === 'object' && reading?.kind === 'tracks') expect(reading.tracks).not.toEqual([]);
-          } catch (error) {
-            expect(error).toBeInstanceOf(UnreadableError);
-          }
-        }
-      }),
-      { numRuns: 600 },
-    );
-  });
-
-  it('has captions as long as it contains the list of tracks', () => {
-    fc.assert(
-      fc.property(mutationsOf(whole.captions), (captions) => {
-        fc.pre(captions !== undefined);
-        let kind: string | undefined;
-        try {
-          kind = read({ ...whole, captions }).kind;
-        } catch (error) {
-          expect(error).toBeInstanceOf(UnreadableError);
-        }
-        const list = at(captions, 'playerCaptionsTracklistRenderer', 'captionTracks');
-        if (kind === 'no-captions') expect(list ?? []).toEqual([]);
-      }),
-      { numRuns: 300 },
-    );
   });
 });
 
