@@ -19,7 +19,7 @@ import { classifyResponse, readHtmlKind } from './platform/youtube/egress/upstre
 import { readFeedDates } from './platform/youtube/channel/list-additions.js';
 import { readPlayerId, readSignatureTimestamp } from './platform/youtube/po-token/web-proofs.js';
 import { readPlayer } from './platform/youtube/video/player-response.js';
-import { selectTracks } from './platform/youtube/video/track-selection.js';
+import { selectTracks } from './platform/youtube/video/player-tracks.js';
 import { escapeMarkdown, videoText } from './transcripts/formats/markdown.js';
 
 const VIDEO_ID = 'aaaaaaaaaaa';

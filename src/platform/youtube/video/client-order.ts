@@ -15,10 +15,8 @@ export interface ClientResult {
 
 /** This many different videos in a row show what a client does; one alone can be the video's fault. */
 const VIDEOS_IN_A_ROW = 3;
-/** How long a client comes last: versions are updated, and blocks end. */
+/** How long a client comes last, and counts as served: versions age over weeks, and blocks end. */
 const REST_MS = 3_600_000;
-/** Versions age over weeks, and a service with traffic reads a video in every hour. */
-const SERVED_RECENTLY_MS = 3_600_000;
 
 /** What is known of a client at one egress, or of its version. */
 class ClientHealth {
@@ -101,7 +99,7 @@ export class ClientOrder {
 
   /** Whether the platform served the client's version within the last hour. */
   isServed(client: YoutubeClient): boolean {
-    return this.now() - (this.versions.get(client)?.servedAtMs ?? -Infinity) < SERVED_RECENTLY_MS;
+    return this.now() - (this.versions.get(client)?.servedAtMs ?? -Infinity) < REST_MS;
   }
 
   /** Records that the platform served a client's version. */

@@ -3,6 +3,7 @@ import type { RequestScope } from '../egress/request-pipeline.js';
 import type { InnertubeCall } from '../innertube/clients.js';
 import { parsed, type InnertubeClient, type ParsedResponse } from '../innertube/innertube-client.js';
 import { isClientRefused } from './client-fallback.js';
+import type { VisitorExchange } from '../innertube/visitor-data-cache.js';
 import { MICROFORMAT_FIELDS, PLAYER_FIELDS, REEL_FIELDS } from '../innertube/field-masks.js';
 import type { WebProof } from '../po-token/web-proofs.js';
 import { type PlayerReading, readPlayer, readPublishDate, readReel } from './player-response.js';
@@ -30,14 +31,14 @@ const REEL = {
  * Requests a player response, and once more with other visitor data when the platform refuses this one. Rejects only when the
  * scope's signal is aborted.
  *
- * @param onRefused called with the first response when there is a second one
+ * @param onReading called with each response
  */
 export async function requestPlayer(
   innertube: InnertubeClient,
   { client, proof }: { client: YoutubeClient; proof: WebProof | null },
   videoId: string,
   scope: RequestScope,
-  onRefused: (kind: PlayerReading['kind']) => void,
+  onReading: (reading: PlayerReading) => void,
 ): Promise<ParsedResponse<PlayerReading>> {
   const { path, fields, payload, read } = client === 'ANDROID_REEL' ? REEL : PLAYER;
   const call: InnertubeCall = {
@@ -47,22 +48,22 @@ export async function requestPlayer(
       return reading.kind === 'parsed' && isClientRefused(reading.value);
     },
   };
-  const send = () =>
-    innertube.query(call, (response, visitor) => ({ reading: read(response, videoId), visitor }), scope);
-  let answer = await send();
-  if (answer.kind === 'parsed') {
-    const { reading, visitor } = answer.value;
-    const isRefused = reading.kind === 'bot-check' || reading.kind === 'session-refused';
-    const isReplaced = isRefused && innertube.replaceVisitorData(scope.egress, client, visitor);
-    // A probe sends as little as possible; the next one sends the new data.
-    if (isReplaced && !scope.egress.controls.player.isProbe(scope)) {
-      onRefused(reading.kind);
-      const second = await send();
-      // Not sent in time: the refusal is what is known.
-      if (second.kind !== 'busy') answer = second;
-    }
-  }
-  return answer.kind === 'parsed' ? { kind: 'parsed', value: answer.value.reading } : answer;
+  const send = async () => {
+    const parse = (response: unknown, visitor: VisitorExchange) => ({ reading: read(response, videoId), visitor });
+    const answer = await innertube.query(call, parse, scope);
+    if (answer.kind === 'parsed') onReading(answer.value.reading);
+    return answer;
+  };
+  const first = await send();
+  if (first.kind !== 'parsed') return first;
+  const { reading, visitor } = first.value;
+  const isRefused = reading.kind === 'bot-check' || reading.kind === 'session-refused';
+  const isReplaced = isRefused && innertube.replaceVisitorData(scope.egress, client, visitor);
+  // A probe sends as little as possible; the next one sends the new data.
+  const second = isReplaced && !scope.egress.controls.player.isProbe(scope) ? await send() : first;
+  if (second.kind === 'parsed') return { kind: 'parsed', value: second.value.reading };
+  // Not sent in time: the refusal is what is known.
+  return second.kind === 'busy' ? { kind: 'parsed', value: reading } : second;
 }
 
 /** Requests a video's publish date as WEB; null when there is none. Rejects only when the scope's signal is aborted. */

@@ -29,8 +29,7 @@ import {
 import { type ClientResult, ClientOrder } from './client-order.js';
 import { requestPlayer } from './player-requests.js';
 import { mergeDetails, type PlayerReading } from './player-response.js';
-import type { PlayerTrack } from './player-tracks.js';
-import { selectTracks } from './track-selection.js';
+import { type PlayerTrack, selectTracks } from './player-tracks.js';
 
 const ALL_CLIENTS_RETIRED =
   'YouTube no longer serves the client versions that this service uses. Retry later; its operator is alerted.';
@@ -87,14 +86,14 @@ export class VideoReader {
   private async ask(candidate: Candidate, video: VideoAttempt): Promise<VideoOutcome | null> {
     const { client } = candidate;
     const { videoId, scope } = video;
-    const notice = (kind: PlayerReading['kind']) => this.metrics.notice('playability', client, kind);
-    const response = await requestPlayer(this.innertube, candidate, videoId, scope, notice);
+    const response = await requestPlayer(this.innertube, candidate, videoId, scope, ({ kind }) =>
+      this.metrics.notice('playability', client, kind),
+    );
     if (response.kind !== 'parsed') {
       video.addFailure(client, response);
       return null;
     }
     const reading = response.value;
-    notice(reading.kind);
     video.details = mergeDetails(video.details, reading.details);
     if (reading.kind === 'tracks') return this.readTracks(candidate, reading, video);
     const { kind, status, reason } = reading;
