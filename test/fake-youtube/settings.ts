@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type Budget, type BudgetSettings, REPORTED_BUDGETS } from './budgets.js';
+import { type BudgetSettings, REPORTED_BUDGETS } from './budgets.js';
 import type { PoTokens } from './calls/po-token.js';
 import { PLAYLIST_SHAPES } from './calls/playlist-page.js';
 import { CLIENTS } from './catalogue/model.js';
@@ -9,19 +9,12 @@ import type { Visitors } from './visitors.js';
 const amount = z.number().nonnegative();
 const share = z.number().min(0).max(1);
 
-const budget = ({ burst, perMinute, blockSeconds }: Budget) =>
-  z
-    .strictObject({
-      burst: amount.default(burst),
-      perMinute: amount.default(perMinute),
-      blockSeconds: amount.default(blockSeconds),
-    })
-    .default({ burst, perMinute, blockSeconds });
+const budget = z.strictObject({ burst: amount, perMinute: amount, blockSeconds: amount });
 
 /** What is not given is as reported of the platform. */
 const budgets: z.ZodType<BudgetSettings> = z.strictObject({
-  player: budget(REPORTED_BUDGETS.player),
-  timedtext: budget(REPORTED_BUDGETS.timedtext),
+  player: budget.default(REPORTED_BUDGETS.player),
+  timedtext: budget.default(REPORTED_BUDGETS.timedtext),
   penaltySeconds: amount.default(REPORTED_BUDGETS.penaltySeconds),
   blockSecondsMax: amount.default(REPORTED_BUDGETS.blockSecondsMax),
   badShare: share.default(REPORTED_BUDGETS.badShare),

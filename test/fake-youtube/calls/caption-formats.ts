@@ -34,8 +34,6 @@ export function json3(track: Track): string {
   return JSON.stringify({
     wireMagic: 'pb3',
     pens: [{}, { iAttr: 1 }],
-    wsWinStyles: track.generated ? [{}, { mhModeHint: 2, juJustifCode: 0, sdScrollDir: 3 }] : [{}],
-    wpWinPositions: track.generated ? [{}, { apPoint: 6, ahHorPos: 20, avVerPos: 100, rcRows: 2, ccCols: 40 }] : [{}],
     events: events.map(({ tStartMs, dDurationMs, ...event }) => ({
       tStartMs: time(tStartMs),
       ...(dDurationMs !== null && { dDurationMs: time(dDurationMs) }),
