@@ -121,16 +121,11 @@ function failureOf({ badges, title }: ShownItem, kind: VideoKind | null): VideoF
 
 /** The URL of the widest thumbnail in a list of `{ url, width }`. */
 export function largestThumbnail(thumbnails: readonly unknown[]): string | null {
-  let url: string | null = null;
-  let widest = -1;
-  for (const thumbnail of thumbnails) {
-    const candidate = asString(at(thumbnail, 'url'));
-    const width = asCount(at(thumbnail, 'width')) ?? 0;
-    if (candidate === null || !/^(?:https:)?\/\//.test(candidate) || width <= widest) continue;
-    url = candidate.startsWith('//') ? `https:${candidate}` : candidate;
-    widest = width;
-  }
-  return url;
+  const [widest] = thumbnails
+    .map((thumbnail) => ({ url: asString(at(thumbnail, 'url')) ?? '', width: asCount(at(thumbnail, 'width')) ?? 0 }))
+    .filter(({ url }) => /^(?:https:)?\/\//.test(url))
+    .sort((one, other) => other.width - one.width);
+  return widest?.url.replace(/^\/\//, 'https://') ?? null;
 }
 
 /*
