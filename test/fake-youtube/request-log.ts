@@ -2,8 +2,6 @@ import { type FaultKind, matches, type RequestMatch } from './faults/fault-regis
 import type { Incoming } from './incoming-request.js';
 
 export interface RecordedRequest extends Omit<Incoming, 'url' | 'body'> {
-  /** Milliseconds of `performance.now()`. */
-  arrivedAtMs: number;
   /** Null until the response has started. */
   status: number | null;
   fault: FaultKind | null;
@@ -63,7 +61,7 @@ export class RequestLog {
       incoming;
     const request: RecordedRequest = {
       ...{ kind, method, path, client, clientVersion, videoId, channelId, fields, visitorData, egress, headers },
-      ...{ arrivedAtMs: performance.now(), status: null, fault: null, aborted: false },
+      ...{ status: null, fault: null, aborted: false },
     };
     this.list.push(request);
     if (this.list.length > RECORDED_MAX) this.list.shift();

@@ -95,7 +95,6 @@ function captionTrack(videoId: string, track: Track, client: Client): JsonObject
     vssId: `${track.generated ? 'a' : ''}.${track.languageCode}`,
     languageCode: track.languageCode,
     ...(track.generated && { kind: 'asr' }),
-    ...(track.rightToLeft && { rtl: true }),
     isTranslatable: true,
     trackName: '',
   };

@@ -33,7 +33,6 @@ export interface Track {
   /** The language as the platform names it in English; "(auto-generated)" is added for a generated one. */
   languageName: string;
   generated?: boolean;
-  rightToLeft?: boolean;
   tokenNeed?: TokenNeed;
   /** Listed for WEB only, as the platform leaves manual tracks with styling out for the apps. */
   webOnly?: boolean;
