@@ -31,7 +31,6 @@ const settings = z.strictObject({
   visitorDataRequired: z
     .boolean()
     .describe('whether player requests without visitor data issued for their client and address get a bot check'),
-  poTokenSeconds: amount.describe('how long a PO token of the provider is valid'),
   budgets: budgets.nullable().describe('what each address may request; null: anything'),
 });
 export type Settings = z.output<typeof settings>;
@@ -68,7 +67,6 @@ const DEFAULTS: Settings = {
   playlistShape: 'new',
   fieldsIgnored: [],
   visitorDataRequired: false,
-  poTokenSeconds: 6 * 3_600,
   budgets: null,
 };
 

@@ -25,7 +25,7 @@ export class VirtualPlatform {
     const { refusalResponse } = await load('calls/player.js');
     const { REFUSING_PLAYABILITIES } = await load('faults/refusals.js');
     const settings = settingsOf({ budgets });
-    const state = { settings, visitors: new Visitors(), tokens: new PoTokens(settings) };
+    const state = { settings, visitors: new Visitors(), tokens: new PoTokens() };
     const refusal = (incoming) => refusalResponse(REFUSING_PLAYABILITIES['bot-check-renewed'], incoming, state);
     return new VirtualPlatform(time, {
       ...{ state, readIncoming, respond, refusal },
