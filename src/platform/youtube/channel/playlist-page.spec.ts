@@ -127,11 +127,11 @@ describe('a page of uploads', () => {
   });
 
   it.each([
-    ['The playlist does not exist.', false],
-    ['This playlist type is unviewable.', false],
-    ['This playlist is private.', true],
-  ])('reports "%s" as a missing playlist, private: %s', (text, isPrivate) => {
-    expect(readPlaylistPage(alertPage(text))).toEqual({ kind: 'none', isPrivate });
+    ['The playlist does not exist.', 'unknown'],
+    ['This playlist type is unviewable.', 'unknown'],
+    ['This playlist is private.', 'private'],
+  ])('reports "%s" as a missing playlist: %s', (text, state) => {
+    expect(readPlaylistPage(alertPage(text))).toEqual({ kind: 'none', state });
   });
 
   it('does not report a transient error as a missing playlist', () => {

@@ -40,12 +40,8 @@ export class PlaylistReader {
   /** Lists at least `count` videos, or all; throws `PlaylistNotFoundError` and `UpstreamError`. */
   async playlist(playlistId: string, count: number, scope: RequestScope): Promise<PlaylistVideos> {
     const list = await this.read('playlist', playlistId, count, scope);
-    if (list.kind === 'none') {
-      const [state, text] = list.isPrivate
-        ? (['private', 'is private'] as const)
-        : (['unknown', 'does not exist'] as const);
-      throw new PlaylistNotFoundError(state, new Error(`The playlist ${playlistId} ${text}`));
-    }
+    if (list.kind === 'none')
+      throw new PlaylistNotFoundError(list.state, new Error(`The playlist ${playlistId} is ${list.state}`));
     const { title, uploads, next } = list;
     return { playlist: { id: playlistId, title }, uploads, complete: next === null };
   }
@@ -144,7 +140,7 @@ export class PlaylistReader {
       const response = await this.request(kind, playlistId, token, scope);
       // As for an unknown channel. The lists of a channel are known to belong to one, whose page decides whether it exists.
       if (kind === 'playlist' && token === null && isJsonError(response, 404))
-        return { kind: 'none', isPrivate: false };
+        return { kind: 'none', state: 'unknown' };
       if (response.kind !== 'parsed') throw upstreamError(response, playlistId);
       const page = response.value;
       if (page.kind === 'none') {
