@@ -8,7 +8,13 @@ import { MICROFORMAT_FIELDS, PLAYER_FIELDS, REEL_FIELDS } from '../innertube/fie
 import type { WebProof } from '../po-token/web-proofs.js';
 import { type PlayerReading, readPlayer, readPublishDate, readReel } from './player-response.js';
 
-/** `proof` is what WEB sends in addition; null for the other clients. */
+/** A client in its turn. */
+export interface Candidate {
+  client: YoutubeClient;
+  /** What WEB sends in addition; null for the other clients. */
+  proof: WebProof | null;
+}
+
 const playerPayload = (videoId: string, proof: WebProof | null = null) => ({
   ...{ videoId, contentCheckOk: true, racyCheckOk: true },
   ...(proof && {
@@ -35,7 +41,7 @@ const REEL = {
  */
 export async function requestPlayer(
   innertube: InnertubeClient,
-  { client, proof }: { client: YoutubeClient; proof: WebProof | null },
+  { client, proof }: Candidate,
   videoId: string,
   scope: RequestScope,
   onReading: (reading: PlayerReading) => void,

@@ -14,7 +14,7 @@ import type { RequestScope } from '../egress/request-pipeline.js';
 import type { FailedResponse } from '../egress/upstream-response.js';
 import { report } from '../event-log.js';
 import { InnertubeClient, type ParsedResponse } from '../innertube/innertube-client.js';
-import { type WebProof, WebProofs } from '../po-token/web-proofs.js';
+import { WebProofs } from '../po-token/web-proofs.js';
 import { UpstreamMetrics } from '../upstream-metrics.js';
 import {
   concludeFailure,
@@ -27,7 +27,7 @@ import {
   verdictOf,
 } from './client-fallback.js';
 import { type ClientResult, ClientOrder } from './client-order.js';
-import { requestPlayer } from './player-requests.js';
+import { type Candidate, requestPlayer } from './player-requests.js';
 import { mergeDetails, type PlayerReading } from './player-response.js';
 import { type PlayerTrack, selectTracks } from './player-tracks.js';
 
@@ -36,12 +36,6 @@ const ALL_CLIENTS_RETIRED =
 
 /** Refusals of different clients after which an attempt is given up: they are likelier about the address than the clients. */
 const REFUSALS_MAX = 2;
-
-/** A client in its turn, and what WEB sends in addition. */
-interface Candidate {
-  client: YoutubeClient;
-  proof: WebProof | null;
-}
 
 /** Reads one video through one egress: client after client, until one returns the text or a final reason for having none. */
 @Injectable()
