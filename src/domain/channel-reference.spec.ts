@@ -1,7 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { anyText, anyUrl } from '../../test/any-text.js';
-import { parseChannelReference, REFERENCE_LENGTH_MAX } from './channel-reference.js';
+import { parseChannelReference } from './channel-reference.js';
+import { REFERENCE_LENGTH_MAX } from './page-url.js';
 
 const ID = 'UCh4rb0urL1ghtW0rksh0p00';
 
@@ -23,6 +24,8 @@ const ACCEPTED: [string, ReturnType<typeof parseChannelReference>][] = [
   ['https://www.youtube.com/%40%E6%B8%AF%E3%81%AE%E7%81%AF', { kind: 'handle', handle: '港の灯' }],
   [`https://www.youtube.com/channel/${ID}`, { kind: 'id', id: ID }],
   [`https://www.youtube.com/channel/${ID}/streams?view=2`, { kind: 'id', id: ID }],
+  [`https://music.youtube.com/channel/${ID}`, { kind: 'id', id: ID }],
+  [`https%3A%2F%2Fwww.youtube.com%2Fchannel%2F${ID}%2Fvideos%3Fview%3D2`, { kind: 'id', id: ID }],
   ['https://www.youtube.com/c/HarbourLight', { kind: 'custom', name: 'HarbourLight' }],
   ['https://www.youtube.com/c/HarbourLight/about', { kind: 'custom', name: 'HarbourLight' }],
   ['https://www.youtube.com/user/h', { kind: 'user', name: 'h' }],
@@ -59,8 +62,9 @@ const REFUSED = [
   'https://user@www.youtube.com/@name',
   'https://www.youtube.com@example.com/@name',
   'https://www.youtube.com.example.com/@name',
-  'https://music.youtube.com/channel/' + ID,
   'https://youtu.be/hb0000000A1',
+  'youtu.be',
+  'www.youtube.com',
   'https://example.com/@name',
   'http://127.0.0.1:5432/@name',
   'file:///etc/passwd',

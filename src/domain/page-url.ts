@@ -1,4 +1,5 @@
-import { REFERENCE_LENGTH_MAX } from './channel-reference.js';
+/** Maximum length of a reference to a channel, a playlist or a video, in UTF-16 code units. */
+export const REFERENCE_LENGTH_MAX = 2048;
 
 /**
  * Parses a URL; undefined when it is not one. Not by `URL.canParse`: in Node.js 20 and 22, once V8 has optimized its caller,

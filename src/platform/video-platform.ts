@@ -37,8 +37,8 @@ export interface UploadsListPage {
  * from its first page, and limits how often it does.
  */
 export class ContinuationRejectedError extends Error {
-  constructor(cause?: unknown) {
-    super('The list cannot be continued: read it again from its first page.', cause === undefined ? {} : { cause });
+  constructor() {
+    super('The list cannot be continued: read it again from its first page.');
     this.name = 'ContinuationRejectedError';
   }
 }

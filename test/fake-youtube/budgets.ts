@@ -3,7 +3,7 @@ import type { FaultKind } from './faults/fault-registry.js';
 import type { Incoming, RequestKind } from './incoming-request.js';
 
 /** How many requests of a kind an address may send: a token bucket. */
-export interface Budget {
+interface Budget {
   burst: number;
   perMinute: number;
   /** How long the address is refused after it exceeded the budget. */

@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { gzipSync } from 'node:zlib';
+import { LRUCache } from 'lru-cache';
 import type { Json, JsonObject } from './json.js';
 import { project } from './partial-response.js';
 
@@ -57,11 +58,11 @@ export interface RenderedBody {
 const GZIP_BYTES_MIN = 1_024;
 const STORED_BYTES_MAX = 128 * 1_024 * 1_024;
 const GZIP_LEVEL = 1;
+const sizeCalculation = ({ length }: Buffer): number => length + 1;
 
 /** Renders responses and caches the expensive ones: in benchmarks the fake YouTube must cost little beside the service. */
 export class RenderedBodies {
-  private readonly stored = new Map<string, Buffer>();
-  private storedBytes = 0;
+  private readonly stored = new LRUCache<string, Buffer>({ maxSize: STORED_BYTES_MAX, sizeCalculation });
 
   /**
    * @param fields the `$fields` parameter, null when there is none or the client's is ignored
@@ -82,14 +83,7 @@ export class RenderedBodies {
     const found = key === undefined ? undefined : this.stored.get(key);
     if (found) return found;
     const bytes = make();
-    if (key === undefined || !bytes) return bytes;
-    this.stored.set(key, bytes);
-    this.storedBytes += bytes.length;
-    for (const [oldest, { length }] of this.stored) {
-      if (this.storedBytes <= STORED_BYTES_MAX) break;
-      this.stored.delete(oldest);
-      this.storedBytes -= length;
-    }
+    if (key !== undefined && bytes) this.stored.set(key, bytes);
     return bytes;
   }
 }

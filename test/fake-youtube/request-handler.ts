@@ -64,9 +64,7 @@ export class RequestHandler {
   private faultFor(incoming: Incoming): Fault | undefined {
     const fault = this.faults.choose(incoming);
     if (fault) return fault;
-    const { consentRequired, budgets } = this.state.settings;
-    if (consentRequired && !incoming.headers['cookie']?.includes('SOCS=')) return { kind: 'consent' };
-    const refusal = this.budgets.refuse(budgets, incoming);
+    const refusal = this.budgets.refuse(this.state.settings.budgets, incoming);
     return refusal && { kind: refusal };
   }
 

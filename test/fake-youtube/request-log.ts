@@ -1,21 +1,7 @@
-import type { Client } from './catalogue/model.js';
 import { type FaultKind, matches, type RequestMatch } from './faults/fault-registry.js';
-import type { Incoming, RequestKind } from './incoming-request.js';
+import type { Incoming } from './incoming-request.js';
 
-export interface RecordedRequest {
-  kind: RequestKind;
-  method: string;
-  path: string;
-  client: Client | null;
-  clientVersion: string | null;
-  videoId: string | null;
-  channelId: string | null;
-  fields: string | null;
-  visitorData: string | null;
-  egress: string;
-  headers: NodeJS.Dict<string | string[]>;
-  /** Milliseconds of `performance.now()`. */
-  arrivedAtMs: number;
+export interface RecordedRequest extends Omit<Incoming, 'url' | 'body'> {
   /** Null until the response has started. */
   status: number | null;
   fault: FaultKind | null;
@@ -75,7 +61,7 @@ export class RequestLog {
       incoming;
     const request: RecordedRequest = {
       ...{ kind, method, path, client, clientVersion, videoId, channelId, fields, visitorData, egress, headers },
-      ...{ arrivedAtMs: performance.now(), status: null, fault: null, aborted: false },
+      ...{ status: null, fault: null, aborted: false },
     };
     this.list.push(request);
     if (this.list.length > RECORDED_MAX) this.list.shift();

@@ -1,7 +1,7 @@
 import { browse } from './calls/browse.js';
 import { feed } from './calls/feed.js';
 import { playerPage } from './calls/po-token.js';
-import { player, reel } from './calls/player.js';
+import { player } from './calls/player.js';
 import { resolveUrl, visitorId } from './calls/resolve-url.js';
 import { timedtext } from './calls/timedtext.js';
 import { type FakeResponse, htmlNotFound, invalidArgument } from './rendered-bodies.js';
@@ -15,7 +15,7 @@ const list: Responder = (incoming, { settings }) => browse(incoming, settings.pl
 /** Without a client or with a body that is not JSON these are refused with 400. */
 const INNERTUBE: Partial<Record<RequestKind, Responder>> = {
   player,
-  reel,
+  reel: player,
   resolve: (incoming, { visitors }) => resolveUrl(incoming, visitors),
   visitor: (incoming, { visitors }) => visitorId(incoming, visitors),
   'browse-uploads': list,
@@ -28,7 +28,7 @@ const INNERTUBE: Partial<Record<RequestKind, Responder>> = {
 const OTHERS: Partial<Record<RequestKind, Responder>> = {
   feed,
   timedtext: (incoming, state) => timedtext(incoming, state.tokens),
-  page: (incoming, { settings }) => playerPage(incoming, settings.signatureTimestamp),
+  page: playerPage,
   'po-token': (incoming, { tokens }) => tokens.respond(incoming),
 };
 

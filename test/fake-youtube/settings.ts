@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { type Budget, type BudgetSettings, REPORTED_BUDGETS } from './budgets.js';
-import { type PoTokens, SIGNATURE_TIMESTAMP } from './calls/po-token.js';
+import { type BudgetSettings, REPORTED_BUDGETS } from './budgets.js';
+import type { PoTokens } from './calls/po-token.js';
 import { PLAYLIST_SHAPES } from './calls/playlist-page.js';
 import { CLIENTS } from './catalogue/model.js';
 import { ALL_FAULT_KINDS, type Fault, MATCHABLE_KINDS } from './faults/fault-registry.js';
@@ -9,19 +9,12 @@ import type { Visitors } from './visitors.js';
 const amount = z.number().nonnegative();
 const share = z.number().min(0).max(1);
 
-const budget = ({ burst, perMinute, blockSeconds }: Budget) =>
-  z
-    .strictObject({
-      burst: amount.default(burst),
-      perMinute: amount.default(perMinute),
-      blockSeconds: amount.default(blockSeconds),
-    })
-    .default({ burst, perMinute, blockSeconds });
+const budget = z.strictObject({ burst: amount, perMinute: amount, blockSeconds: amount });
 
 /** What is not given is as reported of the platform. */
 const budgets: z.ZodType<BudgetSettings> = z.strictObject({
-  player: budget(REPORTED_BUDGETS.player),
-  timedtext: budget(REPORTED_BUDGETS.timedtext),
+  player: budget.default(REPORTED_BUDGETS.player),
+  timedtext: budget.default(REPORTED_BUDGETS.timedtext),
   penaltySeconds: amount.default(REPORTED_BUDGETS.penaltySeconds),
   blockSecondsMax: amount.default(REPORTED_BUDGETS.blockSecondsMax),
   badShare: share.default(REPORTED_BUDGETS.badShare),
@@ -35,12 +28,9 @@ const settings = z.strictObject({
     .array(z.enum(CLIENTS))
     .readonly()
     .describe('clients whose $fields is ignored: the platform is known to honour it for WEB and for ANDROID’s reel'),
-  consentRequired: z.boolean().describe('whether requests without the cookie SOCS are sent to the consent page'),
   visitorDataRequired: z
     .boolean()
     .describe('whether player requests without visitor data issued for their client and address get a bot check'),
-  signatureTimestamp: amount.describe('that of the current player script, which WEB must send with a PO token'),
-  poTokenSeconds: amount.describe('how long a PO token of the provider is valid'),
   budgets: budgets.nullable().describe('what each address may request; null: anything'),
 });
 export type Settings = z.output<typeof settings>;
@@ -76,10 +66,7 @@ const DEFAULTS: Settings = {
   latencyMs: 0,
   playlistShape: 'new',
   fieldsIgnored: [],
-  consentRequired: false,
   visitorDataRequired: false,
-  signatureTimestamp: SIGNATURE_TIMESTAMP,
-  poTokenSeconds: 6 * 3_600,
   budgets: null,
 };
 

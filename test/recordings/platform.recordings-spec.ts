@@ -7,15 +7,12 @@ const folder = process.env['RECORDINGS_DIR'];
 if (!folder) throw new Error('Set RECORDINGS_DIR to the folder of the recordings.');
 
 const AGE_GATED_CHANNEL = 'UCbfnHqxXs_K3kvaH-WlNlig';
-const MEMBERS_CHANNEL = 'UCQuLXlFNAeDJMSmuzHU5axw';
 
 /** First pages of playlists were recorded only under their continuation tokens. */
 const ALIASES = {
   'https://www.youtube.com/@youtube': 'resolve-handle-gronkh',
   [`VLUU${AGE_GATED_CHANNEL.slice(2)}`]: 'uploads-playlist-page1',
-  [`VLUU${MEMBERS_CHANNEL.slice(2)}`]: 'playlist-members-only-page1',
   [`VLUULF${AGE_GATED_CHANNEL.slice(2)}`]: 'uploads-playlist-page1',
-  [`VLUUMO${MEMBERS_CHANNEL.slice(2)}`]: 'playlist-members-only-page1',
 };
 
 let replay: Replay;
@@ -71,27 +68,6 @@ describe('recorded videos through the whole adapter', () => {
     const platform = await open({ YOUTUBE_CLIENTS: ['VISIONOS', 'ANDROID_REEL'] });
     expect(end(await platform.readVideo(videoId, [], context()))).toBe('ok');
   });
-
-  it('a response about another video is never used for the requested one', async () => {
-    const platform = await open({ YOUTUBE_CLIENTS: ['ANDROID_VR'] }, 'player-android-ok');
-    expect(end(await platform.readVideo('aaaaaaaaaaa', [], context()))).toBe('upstream_blocked');
-  });
-
-  it('a text is returned in the requested language, without markup', async () => {
-    const outcome = await (await open({ YOUTUBE_CLIENTS: ['VISIONOS'] })).readVideo('M4gD1WSo5mA', ['en'], context());
-    const segments = outcome.ok ? (outcome.transcript.get('en') ?? []) : [];
-    expect(segments.length).toBeGreaterThan(0);
-    expect(segments.map(({ text }) => text).join('')).not.toMatch(/[<>]|&lt;/);
-  });
-
-  it('WEB returns the date of publication', async () => {
-    const platform = await open(
-      { YOUTUBE_CLIENTS: ['ANDROID'], PUBLISH_DATES: 'exact' },
-      'player-web-microformat-cclicensed',
-    );
-    const outcome = await platform.readVideo('M4gD1WSo5mA', [], context());
-    expect(outcome.details.publishedAt).toMatch(/^20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{3})?Z$/);
-  });
 });
 
 describe('recorded channels through the whole adapter', () => {
@@ -142,12 +118,6 @@ describe('recorded channels through the whole adapter', () => {
     expect(new Set(uploads.map(({ videoId }) => videoId)).size).toBe(150);
     expect(uploads.every(({ title, durationSeconds }) => title !== null && durationSeconds !== null)).toBe(true);
   });
-
-  it('members-only videos of a list are recognised before any request for them', async () => {
-    const { uploads } = await (await open()).listUploads(MEMBERS_CHANNEL, 25, context());
-    expect(uploads.length).toBeGreaterThan(25);
-    expect(uploads.every(({ failure }) => failure === 'video_members_only')).toBe(true);
-  });
 });
 
 describe('recorded playlists through the whole adapter', () => {
@@ -157,13 +127,6 @@ describe('recorded playlists through the whole adapter', () => {
     expect([playlist, uploads.length, complete]).toEqual([{ id, title: 'Videos' }, 150, true]);
     expect(uploads.every(({ title }) => title !== null)).toBe(true);
     expect(replay.missed).toEqual([]);
-  });
-
-  it('a playlist of members-only videos lists them with their failure', async () => {
-    const id = `UUMO${MEMBERS_CHANNEL.slice(2)}`;
-    const { playlist, uploads } = await (await open()).listPlaylist(id, 25, context());
-    expect(playlist.title).toBe('Members-only videos');
-    expect(uploads.every(({ failure }) => failure === 'video_members_only')).toBe(true);
   });
 
   it('a list without videos of its kind is not found', async () => {

@@ -15,7 +15,7 @@ import {
   readReel,
   type PlayerReading,
 } from '../../src/platform/youtube/video/player-response.js';
-import { selectTracks } from '../../src/platform/youtube/video/track-selection.js';
+import { selectTracks } from '../../src/platform/youtube/video/player-tracks.js';
 import { readPlaylistPage } from '../../src/platform/youtube/channel/playlist-page.js';
 import { mutationsOf } from '../pages/page-mutations.js';
 

@@ -71,7 +71,7 @@ async function begin(kind: FaultKind, rate: number): Promise<void> {
 function idsFor(kind: FaultKind, rate: number): string[] {
   const ids = [...truth.keys()];
   if (kind === 'huge' && rate === 1) return ids.slice(0, 1);
-  if (kind === 'huge' || kind === 'hostile-captions') return ids.slice(0, 3);
+  if (kind === 'huge') return ids.slice(0, 3);
   return rate === 1 ? ids.slice(0, 8) : ids;
 }
 
@@ -85,9 +85,7 @@ describe.each(FAULT_KINDS.map((kind) => [kind, REPORTED_AS[kind]] as const))('%s
     // Two bytes arrive soon even when they drip: their information about a deleted video is correct.
     const dripped = kind === 'slow-drip' ? ['video_unavailable'] : [];
     for (const [id, outcome] of outcomes) {
-      // A video without captions has none to be hostile.
-      if (kind === 'hostile-captions' && !truth.get(id)?.startsWith('[')) expect(end(outcome)).toBe(truth.get(id));
-      else if (dripped.includes(end(outcome))) expect(end(outcome)).toBe(truth.get(id));
+      if (dripped.includes(end(outcome))) expect(end(outcome)).toBe(truth.get(id));
       else expect([id, end(outcome)]).toEqual([id, code]);
     }
     expect(adapter.logged.filter(({ event }) => event === 'youtube_internal_error')).toEqual([]);
@@ -123,7 +121,7 @@ describe.each(FAULT_KINDS.map((kind) => [kind, REPORTED_AS[kind]] as const))('%s
     );
     const right = [HARBOUR_LIGHT.id, HARBOUR_LIGHT.handle, listed];
     // These responses exist for video requests only.
-    if (kind === 'bot-check' || kind === 'hostile-captions') expect(reported).toEqual(right);
+    if (kind === 'bot-check') expect(reported).toEqual(right);
     else if (rate === 1) expect(reported).toEqual([code, code, code]);
     else reported.forEach((each, index) => expect([code, right[index]]).toContainEqual(each));
   });

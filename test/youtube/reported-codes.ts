@@ -22,7 +22,6 @@ export const REPORTED_AS: Readonly<Record<FaultKind, ReportedAs>> = {
   'slow-drip': 'upstream_timeout',
   huge: 'upstream_failure',
   redirect: 'upstream_failure',
-  'hostile-captions': 'upstream_failure',
   retired: 'upstream_failure',
   'retired-reason': 'upstream_failure',
   'retired-subreason': 'upstream_failure',

@@ -8,7 +8,7 @@ import {
   SINCE_INVALID,
 } from '../../transcripts/dto/transcripts-query.dto.js';
 import { ChannelNotFoundError, InvalidRequestError } from '../../domain/errors.js';
-import { REFERENCE_LENGTH_MAX } from '../../domain/channel-reference.js';
+import { REFERENCE_LENGTH_MAX } from '../../domain/page-url.js';
 import { LANGUAGES_MAX } from '../../domain/language-codes.js';
 import {
   digitsOf,

@@ -18,7 +18,6 @@ type YoutubeEvent =
   | 'youtube_po_token_provider_back'
   | 'youtube_fields_not_honoured'
   | 'youtube_side_list_failed'
-  | 'youtube_uploads_cut'
   | 'youtube_internal_error';
 
 /** Longer texts are truncated: they may come from the platform. */

@@ -70,7 +70,11 @@ export class YoutubePlatform extends VideoPlatform implements OnApplicationShutd
     continuation: string | undefined,
     context: ReadingContext,
   ): Promise<UploadsListPage> {
-    return this.readList(channelId, context, (scope) => this.channels.uploadsPage(channelId, continuation, scope));
+    return this.readList(channelId, context, (scope) =>
+      continuation === undefined
+        ? this.channels.uploads(channelId, 1, scope)
+        : this.playlists.nextUploads(channelId, continuation, scope),
+    );
   }
 
   override async listPlaylist(playlistId: string, count: number, context: ReadingContext): Promise<PlaylistVideos> {

@@ -24,7 +24,7 @@ export class VirtualPlatform {
   constructor(time, budgets) {
     const settings = settingsOf({ budgets });
     this.#time = time;
-    this.#state = { settings, visitors: new Visitors(), tokens: new PoTokens(settings) };
+    this.#state = { settings, visitors: new Visitors(), tokens: new PoTokens() };
   }
 
   /** The response to one request, after the latency of the platform. */

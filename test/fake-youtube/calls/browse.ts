@@ -1,5 +1,5 @@
 import { type FakeResponse, invalidArgument, jsonResponse } from '../rendered-bodies.js';
-import { CHANNELS, channelById } from '../catalogue/catalogue.js';
+import { channelById } from '../catalogue/catalogue.js';
 import type { Channel, Video, VideoState } from '../catalogue/model.js';
 import { type Playlist, playlistById } from '../catalogue/playlists.js';
 import type { Incoming } from '../incoming-request.js';
@@ -57,11 +57,9 @@ function firstPage(listId: string, whole: boolean, shape: PlaylistShape): FakeRe
 function nextPage(token: string, shape: PlaylistShape): FakeResponse {
   const [kind = '', listId = '', offset = ''] = Buffer.from(token, 'base64url').toString().split(':');
   const list = listOf(listId, kind === 'whole');
-  if (!['list', 'whole', 'recommended'].includes(kind)) return invalidArgument();
-  if (typeof list === 'string' || !/^[0-9]+$/.test(offset)) return invalidArgument();
-  // The token for recommendations leads to other channels' videos, as on the platform.
-  const page =
-    kind === 'recommended' ? recommendations(list.channel) : pageOf(list, listId, kind === 'whole', Number(offset));
+  // The token for recommendations leads to other channels' videos on the platform, and nowhere here.
+  if (typeof list === 'string' || !/^(?:list|whole)$/.test(kind) || !/^[0-9]+$/.test(offset)) return invalidArgument();
+  const page = pageOf(list, listId, kind === 'whole', Number(offset));
   return jsonResponse(() => written(page, shape), `${token}:${shape}`);
 }
 
@@ -100,12 +98,6 @@ function pageOf(list: List, listId: string, whole: boolean, offset: number): Lis
     nextToken: end < list.videos.length ? tokenOf(whole ? 'whole' : 'list', listId, end) : null,
     recommendationsToken: tokenOf('recommended', listId, 0),
   };
-}
-
-function recommendations(channel: Channel): ListPage {
-  const other = CHANNELS.find(({ id, uploads }) => id !== channel.id && uploads().length > 0) ?? channel;
-  const list = { channel: other, title: 'Videos', videos: other.uploads(), hidden: 0 };
-  return { ...pageOf(list, `UU${other.id.slice(2)}`, false, 0), offset: PAGE_SIZE };
 }
 
 function tokenOf(kind: 'list' | 'whole' | 'recommended', listId: string, offset: number): string {

@@ -34,12 +34,8 @@ function page(channel: Channel): JsonObject {
       channelMetadataRenderer: {
         title: channel.name,
         description: channel.description,
-        rssUrl: `https://www.youtube.com/feeds/videos.xml?channel_id=${channel.id}`,
         externalId: channel.id,
         ownerUrls: [`http://www.youtube.com${channelPath(channel)}`],
-        avatar: avatar(),
-        channelUrl: `https://www.youtube.com/channel/${channel.id}`,
-        isFamilySafe: true,
         vanityChannelUrl: `http://www.youtube.com${channelPath(channel)}`,
       },
     },
@@ -49,8 +45,6 @@ function page(channel: Channel): JsonObject {
 function ageGate(channel: Channel): JsonObject {
   const ageGate = {
     channelTitle: channel.name,
-    avatar: avatar(),
-    header: { runs: [{ text: 'Sign in to view this channel' }] },
     mainText: { runs: [{ text: 'Confirm your age by signing in to see what is on this channel.' }] },
   };
   const content = { sectionListRenderer: { contents: [{ channelAgeGateRenderer: ageGate }] } };
@@ -63,15 +57,11 @@ function ageGate(channel: Channel): JsonObject {
 function deleted(channelId: string, text: string): JsonObject {
   return {
     ...context(channelId),
-    header: { c4TabbedHeaderRenderer: { channelId, avatar: avatar() } },
+    header: { c4TabbedHeaderRenderer: { channelId } },
     alerts: [{ alertRenderer: { type: 'ERROR', text: { simpleText: text } } }],
   };
 }
 
 function context(channelId: string): JsonObject {
   return { responseContext: responseContext('WEB', visitorDataOf('WEB', channelId)) };
-}
-
-function avatar(): JsonObject {
-  return { thumbnails: [{ url: 'https://yt3.googleusercontent.com/fake-youtube=s100-c-k', width: 100, height: 100 }] };
 }

@@ -1,5 +1,5 @@
 import { type FakeResponse, htmlNotFound, textResponse } from '../rendered-bodies.js';
-import { escapeXml } from '../caption-formats/caption-formats.js';
+import { escapeXml } from './caption-formats.js';
 import { channelById } from '../catalogue/catalogue.js';
 import type { Channel, Video } from '../catalogue/model.js';
 import type { Incoming } from '../incoming-request.js';

@@ -2,7 +2,9 @@ import type { Video } from '../catalogue/model.js';
 import type { JsonObject } from '../json.js';
 import { channelPath } from './channel-page.js';
 import {
+  ageText,
   browseContinuation,
+  clockText,
   emptyListMessage,
   EVENT_START,
   EVENT_TEXT,
@@ -11,8 +13,8 @@ import {
   nextPageFrame,
   thumbnails,
   uploaderOf,
+  viewsText,
 } from './playlist-page.js';
-import { ageText, clockText, viewsText } from './playability.js';
 
 /** A page of `playlistVideoRenderer`s, as the platform wrote them until June 2026. */
 export function oldList(page: ListPage): JsonObject {

@@ -1,7 +1,9 @@
 import type { Video } from '../catalogue/model.js';
 import type { JsonObject } from '../json.js';
 import {
+  ageText,
   browseContinuation,
+  clockText,
   emptyListMessage,
   EVENT_TEXT,
   firstPageFrame,
@@ -9,8 +11,8 @@ import {
   nextPageFrame,
   thumbnails,
   uploaderOf,
+  viewsText,
 } from './playlist-page.js';
-import { ageText, clockText, viewsText } from './playability.js';
 
 /** A page of `lockupViewModel`s, as the platform writes them since June 2026. */
 export function newList(page: ListPage): JsonObject {

@@ -6,36 +6,35 @@ import type { Incoming } from '../incoming-request.js';
 import type { ServerState } from '../settings.js';
 import { at, type JsonObject } from '../json.js';
 import { captionUrl } from './timedtext.js';
-import { botCheck, type Playability, playabilityOf, reload } from './playability.js';
+import { botCheck, playabilityOf, reload } from './playability.js';
+import { SIGNATURE_TIMESTAMP } from './po-token.js';
 import { responseContext } from './response-context.js';
 
-const TRANSLATIONS = { en: 'English', fr: 'French', de: 'German', ja: 'Japanese' };
-
-/** `POST /youtubei/v1/player`: whether the video can be watched, what it is, and its caption tracks. */
+/**
+ * `POST /youtubei/v1/player`: whether the video can be watched, what it is, and its caption tracks. `reel/reel_item_watch` has
+ * the same inside `playerResponse`, and is empty for an unavailable video.
+ */
 export function player(incoming: Incoming, state: ServerState): FakeResponse {
-  const { client, videoId } = incoming;
+  const { kind, client, videoId } = incoming;
   if (client === null || videoId === null) return invalidArgument();
-  const refusal = refusalOf(incoming, state);
-  if (refusal) return jsonResponse(() => refusalResponse(refusal, incoming, state));
+  if (state.settings.visitorDataRequired && !state.visitors.isIssued(incoming))
+    return jsonResponse(() => refusalResponse(botCheck(), incoming, state));
+  const found = videoById(videoId);
+  const playability = playabilityOf(found?.video, client);
+  const isReel = kind === 'reel';
+  if (isReel && playability.status['status'] === 'ERROR') return jsonResponse(() => ({}));
   const visitorData = state.visitors.dataFor(incoming);
-  const written = (): JsonObject =>
-    playerResponse(videoId, client, { visitorData, nowMs: Date.now(), refusal: webRefusal(incoming, state) });
-  return jsonResponse(written, client === 'WEB' ? undefined : cacheKey(incoming, visitorData));
-}
-
-/** `POST /youtubei/v1/reel/reel_item_watch`: the same inside `playerResponse`; empty for an unavailable video. */
-export function reel(incoming: Incoming, state: ServerState): FakeResponse {
-  const { client, videoId } = incoming;
-  if (client === null || videoId === null) return invalidArgument();
-  const refusal = refusalOf(incoming, state);
-  if (refusal) return jsonResponse(() => refusalResponse(refusal, incoming, state));
-  const video = videoById(videoId)?.video;
-  if (!video || video.state === 'deleted' || video.errorOn?.includes(client)) return jsonResponse(() => ({}));
-  const visitorData = state.visitors.dataFor(incoming);
+  const status = webRefusal(incoming, state.tokens) ?? playability.status;
   const written = (): JsonObject => ({
-    playerResponse: playerResponse(videoId, client, { visitorData, nowMs: Date.now() }),
+    responseContext: responseContext(client, visitorData),
+    playabilityStatus: status,
+    ...(found && status['status'] === 'OK' && playing(found.video, client)),
+    ...(found && playability.details && detailsOf(found.channel, found.video, client)),
   });
-  return jsonResponse(written, cacheKey(incoming, visitorData));
+  const json = () => (isReel ? { playerResponse: written() } : written());
+  // Caption URLs, and with them the response, change every hour.
+  const hour = Math.floor(Date.now() / 3_600_000);
+  return jsonResponse(json, client === 'WEB' ? undefined : `${kind}:${videoId}:${client}:${visitorData}:${hour}`);
 }
 
 /** The response of a player or reel request that is refused; it brings the visitor data of a new visitor. */
@@ -45,54 +44,35 @@ export function refusalResponse(playabilityStatus: JsonObject, incoming: Incomin
   return incoming.kind === 'reel' ? { playerResponse: response } : response;
 }
 
-function refusalOf(incoming: Incoming, { settings, visitors }: ServerState): JsonObject | undefined {
-  return settings.visitorDataRequired && !visitors.isIssued(incoming) ? botCheck() : undefined;
-}
-
 /** WEB plays with a PO token and the timestamp of the current player script only; the metadata comes without them. */
-function webRefusal(incoming: Incoming, { settings, tokens }: ServerState): JsonObject | undefined {
+function webRefusal(incoming: Incoming, tokens: ServerState['tokens']): JsonObject | undefined {
   if (incoming.client !== 'WEB') return undefined;
   if (!tokens.accepts(incoming)) return botCheck();
   const timestamp = at(incoming.body, 'playbackContext', 'contentPlaybackContext', 'signatureTimestamp');
-  return Number(timestamp) === settings.signatureTimestamp ? undefined : reload();
+  return Number(timestamp) === SIGNATURE_TIMESTAMP ? undefined : reload();
 }
 
-/** Caption URLs, and with them the response, change every hour. */
-function cacheKey({ kind, client, videoId }: Incoming, visitorData: string): string {
-  return `${kind}:${videoId}:${client}:${visitorData}:${Math.floor(Date.now() / 3_600_000)}`;
-}
-
-interface Reply {
-  visitorData: string;
-  nowMs: number;
-  refusal?: JsonObject | undefined;
-}
-
-function playerResponse(videoId: string, client: Client, { visitorData, nowMs, refusal }: Reply): JsonObject {
-  const found = videoById(videoId);
-  const playability = playabilityOf(found?.video, client);
-  const { status, details, captions }: Playability = refusal
-    ? { ...playability, status: refusal, captions: false }
-    : playability;
-  const tracks = captions ? (found?.video.tracks ?? []).filter(({ webOnly }) => client === 'WEB' || !webOnly) : [];
+function playing({ id, tracks }: Video, client: Client): JsonObject {
+  const listed = tracks.filter(({ webOnly }) => client === 'WEB' || !webOnly);
+  // Without tracks the whole property is missing.
   return {
-    responseContext: responseContext(client, visitorData),
-    playabilityStatus: status,
-    ...(captions && { streamingData: streamingData(videoId, client) }),
-    // Without tracks the whole property is missing.
-    ...(tracks.length > 0 && { captions: captionsOf(videoId, tracks, client, nowMs) }),
-    ...(found && details && { videoDetails: videoDetails(found.channel, found.video) }),
-    ...(client === 'WEB' && found && details && { microformat: microformat(found.channel, found.video) }),
+    streamingData: streamingData(id, client),
+    ...(listed.length > 0 && { captions: captionsOf(id, listed, client) }),
   };
 }
 
-function captionsOf(videoId: string, tracks: readonly Track[], client: Client, nowMs: number): JsonObject {
+/** WEB alone gets the exact dates. */
+function detailsOf(channel: Channel, video: Video, client: Client): JsonObject {
+  return { videoDetails: videoDetails(channel, video), ...(client === 'WEB' && { microformat: microformat(video) }) };
+}
+
+function captionsOf(videoId: string, tracks: readonly Track[], client: Client): JsonObject {
   // The original language is that of the recognised speech; the platform prefers the captions in that language.
   const spoken = tracks.find((track) => track.generated)?.languageCode;
   const first = tracks.findIndex((track) => track.languageCode === spoken);
   return {
     playerCaptionsTracklistRenderer: {
-      captionTracks: tracks.map((track) => captionTrack(videoId, track, client, nowMs)),
+      captionTracks: tracks.map((track) => captionTrack(videoId, track, client)),
       audioTracks: [
         {
           captionTrackIndices: tracks.map((_, index) => index),
@@ -101,24 +81,20 @@ function captionsOf(videoId: string, tracks: readonly Track[], client: Client, n
           captionsInitialState: 'CAPTIONS_INITIAL_STATE_OFF_RECOMMENDED',
         },
       ],
-      translationLanguages: Object.entries(TRANSLATIONS).map(([languageCode, text]) => ({
-        languageCode,
-        languageName: { runs: [{ text }] },
-      })),
+      translationLanguages: [{ languageCode: 'fr', languageName: { runs: [{ text: 'French' }] } }],
       defaultAudioTrackIndex: 0,
     },
   };
 }
 
-function captionTrack(videoId: string, track: Track, client: Client, nowMs: number): JsonObject {
+function captionTrack(videoId: string, track: Track, client: Client): JsonObject {
   const text = track.generated ? `${track.languageName} (auto-generated)` : track.languageName;
   return {
-    baseUrl: captionUrl(videoId, track, client, nowMs),
+    baseUrl: captionUrl(videoId, track, client, Date.now()),
     name: { runs: [{ text }] },
     vssId: `${track.generated ? 'a' : ''}.${track.languageCode}`,
     languageCode: track.languageCode,
     ...(track.generated && { kind: 'asr' }),
-    ...(track.rightToLeft && { rtl: true }),
     isTranslatable: true,
     trackName: '',
   };
@@ -145,20 +121,12 @@ function videoDetails(channel: Channel, video: Video): JsonObject {
   };
 }
 
-/** Returned to the WEB client only: the exact dates, and whether the video is a Short. */
-function microformat(channel: Channel, video: Video): JsonObject {
-  const published = isoWithOffset(video.publishedAt);
+function microformat(video: Video): JsonObject {
+  // In the platform's time zone, California: `2026-10-31T12:00:00-08:00`.
+  const published = new Date(video.publishedAt.getTime() - 8 * 3_600_000).toISOString().replace('.000Z', '-08:00');
   return {
     playerMicroformatRenderer: {
-      title: { simpleText: video.title },
-      description: { simpleText: channel.description },
-      lengthSeconds: String(video.durationSeconds),
-      externalChannelId: channel.id,
-      isFamilySafe: video.state !== 'age-gated',
-      viewCount: String(video.viewCount),
       publishDate: published,
-      ownerChannelName: channel.name,
-      ...liveDetails(video),
       uploadDate: published,
       isShortsEligible: video.short === true,
       externalVideoId: video.id,
@@ -166,48 +134,12 @@ function microformat(channel: Channel, video: Video): JsonObject {
   };
 }
 
-function liveDetails({ state, pastLive }: Video): JsonObject {
-  const isStream = state === 'live' || state === 'upcoming' || pastLive === true;
-  return isStream ? { liveBroadcastDetails: { isLiveNow: state === 'live' } } : {};
-}
-
-/** In the platform's time zone, California: `2026-10-31T12:00:00-08:00`. */
-function isoWithOffset(date: Date): string {
-  return new Date(date.getTime() - 8 * 3_600_000).toISOString().replace('.000Z', '-08:00');
-}
-
-/** A full WEB player response has about 420 KB, those of the apps less; most of it is streaming data. */
-const FORMATS: Record<Client, number> = {
-  WEB: 300,
-  VISIONOS: 90,
-  ANDROID: 90,
-  IOS: 90,
-  ANDROID_REEL: 90,
-  ANDROID_VR: 90,
-};
-
-/** The part of a player response that the service excludes with `$fields`. */
+/** The part of a player response that the service excludes with `$fields`: 400 KB for WEB, less for the apps. */
 function streamingData(videoId: string, client: Client): JsonObject {
-  const signature = createHash('sha512').update(videoId).digest('hex');
-  return {
-    expiresInSeconds: '21540',
-    adaptiveFormats: Array.from({ length: FORMATS[client] }, (_, index) => format(videoId, index, signature)),
-  };
-}
-
-function format(videoId: string, index: number, signature: string): JsonObject {
-  return {
-    itag: 133 + index,
-    url: `https://fake-youtube.googlevideo.com/videoplayback?id=${videoId}&itag=${133 + index}&ip=0.0.0.0&sig=${signature}&lsig=${signature}`,
-    mimeType: 'video/mp4; codecs="avc1.4d401f"',
-    bitrate: 120_000 + index * 7_000,
-    width: 640,
-    height: 360,
-    contentLength: String(9_000_000 + index * 40_000),
-    quality: 'medium',
-    fps: 25,
-    qualityLabel: '360p',
-    approxDurationMs: '721040',
-    signatureCipher: `s=${signature}${signature}&sp=sig&url=https%3A%2F%2Ffake-youtube.googlevideo.com%2Fvideoplayback%3Fitag%3D${index}`,
-  };
+  const signature = createHash('sha512').update(videoId).digest('hex').repeat(8);
+  const url = `https://fake-youtube.googlevideo.com/videoplayback?id=${videoId}&ip=0.0.0.0&sig=${signature}`;
+  const adaptiveFormats = Array.from({ length: client === 'WEB' ? 300 : 90 }, (_, index) => ({
+    ...{ itag: 133 + index, url: `${url}&itag=${133 + index}`, mimeType: 'video/mp4; codecs="avc1.4d401f"' },
+  }));
+  return { expiresInSeconds: '21540', adaptiveFormats };
 }

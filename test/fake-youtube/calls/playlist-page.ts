@@ -1,5 +1,5 @@
 import { videoById } from '../catalogue/catalogue.js';
-import type { Channel, Video } from '../catalogue/model.js';
+import { BASE_DATE, type Channel, type Video } from '../catalogue/model.js';
 import type { JsonObject } from '../json.js';
 
 /** How playlist pages are written: the platform changed from `old` to `new` in June 2026. */
@@ -90,4 +90,37 @@ export function nextPageFrame(page: ListPage, continuationItems: readonly JsonOb
 
 export function emptyListMessage(): JsonObject {
   return { messageRenderer: { text: { simpleText: 'No videos in this playlist yet' } } };
+}
+
+const DAY_HOURS = 24;
+/** Relative dates as the platform writes them: whole units, rounded down, weeks only up to a month. */
+const UNITS: readonly (readonly [hours: number, name: string])[] = [
+  [365 * DAY_HOURS, 'year'],
+  [30 * DAY_HOURS, 'month'],
+  [7 * DAY_HOURS, 'week'],
+  [DAY_HOURS, 'day'],
+  [1, 'hour'],
+];
+
+/** "4 months ago", relative to the base date of the catalogue. */
+export function ageText(publishedAt: Date): string {
+  const hours = (BASE_DATE.getTime() - publishedAt.getTime()) / 3_600_000;
+  const [size, name] = UNITS.find(([unit]) => hours >= unit) ?? [1, 'hour'];
+  const count = Math.max(1, Math.floor(hours / size));
+  return `${count} ${name}${count === 1 ? '' : 's'} ago`;
+}
+
+const COMPACT = new Intl.NumberFormat('en', { notation: 'compact' });
+
+/** "No views", "1 view", "812 views", "45K views", "1.2M views". */
+export function viewsText(count: number): string {
+  return count === 0 ? 'No views' : count === 1 ? '1 view' : `${COMPACT.format(count)} views`;
+}
+
+/** "36:24", "12:00:00". */
+export function clockText(durationSeconds: number): string {
+  const hours = Math.floor(durationSeconds / 3_600);
+  const [minutes, seconds] = [Math.floor(durationSeconds / 60) % 60, durationSeconds % 60];
+  const padded = [minutes, seconds].map((part) => String(part).padStart(2, '0')).join(':');
+  return hours === 0 ? padded.replace(/^0/, '') : `${hours}:${padded}`;
 }

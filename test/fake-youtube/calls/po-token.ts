@@ -3,6 +3,9 @@ import type { Incoming } from '../incoming-request.js';
 import { stringAt } from '../json.js';
 import { type FakeResponse, htmlNotFound, jsonResponse, textResponse } from '../rendered-bodies.js';
 
+/** As long as bgutil's tokens. */
+const VALID_MS = 6 * 3_600_000;
+
 interface IssuedToken {
   contentBinding: string;
   expiresAtMs: number;
@@ -12,8 +15,6 @@ interface IssuedToken {
 export class PoTokens {
   private readonly issued = new Map<string, IssuedToken>();
 
-  constructor(private readonly settings: { poTokenSeconds: number }) {}
-
   /** `POST /get_pot`: a token for the video named by `content_binding`. */
   respond(incoming: Incoming): FakeResponse {
     const contentBinding = stringAt(incoming.body, 'content_binding');
@@ -21,7 +22,7 @@ export class PoTokens {
       return textResponse(400, 'application/json; charset=utf-8', () => '{"error":"content_binding is required"}');
     }
     const poToken = randomBytes(90).toString('base64url');
-    const expiresAtMs = Date.now() + this.settings.poTokenSeconds * 1_000;
+    const expiresAtMs = Date.now() + VALID_MS;
     this.issued.set(poToken, { contentBinding, expiresAtMs });
     return jsonResponse(() => ({ contentBinding, poToken, expiresAt: new Date(expiresAtMs).toISOString() }));
   }
@@ -34,12 +35,12 @@ export class PoTokens {
   }
 }
 
-/** The signature timestamp of the player script by default. */
+/** That of the current player script, which WEB must send with a PO token. */
 export const SIGNATURE_TIMESTAMP = 20_345;
 const PLAYER_ID = '0a1b2c3d';
 
 /** The pages that name the player script, and the script that contains the signature timestamp. */
-export function playerPage(incoming: Incoming, signatureTimestamp: number): FakeResponse {
+export function playerPage(incoming: Incoming): FakeResponse {
   const { pathname } = incoming.url;
   if (pathname === '/iframe_api') {
     const api = `/s/player/${PLAYER_ID}/www-widgetapi.vflset/www-widgetapi.js`.replaceAll('/', '\\/');
@@ -50,7 +51,7 @@ export function playerPage(incoming: Incoming, signatureTimestamp: number): Fake
   }
   return javascript(
     'var _yt_player={};(function(g){var window=this;' +
-      `var mk=function(a){return{contentPlaybackContext:{signatureTimestamp:${signatureTimestamp},html5Preference:"HTML5_PREF_WANTS"}}};` +
+      `var mk=function(a){return{contentPlaybackContext:{signatureTimestamp:${SIGNATURE_TIMESTAMP},html5Preference:"HTML5_PREF_WANTS"}}};` +
       '})(_yt_player);',
   );
 }

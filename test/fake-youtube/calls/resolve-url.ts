@@ -25,15 +25,7 @@ export function resolveUrl(incoming: Incoming, visitors: Visitors): FakeResponse
   return jsonResponse(() => ({
     responseContext: context,
     endpoint: {
-      commandMetadata: {
-        webCommandMetadata: {
-          url: '/youtubei/v1/navigation/resolve_url',
-          webPageType: 'WEB_PAGE_TYPE_CHANNEL',
-          rootVe: 3611,
-          apiUrl: '/youtubei/v1/browse',
-        },
-        resolveUrlCommandMetadata: { isVanityUrl: true },
-      },
+      commandMetadata: { webCommandMetadata: { webPageType: 'WEB_PAGE_TYPE_CHANNEL' } },
       browseEndpoint: { browseId: channel.id, params: 'EgC4AQCSAwDyBgQKAjIA' },
     },
   }));

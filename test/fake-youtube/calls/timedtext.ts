@@ -1,12 +1,10 @@
 import { createHash } from 'node:crypto';
-import { json3, legacyXml, srv3 } from '../caption-formats/caption-formats.js';
+import { json3, legacyXml } from './caption-formats.js';
 import { videoById } from '../catalogue/catalogue.js';
 import type { Client, Track } from '../catalogue/model.js';
 import type { Incoming } from '../incoming-request.js';
 import { type FakeResponse, htmlNotFound, textResponse } from '../rendered-bodies.js';
 import type { PoTokens } from './po-token.js';
-
-const XML = 'text/xml; charset=UTF-8';
 
 /** `GET /api/timedtext`: the text of a track; 200 without a byte when a PO token is needed and missing. */
 export function timedtext(incoming: Incoming, tokens: PoTokens): FakeResponse {
@@ -23,8 +21,9 @@ export function timedtext(incoming: Incoming, tokens: PoTokens): FakeResponse {
   const format = query.get('fmt') ?? '';
   const key = `timedtext:${videoId}:${track.languageCode}:${generated}:${format}`;
   if (format === 'json3') return textResponse(200, 'application/json; charset=UTF-8', () => json3(track), key);
-  if (format === 'srv3') return textResponse(200, XML, () => srv3(track), key);
-  return textResponse(200, XML, () => legacyXml(track), key);
+  // The adapter never requests the other formats.
+  if (format !== '') return htmlNotFound();
+  return textResponse(200, 'text/xml; charset=UTF-8', () => legacyXml(track), key);
 }
 
 /** The response to a request without the PO token that it needs. */

@@ -1,4 +1,5 @@
-import { type Channel, hoursBefore, type Video } from './model.js';
+import { LRUCache } from 'lru-cache';
+import { type Channel, channelOf, hoursBefore, type Video } from './model.js';
 import { seedOf } from './random.js';
 import { noise, talk } from './speech.js';
 import { generated } from './track.js';
@@ -38,9 +39,8 @@ const ARCHIVE: Readonly<Record<number, Partial<Video>>> = {
 /** 20,000 uploads are those of 14 years. */
 const HOURS_BETWEEN_OF_ARCHIVE = 6;
 
-/** Channels whose uploads are held: each page of a long list needs them all. */
-const HELD_MAX = 4;
-const held = new Map<string, readonly Video[]>();
+/** The uploads of the latest channels: each page of a long list needs them all. */
+const held = new LRUCache<string, readonly Video[]>({ max: 4 });
 
 /** What a generated channel contains, how many videos it has, and how many cues each of them. */
 interface Size {
@@ -55,11 +55,11 @@ interface Size {
  * or are refused to single clients. `@archive-20000x40` is a channel of years, with up to 20,000 uploads.
  */
 export function benchChannelByHandle(handle: string): Channel | undefined {
-  return channelOf(HANDLE.exec(handle));
+  return matched(HANDLE.exec(handle));
 }
 
 export function benchChannelById(id: string): Channel | undefined {
-  return channelOf(CHANNEL_ID.exec(id));
+  return matched(CHANNEL_ID.exec(id));
 }
 
 /** The video ID encodes the channel and the position of the video in it. */
@@ -72,23 +72,18 @@ export function benchVideo(id: string): { channel: Channel; video: Video } | und
   return channel && { channel, video: videoOf({ content, videos, cues }, index) };
 }
 
-function channelOf(match: RegExpExecArray | null): Channel | undefined {
+function matched(match: RegExpExecArray | null): Channel | undefined {
   if (!match) return undefined;
   const [, plain, plainVideos, archive, archiveVideos, cues] = match;
   const name = CONTENTS.find((each) => each === (plain ?? archive)?.toLowerCase()) ?? 'bench';
   const size = { content: name, videos: Number(plainVideos ?? archiveVideos), cues: Number(cues) };
   if (size.videos === 0 || size.cues === 0) return undefined;
-  return {
+  return channelOf('bench', {
     id: idOf(size),
     name: `Bench ${size.videos} × ${size.cues}`,
     handle: `@${name}-${size.videos}x${size.cues}`,
-    customNames: [],
-    userNames: [],
-    description: `${size.videos} generated videos of ${size.cues} cues.`,
-    state: 'ok',
-    uploadsPlaylist: 'present',
     uploads: () => uploadsOf(size),
-  };
+  });
 }
 
 function idOf({ content, videos, cues }: Size): string {
@@ -100,12 +95,7 @@ function idOf({ content, videos, cues }: Size): string {
 function uploadsOf(size: Size): readonly Video[] {
   const id = idOf(size);
   const uploads = held.get(id) ?? Array.from({ length: size.videos }, (_, index) => videoOf(size, index));
-  held.delete(id);
   held.set(id, uploads);
-  for (const oldest of held.keys()) {
-    if (held.size <= HELD_MAX) break;
-    held.delete(oldest);
-  }
   return uploads;
 }
 

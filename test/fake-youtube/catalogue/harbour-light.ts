@@ -1,30 +1,18 @@
 import * as scripts from './harbour-light-scripts.js';
-import { type Channel, channelId, hoursBefore, type Track, type Video, videoId } from './model.js';
+import { type Channel, channelOf, film } from './model.js';
 import { generated, manual, needingToken, silentlyNeedingToken, timed } from './track.js';
 import { talk } from './speech.js';
 
 /** How many captions the longest video has. */
 const LONGEST_CUES = 10_000;
 
-type Facts = { hours?: number; days?: number; seconds: number; views: number } & Partial<Video>;
-
-/** A video that is this many hours or days old. */
-function film(name: string, title: string, facts: Facts, tracks: readonly Track[] = []): Video {
-  const { hours = 0, days = 0, seconds: durationSeconds, views: viewCount, ...rest } = facts;
-  const publishedAt = hoursBefore(hours + days * 24);
-  return { id: videoId(name), title, state: 'ok', durationSeconds, viewCount, publishedAt, tracks, ...rest };
-}
-
 /** The main channel: 17 of its newest 25 uploads have a transcript; the others cover every reason for having none. */
-export const HARBOUR_LIGHT: Channel = {
-  id: channelId('harbourlight'),
+export const HARBOUR_LIGHT: Channel = channelOf('harbourlight', {
   name: 'Harbour Light Workshop',
   handle: '@harbourlight',
   customNames: ['HarbourLightWorkshop'],
   userNames: ['harbourlightboats'],
   description: 'Wooden boats, old tools and the lighthouse next door. A new film when the varnish is dry.',
-  state: 'ok',
-  uploadsPlaylist: 'present',
   uploads: () => [
     // The 13 newest uploads, from the announced event down.
     film('hl-regatta', 'The Lantern Regatta from the breakwater (live)', {
@@ -87,13 +75,13 @@ export const HARBOUR_LIGHT: Channel = {
     ),
     film('hl-private', 'Owen’s birthday', { days: 30, seconds: 95, views: 4, state: 'private' }),
     film('hl-glue', 'Which glue survives the sea? #shorts', { days: 35, seconds: 48, views: 1_050_999, short: true }, [
-      manual('en', scripts.GLUE),
+      manual('en', talk(35, 6)),
     ]),
     film('hl-planks', 'Caulking: how a wooden boat stays dry', { days: 40, seconds: 559, views: 64_120 }, [
-      needingToken(manual('en', scripts.PLANKS), ['WEB', 'VISIONOS']),
+      needingToken(manual('en', talk(40, 6)), ['WEB', 'VISIONOS']),
     ]),
     film('hl-token', 'The dinghy’s first sail, cut from an old one', { days: 45, seconds: 822, views: 31_006 }, [
-      needingToken(manual('en', scripts.OARS)),
+      needingToken(manual('en', talk(83, 6))),
     ]),
     film(
       'hl-wreck',
@@ -102,7 +90,7 @@ export const HARBOUR_LIGHT: Channel = {
       [manual('en', scripts.PREMIERE)],
     ),
     film('hl-walk', 'Where we are: a walk round the harbour', { days: 60, seconds: 476, views: 18_450 }, [
-      manual('en-GB', scripts.HARBOUR_WALK),
+      manual('en-GB', talk(60, 6)),
     ]),
     film('hl-deleted', 'Test upload, please ignore', { days: 68, seconds: 12, views: 1, state: 'deleted' }),
     film('hl-werft', 'Zu Besuch in der Werft: ein Tag an der Förde', { days: 75, seconds: 1_033, views: 40_288 }, [
@@ -112,7 +100,7 @@ export const HARBOUR_LIGHT: Channel = {
       'hl-oars',
       'Carving a pair of oars from one spruce board',
       { days: 83, seconds: 934, views: 233_871, unplayableOn: ['VISIONOS'] },
-      [manual('en', scripts.OARS)],
+      [manual('en', talk(83, 6))],
     ),
     film('hl-island', 'Round the island in the Marigold', { days: 92, seconds: 1_480, views: 702_650 }, [
       manual('en', scripts.PREMIERE),
@@ -135,14 +123,14 @@ export const HARBOUR_LIGHT: Channel = {
     // Below the newest 25: rarer problems, with some plain videos in between.
     // The channel's own captions need a token, the generated ones do not: the restriction is per track, not per video.
     film('hl-mixed', 'Splicing an eye, slowly', { days: 130, seconds: 366, views: 8_920 }, [
-      needingToken(manual('en', scripts.OARS)),
-      generated('en', () => scripts.OARS),
+      needingToken(manual('en', talk(83, 6))),
+      generated('en', () => talk(83, 6)),
     ]),
     film('hl-empty', 'What is in the ditty bag?', { days: 150, seconds: 290, views: 3_115 }, [
-      silentlyNeedingToken(manual('en', scripts.GLUE), ['WEB', 'VISIONOS']),
+      silentlyNeedingToken(manual('en', talk(35, 6)), ['WEB', 'VISIONOS']),
     ]),
     film('hl-void', 'What is in the other ditty bag?', { days: 170, seconds: 288, views: 2_040 }, [
-      silentlyNeedingToken(manual('en', scripts.GLUE)),
+      silentlyNeedingToken(manual('en', talk(35, 6))),
     ]),
     film('hl-abroad', 'Our film for the island’s television', {
       days: 190,
@@ -159,8 +147,6 @@ export const HARBOUR_LIGHT: Channel = {
     film('hl-timber', 'Uma serração que canta: choosing timber by ear', { days: 400, seconds: 540, views: 1 }, [
       manual('pt', scripts.TIMBER_PT),
     ]),
-    film('hl-first', 'Hello from the workshop', { days: 800, seconds: 61, views: 0 }, [
-      manual('en', scripts.HARBOUR_WALK),
-    ]),
+    film('hl-first', 'Hello from the workshop', { days: 800, seconds: 61, views: 0 }, [manual('en', talk(60, 6))]),
   ],
-};
+});

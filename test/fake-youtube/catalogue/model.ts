@@ -33,7 +33,6 @@ export interface Track {
   /** The language as the platform names it in English; "(auto-generated)" is added for a generated one. */
   languageName: string;
   generated?: boolean;
-  rightToLeft?: boolean;
   tokenNeed?: TokenNeed;
   /** Listed for WEB only, as the platform leaves manual tracks with styling out for the apps. */
   webOnly?: boolean;
@@ -103,4 +102,27 @@ export function videoId(name: string): string {
 export function channelId(name: string): string {
   if (!/^[A-Za-z0-9_-]{1,22}$/.test(name)) throw new Error(`${name} cannot be a channel ID`);
   return `UC${name.padEnd(22, '_')}`;
+}
+
+/** A channel that exists, without what is not given. */
+export function channelOf(name: string, facts: Pick<Channel, 'name' | 'handle'> & Partial<Channel>): Channel {
+  return {
+    id: channelId(name),
+    customNames: [],
+    userNames: [],
+    description: '',
+    state: 'ok',
+    uploadsPlaylist: 'present',
+    uploads: () => [],
+    ...facts,
+  };
+}
+
+type VideoFacts = { hours?: number; days?: number; seconds: number; views: number } & Partial<Video>;
+
+/** A video that is this many hours or days old. */
+export function film(name: string, title: string, facts: VideoFacts, tracks: readonly Track[] = []): Video {
+  const { hours = 0, days = 0, seconds: durationSeconds, views: viewCount, ...rest } = facts;
+  const publishedAt = hoursBefore(hours + days * 24);
+  return { id: videoId(name), title, state: 'ok', durationSeconds, viewCount, publishedAt, tracks, ...rest };
 }

@@ -1,40 +1,20 @@
 import { FOG_JA } from './harbour-light-scripts.js';
-import { type Channel, channelId, type Client, hoursBefore, type Video, videoId } from './model.js';
+import { type Channel, channelOf, type Client, film, type Track, type Video } from './model.js';
 import { seedOf } from './random.js';
 import { coloured, italic, talk } from './speech.js';
 import { generated, manual, webOnly } from './track.js';
 
-const DAY = 24;
-
-const PLAIN: Omit<Channel, 'id' | 'name' | 'handle'> = {
-  customNames: [],
-  userNames: [],
-  description: '',
-  state: 'ok',
-  uploadsPlaylist: 'present',
-  uploads: () => [],
-};
-
 /** A plain video of generated talk. */
-function talkVideo(name: string, title: string, ageDays: number): Video {
-  const id = videoId(name);
-  return {
-    id,
-    title,
-    state: 'ok',
-    durationSeconds: 150 + (seedOf(id) % 900),
-    viewCount: seedOf(id) % 60_000,
-    publishedAt: hoursBefore(ageDays * DAY),
-    tracks: [generated('en', () => talk(seedOf(id), 40))],
-  };
+function talkVideo(name: string, title: string, days: number, differences: Partial<Video> = {}): Video {
+  const seed = seedOf(name);
+  const facts = { days, seconds: 150 + (seed % 900), views: seed % 60_000, ...differences };
+  return film(name, title, facts, [generated('en', () => talk(seed, 40))]);
 }
 
 const FOG_SIGNAL_EPISODES = 230;
 
 /** More than two pages of uploads. */
-export const FOG_SIGNAL: Channel = {
-  ...PLAIN,
-  id: channelId('fogsignalradio'),
+export const FOG_SIGNAL: Channel = channelOf('fogsignalradio', {
   name: 'Fog Signal Radio',
   handle: '@fogsignalradio',
   description: 'A short programme from the pilot house, every other day.',
@@ -47,63 +27,51 @@ export const FOG_SIGNAL: Channel = {
         1 + index * 2,
       );
     }),
-};
+});
 
 /** A channel without uploads. */
-export const EMPTY_SLIP: Channel = {
-  ...PLAIN,
-  id: channelId('emptyslip'),
+export const EMPTY_SLIP: Channel = channelOf('emptyslip', {
   name: 'The Empty Slip',
   handle: '@emptyslip',
-};
+});
 
 /** As above, but the platform never created the list: "The playlist does not exist." */
-export const DRY_DOCK: Channel = {
-  ...PLAIN,
-  id: channelId('drydock'),
+export const DRY_DOCK: Channel = channelOf('drydock', {
   name: 'Dry Dock',
   handle: '@drydock',
   uploadsPlaylist: 'missing',
-};
+});
 
-export const TERMINATED: Channel = {
-  ...PLAIN,
-  id: channelId('sunkentrawler'),
+export const TERMINATED: Channel = channelOf('sunkentrawler', {
   name: 'Sunken Trawler',
   handle: '@sunkentrawler',
   state: 'terminated',
   uploadsPlaylist: 'missing',
-};
+});
 
 /** An age-gated channel: its page has no metadata, but its uploads can be listed. */
-export const AGE_GATED: Channel = {
-  ...PLAIN,
-  id: channelId('nightwatchtavern'),
+export const AGE_GATED: Channel = channelOf('nightwatchtavern', {
   name: 'Night Watch Tavern',
   handle: '@nightwatchtavern',
   state: 'age-gated',
   uploads: () => [
     talkVideo('nw-ghosts', 'Ghost stories of the night watch', 5),
-    { ...talkVideo('nw-rum', 'Rum, and how it is made', 20), state: 'age-gated' },
+    talkVideo('nw-rum', 'Rum, and how it is made', 20, { state: 'age-gated' }),
     talkVideo('nw-cards', 'Card games for a long crossing', 60),
   ],
-};
+});
 
-export const UNICODE_HANDLE: Channel = {
-  ...PLAIN,
-  id: channelId('minatonotoudai'),
+export const UNICODE_HANDLE: Channel = channelOf('minatonotoudai', {
   name: '港の灯台',
   handle: '@港の灯台',
   customNames: ['PhareÉtoilé'],
   uploads: () => [
-    { ...talkVideo('mt-fog', '霧の朝', 3), tracks: [manual('ja', FOG_JA)] },
-    { ...talkVideo('mt-rain', '雨の夜', 9), tracks: [generated('ja', () => FOG_JA)] },
+    talkVideo('mt-fog', '霧の朝', 3, { tracks: [manual('ja', FOG_JA)] }),
+    talkVideo('mt-rain', '雨の夜', 9, { tracks: [generated('ja', () => FOG_JA)] }),
   ],
-};
+});
 
-export const WITHOUT_HANDLE: Channel = {
-  ...PLAIN,
-  id: channelId('unnamedmooring'),
+export const WITHOUT_HANDLE: Channel = channelOf('unnamedmooring', {
   name: 'Unnamed Mooring',
   handle: null,
   userNames: ['oldmooring'],
@@ -111,30 +79,19 @@ export const WITHOUT_HANDLE: Channel = {
     talkVideo('um-buoy', 'Painting the mooring buoy', 12),
     talkVideo('um-chain', 'Ninety feet of chain', 40),
   ],
-};
+});
 
-function recipe(name: string, title: string, ageDays: number, lines: readonly string[]): Video {
-  return {
-    id: videoId(name),
-    title,
-    state: 'ok',
-    durationSeconds: lines.length * 4 + 20,
-    viewCount: 1_000 + ageDays * 137,
-    publishedAt: hoursBefore(ageDays * DAY),
-    tracks: [manual('en', lines)],
-  };
+function recipe(name: string, title: string, days: number, lines: readonly string[]): Video {
+  return film(name, title, { days, seconds: lines.length * 4 + 20, views: 1_000 + days * 137 }, [manual('en', lines)]);
 }
 
 /** Five videos that all have a transcript, for tests without faults. */
-export const TIDEWATER: Channel = {
-  id: channelId('tidewater'),
+export const TIDEWATER: Channel = channelOf('tidewater', {
   name: 'Tidewater Kitchen',
   handle: '@tidewater',
   customNames: ['TidewaterKitchen'],
   userNames: ['tidewatercooks'],
   description: 'Supper from what the boats bring in.',
-  state: 'ok',
-  uploadsPlaylist: 'present',
   uploads: () => [
     recipe('tw-chowder', 'Mussel chowder for eight', 2, [
       'Eight people, one pot, three pounds of mussels.',
@@ -163,7 +120,7 @@ export const TIDEWATER: Channel = {
       'Milk first. We are not discussing it.',
     ]),
   ],
-};
+});
 
 /** The clients that were recorded, or are reported, to refuse videos made for kids. */
 const REFUSING_KIDS: readonly Client[] = ['VISIONOS', 'ANDROID_VR'];
@@ -174,29 +131,17 @@ const KNOTS: readonly string[] = [
   'Pull, and it will never slip. That is the bowline.',
 ];
 
-function lesson(name: string, title: string, ageDays: number, differences: Partial<Video> = {}): Video {
-  return {
-    id: videoId(name),
-    title,
-    state: 'ok',
-    durationSeconds: 145,
-    viewCount: 4_000 + ageDays,
-    publishedAt: hoursBefore(ageDays * DAY),
-    tracks: [generated('en', () => KNOTS)],
-    ...differences,
-  };
+const SPOKEN: Track = generated('en', () => KNOTS);
+
+function lesson(name: string, title: string, days: number, differences: Partial<Video> = {}): Video {
+  return film(name, title, { days, seconds: 145, views: 4_000 + days, ...differences }, [SPOKEN]);
 }
 
 /** Videos that are playable, although single clients report otherwise. */
-export const PILOT_SCHOOL: Channel = {
-  id: channelId('pilotschool'),
+export const PILOT_SCHOOL: Channel = channelOf('pilotschool', {
   name: 'Little Pilot School',
   handle: '@pilotschool',
-  customNames: [],
-  userNames: [],
   description: 'Knots, lights and signals for children.',
-  state: 'ok',
-  uploadsPlaylist: 'present',
   uploads: () => [
     lesson('ps-kids', 'My first knot (made for kids)', 3, { unplayableOn: REFUSING_KIDS }),
     lesson('ps-kids-err', 'The lighthouse song (made for kids)', 6, { errorOn: REFUSING_KIDS }),
@@ -210,7 +155,7 @@ export const PILOT_SCHOOL: Channel = {
             [italic('Green'), ' means right.'],
           ]),
         ),
-        generated('en', () => KNOTS),
+        SPOKEN,
       ],
     }),
     lesson('ps-webonly', 'Signals in colour, without a word', 18, {
@@ -219,4 +164,4 @@ export const PILOT_SCHOOL: Channel = {
     lesson('ps-plain', 'How to coil a rope', 21),
     lesson('ps-gone', 'A lesson that was deleted', 24, { state: 'deleted', tracks: [] }),
   ],
-};
+});

@@ -78,14 +78,6 @@ export const SHORTS_ONLY: Playlist = {
   videos: () => HARBOUR_LIGHT.uploads().filter(({ short }) => short),
 };
 
-/** One video twice. */
-export const WITH_REPEAT: Playlist = {
-  ...PLAIN,
-  id: playlistId('round-trip'),
-  title: 'Round trip',
-  videos: named('tw-bread', 'tw-chowder', 'tw-bread'),
-};
-
 /** An album of YouTube Music. */
 export const ALBUM: Playlist = {
   ...PLAIN,
@@ -94,16 +86,7 @@ export const ALBUM: Playlist = {
   videos: named('tw-mackerel', 'tw-pickles'),
 };
 
-export const PLAYLISTS: readonly Playlist[] = [
-  SATURDAY,
-  EMPTY,
-  PRIVATE,
-  WITH_GAPS,
-  LONG,
-  SHORTS_ONLY,
-  WITH_REPEAT,
-  ALBUM,
-];
+export const PLAYLISTS: readonly Playlist[] = [SATURDAY, EMPTY, PRIVATE, WITH_GAPS, LONG, SHORTS_ONLY, ALBUM];
 
 export function playlistById(id: string): Playlist | undefined {
   return PLAYLISTS.find((playlist) => playlist.id === id);

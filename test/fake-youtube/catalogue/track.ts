@@ -18,8 +18,6 @@ const LANGUAGES = {
 
 type LanguageCode = keyof typeof LANGUAGES;
 
-const RIGHT_TO_LEFT: readonly string[] = ['ar', 'iw'];
-
 /** Captions that the channel wrote. */
 export function manual(languageCode: LanguageCode, lines: readonly Line[]): Track {
   return track(languageCode, () => subtitled(lines));
@@ -51,10 +49,5 @@ export function webOnly(given: Track): Track {
 }
 
 function track(languageCode: LanguageCode, cues: () => readonly Cue[]): Track {
-  return {
-    languageCode,
-    languageName: LANGUAGES[languageCode],
-    ...(RIGHT_TO_LEFT.includes(languageCode) && { rightToLeft: true }),
-    cues,
-  };
+  return { languageCode, languageName: LANGUAGES[languageCode], cues };
 }

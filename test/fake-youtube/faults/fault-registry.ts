@@ -1,9 +1,9 @@
 import { seededRandom } from '../catalogue/random.js';
 import { type Incoming, REQUEST_KINDS, type RequestKind } from '../incoming-request.js';
 import type { Visitors } from '../visitors.js';
-import { REFUSING_PLAYABILITIES } from './refusals.js';
+import { PAGES, REFUSING_PLAYABILITIES } from './refusals.js';
 
-/** The faults that can be injected; README.md describes each. */
+/** The faults of the network and of addresses; with refusals that look like other answers, all are described in README.md. */
 export const FAULT_KINDS = [
   '429',
   '429-retry-after',
@@ -22,28 +22,12 @@ export const FAULT_KINDS = [
   'slow-drip',
   'huge',
   'redirect',
-  'hostile-captions',
 ] as const;
 
-/** Refusals of callers and of client versions that look like other answers; README.md describes each. */
-const REFUSAL_KINDS = [
-  'retired',
-  'retired-reason',
-  'retired-subreason',
-  'retired-screen',
-  'reload',
-  'reload-screen',
-  'player-captcha',
-  'bot-check-renewed',
-  'token-enforced',
-  'sorry-200',
-  'sorry-403',
-  'sorry-503',
-  'forbidden',
-  'feed-unavailable',
-] as const;
-export type FaultKind = (typeof FAULT_KINDS)[number] | (typeof REFUSAL_KINDS)[number];
-export const ALL_FAULT_KINDS: readonly FaultKind[] = [...FAULT_KINDS, ...REFUSAL_KINDS];
+export type FaultKind = (typeof FAULT_KINDS)[number] | keyof typeof REFUSING_PLAYABILITIES | keyof typeof PAGES;
+export const ALL_FAULT_KINDS = [
+  ...new Set([...FAULT_KINDS, ...Object.keys(PAGES), ...Object.keys(REFUSING_PLAYABILITIES)]),
+] as readonly FaultKind[];
 
 export interface Fault {
   /** Default: every request. */
@@ -106,10 +90,14 @@ export class FaultRegistry {
 
 /** Whether a fault applies to this kind of request. */
 export function isPossible(kind: FaultKind, request: RequestKind): boolean {
-  if (kind === 'hostile-captions' || kind === 'token-enforced') return request === 'timedtext';
+  if (kind === 'token-enforced') return request === 'timedtext';
   if (kind === 'feed-unavailable') return request === 'feed';
-  const ofPlayers = kind === 'bot-check' || kind === 'retired' || Object.hasOwn(REFUSING_PLAYABILITIES, kind);
+  const ofPlayers = kind === 'bot-check' || kind === 'retired' || isPlayability(kind);
   return !ofPlayers || request === 'player' || request === 'reel';
+}
+
+export function isPlayability(kind: FaultKind): kind is keyof typeof REFUSING_PLAYABILITIES {
+  return Object.hasOwn(REFUSING_PLAYABILITIES, kind);
 }
 
 export const MATCHABLE_KINDS = [...REQUEST_KINDS, 'browse'] as const;
@@ -128,16 +116,15 @@ export interface RequestMatch {
   egress?: string;
 }
 
+const EXACT = ['client', 'clientVersion', 'videoId', 'channelId', 'egress'] as const;
+
 export function matches(
   match: RequestMatch,
-  incoming: Pick<Incoming, 'kind' | 'path' | 'client' | 'clientVersion' | 'videoId' | 'channelId' | 'egress'>,
+  incoming: Pick<Incoming, 'kind' | 'path' | (typeof EXACT)[number]>,
 ): boolean {
-  const kinds: readonly MatchableKind[] | undefined = typeof match.kind === 'string' ? [match.kind] : match.kind;
-  if (kinds && !kinds.some((kind) => incoming.kind === kind || incoming.kind.startsWith(`${kind}-`))) return false;
-  if (match.path !== undefined && !new RegExp(match.path).test(incoming.path)) return false;
-  if (match.client !== undefined && match.client !== incoming.client) return false;
-  if (match.clientVersion !== undefined && match.clientVersion !== incoming.clientVersion) return false;
-  if (match.egress !== undefined && match.egress !== incoming.egress) return false;
-  if (match.videoId !== undefined && match.videoId !== incoming.videoId) return false;
-  return match.channelId === undefined || match.channelId === incoming.channelId;
+  const { kind, path, ...exact } = match;
+  const kinds: readonly string[] | undefined = typeof kind === 'string' ? [kind] : kind;
+  if (kinds && !kinds.some((each) => incoming.kind === each || incoming.kind.startsWith(`${each}-`))) return false;
+  if (path !== undefined && !new RegExp(path).test(incoming.path)) return false;
+  return EXACT.every((name) => exact[name] === undefined || exact[name] === incoming[name]);
 }

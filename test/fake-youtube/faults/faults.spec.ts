@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { type FakeYoutube, startFakeYoutube } from '../fake-youtube.js';
-import { postInnertube, request, type Reply } from '../requests.js';
 
 // What the tests of the service show anyway, such as the form of each response, is not tested here.
 
@@ -11,8 +10,10 @@ beforeAll(async () => {
 beforeEach(() => fakeYoutube.reset());
 afterAll(() => fakeYoutube.close());
 
-const player = (videoId = 'tw-bread___'): Promise<Reply> =>
-  postInnertube(fakeYoutube.url, 'player', { videoId }, 'VISIONOS');
+const player = (videoId = 'tw-bread___'): Promise<Response> => {
+  const body = JSON.stringify({ videoId, context: { client: { clientName: 'VISIONOS' } } });
+  return fetch(`${fakeYoutube.url}/youtubei/v1/player`, { method: 'POST', body });
+};
 const feedUrl = (): string => `${fakeYoutube.url}/feeds/videos.xml?channel_id=UCtidewater_____________`;
 
 describe('a fault', () => {
@@ -29,7 +30,7 @@ describe('a fault', () => {
     const hits = async (): Promise<number[]> => {
       fakeYoutube.setFaults({ kind: '429', match: { path: /^\/feeds/ }, rate: 0.3 });
       const hit = [];
-      for (let index = 0; index < 200; index += 1) if ((await request(feedUrl())).status === 429) hit.push(index);
+      for (let index = 0; index < 200; index += 1) if ((await fetch(feedUrl())).status === 429) hit.push(index);
       return hit;
     };
     const first = await hits();
@@ -42,7 +43,7 @@ describe('a fault', () => {
     fakeYoutube.setFaults({ kind: '500', times: 1 });
     const hold = fakeYoutube.hold({});
     const caller = new AbortController();
-    const given = request(feedUrl(), { signal: caller.signal });
+    const given = fetch(feedUrl(), { signal: caller.signal });
     await hold.arrived;
     caller.abort();
     await expect(given).rejects.toThrow();
@@ -53,24 +54,24 @@ describe('a fault', () => {
 });
 
 describe('the controls over HTTP', () => {
-  const change = (body: string): Promise<Reply> =>
-    request(`${fakeYoutube.url}/fake-youtube/faults`, { method: 'POST', body });
+  const change = (body: string): Promise<Response> =>
+    fetch(`${fakeYoutube.url}/fake-youtube/faults`, { method: 'POST', body });
 
   it('set faults and settings, count requests, and reset', async () => {
     await change('{"faults":[{"kind":"500","match":{"kind":["player"],"client":"VISIONOS"}}],"playlistShape":"old"}');
     expect((await player()).status).toBe(500);
-    const { json } = await request(`${fakeYoutube.url}/fake-youtube/requests`);
-    expect(json).toMatchObject({ total: 1, kind: { player: 1 }, client: { VISIONOS: 1 } });
-    await request(`${fakeYoutube.url}/fake-youtube/reset`, { method: 'POST' });
+    const counts = await fetch(`${fakeYoutube.url}/fake-youtube/requests`);
+    expect(await counts.json()).toMatchObject({ total: 1, kind: { player: 1 }, client: { VISIONOS: 1 } });
+    await fetch(`${fakeYoutube.url}/fake-youtube/reset`, { method: 'POST' });
     expect((await player()).status).toBe(200);
   });
 
   it.each(['', '[]', '{"fault":[]}', '{"faults":{}}', '{"faults":[{"kind":"rain"}]}'])(
     'reject %j with the reason',
     async (body) => {
-      const { status, json } = await change(body);
-      expect(status).toBe(400);
-      expect(json).toEqual({ error: expect.stringMatching(/^[^\n]{10,}$/) });
+      const refused = await change(body);
+      expect(refused.status).toBe(400);
+      expect(await refused.json()).toEqual({ error: expect.stringMatching(/^[^\n]{10,}$/) });
     },
   );
 });

@@ -1,28 +1,18 @@
 import type { Segment } from '../../../domain/transcript.js';
 import { asArray, asNumber, at, isObject, UnreadableError } from '../response-parsing.js';
-import { decodeEntities, plainText } from './plain-text.js';
-
-/** Maximum length of a cue, in UTF-16 code units before decoding; all captions of a ten-hour video have about 2 million. */
-export const CUE_LENGTH_MAX = 256 * 1024;
 
 /** The root of a document, after declarations and comments. */
-const ROOT = /^\s*(?:<[?!][^>]*>\s*)*<(transcript|timedtext)(?:\s[^>]*)?\/?>/;
-const CUE = /<(text|p)((?:\s[^<>]*)?)>/g;
+const ROOT = /^\s*(?:<[?!][^>]*>\s*)*<transcript(?:\s[^>]*)?\/?>/;
+const CUE = /<text((?:\s[^<>]*)?)>/g;
+const START = /\sstart=["']([^"']*)/;
+const DURATION = /\sdur=["']([^"']*)/;
 /** Another cue in the text of a cue, or a section whose text would be lost as a tag. */
-const NOT_IN_CUE = /<(?:(?:text|p)[\s>]|!\[CDATA\[)/;
-const LINE_BREAK = /<br\s*\/?>/g;
+const NOT_IN_CUE = /<(?:text[\s>]|!\[CDATA\[)/;
 const TAG = /<[^<>]*>/g;
 
-/** The two forms of a document. Texts of the first are escaped twice, and its times are in seconds. */
-const FORMS = {
-  transcript: { start: /\sstart=["']([^"']*)/, duration: /\sdur=["']([^"']*)/, unitMs: 1000, escapedTwice: true },
-  timedtext: { start: /\st=["']([^"']*)/, duration: /\sd=["']([^"']*)/, unitMs: 1, escapedTwice: false },
-};
-
 /**
- * Reads a caption document in any of its XML forms: legacy (`<transcript><text start dur>`, seconds, entities escaped
- * twice) and srv3 or srv2 (`<timedtext>` with `<p t d>` or `<text t d>`, milliseconds). A missing or invalid duration is 0.
- * Cues without text are skipped, so `[]` is a well-formed document without text.
+ * Reads a caption document in the legacy XML form: `<transcript><text start dur>`, with seconds and entities that are escaped
+ * twice. A missing or invalid duration is 0. Cues without text are skipped, so `[]` is a well-formed document without text.
  *
  * Reads cues instead of tags: a call reads the texts of a hundred videos, and a reader of every tag takes twice as long.
  *
@@ -30,25 +20,24 @@ const FORMS = {
  */
 export function readCaptionXml(body: string): Segment[] {
   const text = body.trimEnd();
-  const [opening = '', root] = ROOT.exec(text) ?? [];
-  if (root !== 'transcript' && root !== 'timedtext') throw new UnreadableError('a caption document');
-  const isWhole = opening.endsWith('/>') ? text === opening : text.endsWith(`</${root}>`);
+  const [opening] = ROOT.exec(text) ?? [];
+  if (opening === undefined) throw new UnreadableError('a caption document');
+  const isWhole = opening.endsWith('/>') ? text === opening : text.endsWith('</transcript>');
   if (!isWhole) throw new UnreadableError('a whole caption document');
-  const { start, duration, unitMs, escapedTwice } = FORMS[root];
   const segments: Segment[] = [];
   CUE.lastIndex = opening.length;
   for (let cue = CUE.exec(text); cue !== null; cue = CUE.exec(text)) {
-    const [, name = '', attributes = ''] = cue;
+    const [, attributes = ''] = cue;
     if (attributes.endsWith('/')) continue;
-    const end = text.indexOf(`</${name}>`, CUE.lastIndex);
+    const end = text.indexOf('</text>', CUE.lastIndex);
     if (end === -1) throw new UnreadableError('the end of a cue');
-    const once = decodeEntities(checkLength(withoutTags(text.slice(CUE.lastIndex, end))));
+    const once = decodeEntities(withoutTags(text.slice(CUE.lastIndex, end)));
     CUE.lastIndex = end;
-    const words = plainText(escapedTwice ? decodeEntities(once) : once);
+    const words = plainText(decodeEntities(once));
     if (words === '') continue;
-    const startTime = asNumber(start.exec(attributes)?.[1]);
-    if (startTime === null) throw new UnreadableError('the start of a cue');
-    segments.push(segmentOf(words, startTime * unitMs, (asNumber(duration.exec(attributes)?.[1]) ?? 0) * unitMs));
+    const start = asNumber(START.exec(attributes)?.[1]);
+    if (start === null) throw new UnreadableError('the start of a cue');
+    segments.push(segmentOf(words, start * 1000, (asNumber(DURATION.exec(attributes)?.[1]) ?? 0) * 1000));
   }
   return sortedByStart(segments);
 }
@@ -56,7 +45,7 @@ export function readCaptionXml(body: string): Segment[] {
 function withoutTags(content: string): string {
   if (!content.includes('<')) return content;
   if (NOT_IN_CUE.test(content)) throw new UnreadableError('the end of a cue');
-  return content.replace(LINE_BREAK, '\n').replace(TAG, '');
+  return content.replace(LINE_BREAK, ' ').replace(TAG, '');
 }
 
 /**
@@ -98,12 +87,7 @@ function readWords(segs: unknown): string {
     if (part !== undefined && typeof part !== 'string') throw new UnreadableError('a string in utf8');
     words += part ?? '';
   }
-  return plainText(checkLength(words));
-}
-
-function checkLength(words: string): string {
-  if (words.length > CUE_LENGTH_MAX) throw new UnreadableError(`a cue of at most ${CUE_LENGTH_MAX} characters`);
-  return words;
+  return plainText(words);
 }
 
 /** A segment with times in seconds, rounded to milliseconds and at least 0. */
@@ -118,4 +102,57 @@ function seconds(milliseconds: number): number {
 function sortedByStart(segments: Segment[]): Segment[] {
   const sorted = segments.every((segment, index) => index === 0 || (segments[index - 1]?.start ?? 0) <= segment.start);
   return sorted ? segments : segments.sort((one, other) => one.start - other.start);
+}
+
+/** Entities that the platform uses in captions, and the two that uploaders use most. */
+const KNOWN: ReadonlyMap<string, string> = new Map([
+  ['&amp;', '&'],
+  ['&#39;', "'"],
+  ['&quot;', '"'],
+  ['&lt;', '<'],
+  ['&gt;', '>'],
+  ['&apos;', "'"],
+  ['&nbsp;', '\u00a0'],
+]);
+
+const ENTITY = /&(?:#\d{1,10}|#[xX][0-9a-fA-F]{1,8}|amp|lt|gt|quot|apos|nbsp);/g;
+const HEX = /^&#x/i;
+
+/**
+ * Decodes entities once. An invalid code point becomes U+FFFD; the halves of a surrogate pair, which some encoders write as
+ * two entities, are joined; an unknown name is not changed.
+ */
+export function decodeEntities(text: string): string {
+  return text.includes('&') ? text.replace(ENTITY, decodeEntity) : text;
+}
+
+function decodeEntity(entity: string): string {
+  return (
+    KNOWN.get(entity) ?? character(HEX.test(entity) ? parseInt(entity.slice(3, -1), 16) : Number(entity.slice(2, -1)))
+  );
+}
+
+function character(codePoint: number): string {
+  return codePoint > 0 && codePoint <= 0x10ffff ? String.fromCodePoint(codePoint) : '\ufffd';
+}
+
+const LINE_BREAK = /<br\s{0,9}\/?>/gi;
+/**
+ * Only the tags that captions use as markup, with WebVTT's class tag `<c.yellow.bg_blue>`: "<3" and "<laughs>" are text. The
+ * attributes are one part up to the end of the tag: with optional spaces after it, the time would be quadratic.
+ */
+const MARKUP = /<\/?(?:i|b|u|s|em|strong|span|font|ruby|rt|rp)(?:\s+[\w-]+\s*=[^<>]*|\s*\/?)>|<\/?c(?:\.[\w.#-]+)?>/gi;
+const SPACES = /[\t\n\v\f\r \u00a0]+/g;
+const NEEDS_SPACES = /[\t\n\v\f\r\u00a0]| {2}/;
+const VISIBLE = /[^\s\u200b-\u200f\u2060\ufeff]/;
+
+/**
+ * The text of a cue: markup removed, line breaks and runs of white space (except the ideographic space) collapsed to one
+ * space, trimmed. The formats of a track break and pad lines differently; this makes them equal. Empty for a cue without
+ * visible characters, such as one of zero-width spaces only.
+ */
+export function plainText(text: string): string {
+  const bare = text.includes('<') ? text.replace(LINE_BREAK, ' ').replace(MARKUP, '') : text;
+  const words = (NEEDS_SPACES.test(bare) ? bare.replace(SPACES, ' ') : bare).trim();
+  return VISIBLE.test(words) ? words : '';
 }

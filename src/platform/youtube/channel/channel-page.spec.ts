@@ -1,7 +1,4 @@
 import { describe, expect, it } from '@jest/globals';
-import fc from 'fast-check';
-import { anyText, anyUrl, anyPathAndQuery } from '../../../../test/any-text.js';
-import { mutationsOf } from '../../../../test/pages/page-mutations.js';
 import {
   ageGatedPage,
   alertPage,
@@ -14,9 +11,7 @@ import {
   playlistPage,
   playlistVideo,
 } from '../../../../test/pages/youtube-pages.js';
-import { parseChannelReference } from '../../../domain/channel-reference.js';
 import { findHandle, readChannelPage, readResolvedUrl } from './channel-page.js';
-import { addressOf } from './channel-reader.js';
 import { UnreadableError } from '../response-parsing.js';
 
 const handleOf = (fields: object) => {
@@ -96,28 +91,6 @@ describe('a channel page', () => {
       expect(() => readChannelPage(page)).toThrow(UnreadableError);
     },
   );
-
-  it('returns a valid page or an UnreadableError for any page', () => {
-    const pages = fc.oneof(
-      fc.jsonValue(),
-      mutationsOf(channelPage()),
-      mutationsOf(ageGatedPage),
-      mutationsOf(movedPage(CHANNEL_ID)),
-      mutationsOf(alertPage('This channel does not exist.')),
-    );
-    fc.assert(
-      fc.property(pages, (page) => {
-        try {
-          const read = readChannelPage(page);
-          if (read.kind === 'channel') expect(read.channel.id).toMatch(/^UC[\w-]{22}$/);
-          if (read.kind === 'moved') expect(read.channelId).toMatch(/^UC[\w-]{22}$/);
-        } catch (error) {
-          expect(error).toBeInstanceOf(UnreadableError);
-        }
-      }),
-      { numRuns: 500 },
-    );
-  });
 });
 
 describe('a resolved URL', () => {
@@ -152,28 +125,6 @@ describe('a resolved URL', () => {
   it.each([{}, null, { endpoint: {} }, { endpoint: 'x' }, { error: { code: 404 } }])('rejects %j', (page) => {
     expect(() => readResolvedUrl(page)).toThrow(UnreadableError);
   });
-
-  it('returns a reference that the grammar accepts, null or an UnreadableError for any JSON', () => {
-    fc.assert(
-      fc.property(
-        fc.oneof(
-          fc.jsonValue(),
-          fc.jsonValue().map((endpoint) => ({ endpoint })),
-          fc.oneof(anyUrl(), anyText()).map(redirectedUrl),
-          anyPathAndQuery().map((path) => redirectedUrl(`https://www.youtube.com${path}`)),
-        ),
-        (page) => {
-          try {
-            const reference = readResolvedUrl(page) ?? { kind: 'id', id: CHANNEL_ID };
-            const url = reference.kind === 'id' ? reference.id : addressOf(reference);
-            expect(parseChannelReference(url)).toEqual(reference);
-          } catch (error) {
-            expect(error).toBeInstanceOf(UnreadableError);
-          }
-        },
-      ),
-    );
-  });
 });
 
 const linkTo = (browseId: string, canonicalBaseUrl: string) => ({ browseEndpoint: { browseId, canonicalBaseUrl } });
@@ -207,14 +158,5 @@ describe('the handle of an age-gated channel', () => {
     ['a page that does not link to the channel', oldPage([playlistVideo('aaaaaaaaaaa')]), null],
   ])('is that in %s', (_, page, handle) => {
     expect(findHandle(page, CHANNEL_ID)).toBe(handle);
-  });
-
-  it('is a text or null for any page', () => {
-    const page = oldPage([playlistVideo('bbbbbbbbbbb', { navigationEndpoint: linkTo(CHANNEL_ID, '/@tavern') })]);
-    fc.assert(
-      fc.property(fc.oneof(fc.jsonValue(), mutationsOf(page)), (any) => {
-        expect([null, '@tavern']).toContain(findHandle(any, CHANNEL_ID));
-      }),
-    );
   });
 });

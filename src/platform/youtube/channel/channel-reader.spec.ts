@@ -1,18 +1,15 @@
 import { describe, expect, it } from '@jest/globals';
 import { Logger } from '@nestjs/common';
-import fc from 'fast-check';
 import { Registry } from 'prom-client';
 import {
   alertPage,
   CHANNEL_ID,
   channelPage,
   continuedPage,
-  lockup,
   movedPage,
   newToken,
   oldPage,
   oldToken,
-  playlistPage,
   playlistVideo,
   redirectedUrl,
 } from '../../../../test/pages/youtube-pages.js';
@@ -33,13 +30,17 @@ Logger.overrideLogger(false);
 
 const FEED: UpstreamResponse = { kind: 'ok', media: 'other', body: '<feed></feed>' };
 const [A, B] = ['aaaaaaaaaaa', 'bbbbbbbbbbb'];
-/** 400 and 404 for a request that is invalid. */
-const refused = (status: number) => ({ kind: 'http-error', status, media: 'json' });
+
+class Failed {
+  constructor(readonly response: FailedResponse) {}
+}
+
+const failed = (status: number, media: 'json' | 'html' = 'json') => new Failed({ kind: 'http-error', status, media });
 
 /**
- * The channels over a platform that answers each request for a list with a page.
+ * The channels over a platform that answers each request with a page, or with a failure.
  *
- * @param respond the page of a token, or of a `browseId` or `url`; a number is the status of a JSON error
+ * @param respond the answer to a request for a token, or for a `browseId` or `url`
  */
 function open(respond: (argument: string) => unknown, feed: UpstreamResponse = FEED) {
   const requested: string[] = [];
@@ -48,22 +49,20 @@ function open(respond: (argument: string) => unknown, feed: UpstreamResponse = F
       const argument = String(payload['continuation'] ?? payload['browseId'] ?? payload['url']);
       requested.push(argument);
       const response = respond(argument);
-      return Promise.resolve(typeof response === 'number' ? refused(response) : parsed(() => parse(response)));
+      return Promise.resolve(response instanceof Failed ? response.response : parsed(() => parse(response)));
     },
     fetchText: () => Promise.resolve(feed),
   });
-  const channels = readerOf(innertube);
+  const metrics = new UpstreamMetrics(new Registry(), new FairLimiter(1), new Environment());
+  const playlists = new PlaylistReader(innertube, metrics);
+  const channels = new ChannelReader(innertube, playlists);
   return {
-    list: (token?: string) => channels.uploadsPage(CHANNEL_ID, token, scope()),
+    list: () => channels.uploads(CHANNEL_ID, 1, scope()),
+    next: (token: string) => playlists.nextUploads(CHANNEL_ID, token, scope()),
     resolve: () => channels.resolve({ kind: 'handle', handle: 'somebody' }, scope()),
     read: () => channels.read(CHANNEL_ID, scope()),
     requested,
   };
-}
-
-function readerOf(innertube: InnertubeClient): ChannelReader {
-  const metrics = new UpstreamMetrics(new Registry(), new FairLimiter(1), new Environment());
-  return new ChannelReader(innertube, new PlaylistReader(innertube, metrics));
 }
 
 function scope(): RequestScope {
@@ -79,111 +78,35 @@ const SHORTS = `VLUUSH${CHANNEL_ID.slice(2)}`;
 const ids = ({ uploads }: UploadsListPage) => uploads.map(({ videoId }) => videoId);
 
 describe('a page of all uploads', () => {
-  it('has kinds as far as the newest Shorts and the lengths show them', async () => {
+  it('has kinds as far as the newest Shorts and the lengths show them, and can be empty before the end', async () => {
     const minute = (id: string) => playlistVideo(id, { lengthSeconds: '60' });
     const hour = playlistVideo('hour_______', { lengthSeconds: '3600' });
     const pages: Record<string, unknown> = {
       [UPLOADS]: oldPage([minute('n1_________'), minute(A), minute('n3_________'), oldToken('2')]),
       [SHORTS]: oldPage([minute(A), oldToken('more')]),
-      '2': continuedPage([minute(B), hour]),
+      '2': continuedPage([newToken('3')]),
+      '3': continuedPage([minute(B), hour]),
     };
-    const { list, requested } = open((argument) => pages[argument]);
+    const { list, next, requested } = open((argument) => pages[argument]);
     const first = await list();
     expect(first.uploads.map(({ kind }) => kind)).toEqual(['video', 'short', null]);
-    expect(first.next).toBe('2:2');
-    const second = await list('2:2');
-    expect(second.uploads.map(({ kind }) => kind)).toEqual([null, 'video']);
-    expect(second.next).toBeNull();
+    expect(first.next).toBe('2');
+    expect(await next('2')).toEqual({ uploads: [], next: '3' });
+    const last = await next('3');
+    expect(last.uploads.map(({ kind }) => kind)).toEqual([null, 'video']);
+    expect(last.next).toBeNull();
     // One page of Shorts beside the first page, and nothing beside a later one.
-    expect(requested.sort()).toEqual(['2', UPLOADS, SHORTS].sort());
-  });
-
-  it.each([400, 404])(
-    'is to be read again from the first when its token gets %d and the channel exists',
-    async (status) => {
-      const { list } = open((argument) => (argument === 'old' ? status : 404));
-      await expect(list('2:old')).rejects.toThrow(ContinuationRejectedError);
-    },
-  );
-
-  it('is to be read again from the first when its playlist does not exist any more', async () => {
-    const { list } = open((argument) => (argument === 'old' ? alertPage('The playlist does not exist.') : 404));
-    await expect(list('2:old')).rejects.toThrow(ContinuationRejectedError);
+    expect(requested.sort()).toEqual(['2', '3', UPLOADS, SHORTS].sort());
   });
 
   it.each([
-    ['500', 500],
-    ['a page without a list', { responseContext: {} }],
-    ['a page with unreadable entries', continuedPage([{ newShape: {} }])],
-  ])('that is %s is a failure, not an end', async (_, response) => {
-    await expect(open(() => response).list('2:2')).rejects.toMatchObject({ code: 'upstream_failure' });
-  });
-
-  it('of a channel without the playlist is empty, and not found when its page says so', async () => {
-    const without = (page: unknown) =>
-      open((id) => (id === CHANNEL_ID ? page : alertPage('The playlist does not exist.')));
-    await expect(without(channelPage()).list()).resolves.toEqual({ uploads: [], next: null });
-    const terminated = without(alertPage('This account has been terminated.'));
-    await expect(terminated.list()).rejects.toMatchObject({ code: 'channel_not_found' });
-  });
-
-  it('leads through every upload once, in order, for any number of pages of any length and shape', async () => {
-    const lists = fc.array(fc.record({ length: fc.nat(5), old: fc.boolean() }), { minLength: 1, maxLength: 40 });
-    const continuations = fc.infiniteStream(fc.boolean());
-    await fc.assert(
-      fc.asyncProperty(lists, continuations, async (pages, shapes) => {
-        let count = 0;
-        const written = pages.map(({ length, old }, index) => {
-          // An empty first page without a notice cannot be told from one that is unreadable.
-          const videoIds = Array.from({ length: index === 0 ? length + 1 : length }, () =>
-            String((count += 1)).padStart(11, 'v'),
-          );
-          const more = index + 1 < pages.length ? [(old ? oldToken : newToken)(`token ${index + 1}`)] : [];
-          const items = [...videoIds.map((id) => (old ? playlistVideo(id) : lockup(id))), ...more];
-          if (index === 0) return old ? oldPage(items) : playlistPage(items);
-          return continuedPage(items, shapes.next().value ? 'append' : 'reload');
-        });
-        const { list } = open((argument) => {
-          if (argument === UPLOADS) return written[0];
-          return argument === SHORTS
-            ? alertPage('The playlist does not exist.')
-            : written[Number(argument.slice('token '.length))];
-        });
-        const seen: string[] = [];
-        let token: string | undefined;
-        do {
-          const page: UploadsListPage = await list(token);
-          seen.push(...ids(page));
-          token = page.next ?? undefined;
-        } while (token !== undefined);
-        expect(seen).toEqual(Array.from({ length: count }, (_, index) => String(index + 1).padStart(11, 'v')));
-      }),
-      { numRuns: 50 },
-    );
+    ['gets 400', failed(400)],
+    ['gets 404', failed(404)],
+    ['is that of a playlist that does not exist any more', alertPage('The playlist does not exist.')],
+  ])('is to be read again from the first when its token %s', async (_, answer) => {
+    await expect(open(() => answer).next('old')).rejects.toThrow(ContinuationRejectedError);
   });
 });
-
-/**
- * The channels over a platform that responds to every request with an error.
- *
- * @param ofUrl the response to the URL of a channel, or its status, if it is another one
- */
-function failing(status: number, media: 'json' | 'html', ofUrl: number | FailedResponse = status) {
-  const requested: string[] = [];
-  const innertube = Object.assign(Object.create(InnertubeClient.prototype) as InnertubeClient, {
-    query: ({ kind }: { kind: string }) => {
-      requested.push(kind);
-      const response = kind === 'resolve' ? ofUrl : status;
-      return Promise.resolve(typeof response === 'number' ? { kind: 'http-error', status: response, media } : response);
-    },
-  });
-  const channels = readerOf(innertube);
-  return {
-    resolve: () => channels.resolve({ kind: 'handle', handle: 'somebody' }, scope()),
-    read: () => channels.read(CHANNEL_ID, scope()),
-    requested,
-  };
-}
 
 describe('a failed request', () => {
   it.each([
@@ -192,20 +115,19 @@ describe('a failed request', () => {
     [400, 'json', 'upstream_failure', 'upstream_failure'],
     [404, 'html', 'upstream_failure', 'upstream_failure'],
     [400, 'html', 'upstream_failure', 'upstream_failure'],
-    [500, 'json', 'upstream_failure', 'upstream_failure'],
   ] as const)('%d with %s is %s for a name and %s for an ID', async (status, media, ofName, ofId) => {
-    const { resolve, read } = failing(status, media);
+    const { resolve, read } = open(() => failed(status, media));
     await expect(resolve()).rejects.toMatchObject({ code: ofName });
     await expect(read()).rejects.toMatchObject({ code: ofId });
   });
 
   it('believes a 400 for an ID when the version of WEB is served', async () => {
-    const { read, requested } = failing(400, 'json', 404);
+    const { read, requested } = open((argument) => failed(argument === CHANNEL_ID ? 400 : 404));
     await expect(read()).rejects.toMatchObject({ code: 'channel_not_found' });
-    expect(requested).toEqual(['channel', 'resolve']);
+    expect(requested).toEqual([CHANNEL_ID, 'https://www.youtube.com/@youtube']);
   });
 
-  const failed: [FailedResponse, string, object][] = [
+  it.each<[FailedResponse, string, object]>([
     [
       { kind: 'blocked', reason: 'too-many-requests', retryAfterSeconds: 7 },
       'upstream_blocked',
@@ -214,9 +136,9 @@ describe('a failed request', () => {
     [{ kind: 'timeout' }, 'upstream_timeout', { verdict: 'nothing' }],
     [{ kind: 'network', cause: new Error('reset') }, 'upstream_failure', { verdict: 'unreached' }],
     [{ kind: 'http-error', status: 500, media: 'html' }, 'upstream_failure', { verdict: 'nothing' }],
-  ];
-  it.each(failed)('a 400 for an ID whose check has the response %j is %s', async (check, code, cause) => {
-    await expect(failing(400, 'json', check).read()).rejects.toMatchObject({ code, cause });
+  ])('a 400 for an ID whose check has the response %j is %s', async (check, code, cause) => {
+    const { read } = open((argument) => (argument === CHANNEL_ID ? failed(400) : new Failed(check)));
+    await expect(read()).rejects.toMatchObject({ code, cause });
   });
 });
 

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { ChannelReference } from '../../../domain/channel-reference.js';
 import { ChannelNotFoundError, type UpstreamError } from '../../../domain/errors.js';
 import type { Channel } from '../../../domain/transcript.js';
-import { ContinuationRejectedError, type UploadsListPage } from '../../video-platform.js';
+import type { UploadsListPage } from '../../video-platform.js';
 import { YOUTUBE_ORIGIN } from '../egress/platform-url.js';
 import type { RequestScope } from '../egress/request-pipeline.js';
 import { report } from '../event-log.js';
@@ -21,12 +21,6 @@ const KNOWN_URL = `${YOUTUBE_ORIGIN}/@youtube`;
 /** How many redirects to another name or channel are followed. */
 const REDIRECTS_MAX = 3;
 
-/** Far above any channel: a list that is still not at its end repeats itself, and ends there. */
-const PAGES_MAX = 5_000;
-
-/** `<number of the page, from 1>:<the platform's token>`. */
-const CONTINUATION = /^([1-9]\d{0,5}):(.+)$/s;
-
 /** The page of a channel that exists, and the ID that it was found under. */
 interface FoundPage {
   channelId: string;
@@ -42,17 +36,14 @@ export class ChannelReader {
   ) {}
 
   /** The ID of a channel that is named by its URL. */
-  async resolve(reference: NamedReference, scope: RequestScope): Promise<string> {
-    let current = reference;
-    for (let redirects = 0; redirects <= REDIRECTS_MAX; redirects += 1) {
-      const url = addressOf(current);
-      const response = await this.requestUrl(url, scope);
-      const resolved = isJsonError(response, 404) ? null : valueOf(response, url);
-      if (resolved === null) throw new ChannelNotFoundError(new Error(`${url} is not the URL of a channel`));
-      if (resolved.kind === 'id') return resolved.id;
-      current = resolved;
-    }
-    throw tooManyRedirects(addressOf(reference));
+  async resolve(reference: NamedReference, scope: RequestScope, redirectsLeft = REDIRECTS_MAX): Promise<string> {
+    const url = addressOf(reference);
+    const response = await this.requestUrl(url, scope);
+    const resolved = isJsonError(response, 404) ? null : valueOf(response, url);
+    if (resolved === null) throw new ChannelNotFoundError(new Error(`${url} is not the URL of a channel`));
+    if (resolved.kind === 'id') return resolved.id;
+    if (redirectsLeft === 0) throw tooManyRedirects(url);
+    return this.resolve(resolved, scope, redirectsLeft - 1);
   }
 
   async read(requestedId: string, scope: RequestScope): Promise<Channel> {
@@ -77,38 +68,22 @@ export class ChannelReader {
     return moved ?? { uploads: [], next: null };
   }
 
-  /** @param continuation as in `VideoPlatform.listUploadsPage`, which states what is thrown */
-  async uploadsPage(
-    channelId: string,
-    continuation: string | undefined,
-    scope: RequestScope,
-  ): Promise<UploadsListPage> {
-    const [, number = '1', token] = CONTINUATION.exec(continuation ?? '') ?? [];
-    const page =
-      continuation === undefined
-        ? await this.uploads(channelId, 1, scope)
-        : token !== undefined && (await this.playlists.nextUploads(channelId, token, scope));
-    if (!page) throw new ContinuationRejectedError();
-    const { uploads, next } = page;
-    if (next !== null && Number(number) < PAGES_MAX) return { uploads, next: `${Number(number) + 1}:${next}` };
-    if (next !== null) report('warn', 'youtube_uploads_cut', { channelId, pages: PAGES_MAX });
-    return { uploads, next: null };
-  }
-
-  private async page(requestedId: string, scope: RequestScope): Promise<FoundPage> {
-    let channelId = requestedId;
-    for (let redirects = 0; redirects <= REDIRECTS_MAX; redirects += 1) {
-      const payload = { browseId: channelId };
-      const call = { kind: 'channel', client: 'WEB', path: 'browse', payload, fields: CHANNEL_FIELDS } as const;
-      const response = await this.innertube.query(call, readChannelPage, scope);
-      if (isJsonError(response, 400)) await this.checkVersion(channelId, scope);
-      if (isJsonError(response, 400, 404) || (response.kind === 'parsed' && response.value.kind === 'terminated'))
+  private async page(channelId: string, scope: RequestScope, redirectsLeft = REDIRECTS_MAX): Promise<FoundPage> {
+    const payload = { browseId: channelId };
+    const call = { kind: 'channel', client: 'WEB', path: 'browse', payload, fields: CHANNEL_FIELDS } as const;
+    const response = await this.innertube.query(call, readChannelPage, scope);
+    if (isJsonError(response, 400)) await this.checkVersion(channelId, scope);
+    const page: ChannelPage = isJsonError(response, 400, 404) ? { kind: 'terminated' } : valueOf(response, channelId);
+    switch (page.kind) {
+      case 'channel':
+      case 'age-gated':
+        return { channelId, page };
+      case 'moved':
+        if (redirectsLeft === 0) throw tooManyRedirects(channelId);
+        return this.page(page.channelId, scope, redirectsLeft - 1);
+      case 'terminated':
         throw new ChannelNotFoundError(new Error(`${channelId} is terminated or does not exist`));
-      const page = valueOf(response, channelId);
-      if (page.kind === 'channel' || page.kind === 'age-gated') return { channelId, page };
-      if (page.kind === 'moved') channelId = page.channelId;
     }
-    throw tooManyRedirects(requestedId);
   }
 
   /** 400 was recorded for an invalid ID, but a version of WEB that is no longer served gets it for every request. */

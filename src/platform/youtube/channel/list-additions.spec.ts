@@ -16,21 +16,15 @@ const kinds = (uploads: readonly Upload[]) => uploads.map(({ kind }) => kind);
 describe('withKinds', () => {
   const uploads = ['a', 'b', 'c', 'd'].map((id) => upload(id));
 
-  it('distinguishes Shorts from videos within the range of the list of Shorts', () => {
-    expect(kinds(withKinds(uploads, { ids: ['b'], complete: false }))).toEqual(['video', 'short', null, null]);
-    expect(kinds(withKinds(uploads, { ids: ['b'], complete: true }))).toEqual(['video', 'short', 'video', 'video']);
-    expect(kinds(withKinds(uploads, { ids: ['b', 'older'], complete: false }))).toEqual([
-      'video',
-      'short',
-      'video',
-      'video',
-    ]);
-  });
-
-  it('marks all uploads of a channel without Shorts as videos, and none without a list of Shorts', () => {
-    expect(kinds(withKinds(uploads, { ids: [], complete: true }))).toEqual(Array(4).fill('video'));
-    expect(kinds(withKinds(uploads, { ids: [], complete: false }))).toEqual(Array(4).fill(null));
-    expect(kinds(withKinds(uploads, null))).toEqual(Array(4).fill(null));
+  it.each([
+    ['as far as the list of Shorts reaches', { ids: ['b'], complete: false }, ['video', 'short', null, null]],
+    ['to the end of a complete list', { ids: ['b'], complete: true }, ['video', 'short', 'video', 'video']],
+    ['beyond the uploads', { ids: ['b', 'older'], complete: false }, ['video', 'short', 'video', 'video']],
+    ['of a channel without Shorts', { ids: [], complete: true }, Array(4).fill('video')],
+    ['not for an empty part of a list', { ids: [], complete: false }, Array(4).fill(null)],
+    ['not without a list', null, Array(4).fill(null)],
+  ])('distinguishes Shorts from videos: %s', (_, shorts, expected) => {
+    expect(kinds(withKinds(uploads, shorts))).toEqual(expected);
   });
 
   it('is video without a list for one that is longer than any Short', () => {

@@ -1,6 +1,6 @@
 import type { Upload } from '../../../domain/transcript.js';
 import { asVideoId, UnreadableError } from '../response-parsing.js';
-import { readInstant } from './displayed-values.js';
+import { readInstant } from './listed-upload.js';
 
 /*
  * What is added to a list of uploads from other lists: the kinds and the publish dates.

@@ -19,11 +19,11 @@ export type PlaylistPage =
    */
   | { kind: 'page'; title: string | null; uploads: Upload[]; next: string | null; shape: 'old' | 'new' | 'none' }
   /** There is no such playlist, or it is private. That of a channel's uploads is missing when there are none. */
-  | { kind: 'none'; isPrivate: boolean };
+  | { kind: 'none'; state: 'private' | 'unknown' };
 
 const PRIVATE = /is private/;
 // "The playlist does not exist.", "This playlist type is unviewable." (both seen), "This playlist is private."
-const NO_PLAYLIST = /does(?:n't| not) exist|unviewable|is private|not available|unavailable/;
+const NO_PLAYLIST = /does(?:n't| not) exist|unviewable|not available|unavailable/;
 
 /**
  * Reads a first page or a continuation page of any playlist (`PL…`, `UU…`, `UUSH…`).
@@ -35,7 +35,8 @@ export function readPlaylistPage(page: unknown): PlaylistPage {
   const continued = continuedItems(page);
   const items = continued ?? firstItems(page);
   if (items === null) {
-    if (hasErrorAlert(page, NO_PLAYLIST)) return { kind: 'none', isPrivate: hasErrorAlert(page, PRIVATE) };
+    if (hasErrorAlert(page, PRIVATE)) return { kind: 'none', state: 'private' };
+    if (hasErrorAlert(page, NO_PLAYLIST)) return { kind: 'none', state: 'unknown' };
     throw new UnreadableError('a list of uploads');
   }
   const uploads = new Map<string, Upload>();

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { PlaylistNotFoundError } from '../../../domain/errors.js';
 import type { Upload } from '../../../domain/transcript.js';
-import type { PlaylistVideos, UploadsListPage } from '../../video-platform.js';
+import { ContinuationRejectedError, type PlaylistVideos, type UploadsListPage } from '../../video-platform.js';
 import { YOUTUBE_ORIGIN } from '../egress/platform-url.js';
 import type { RequestScope } from '../egress/request-pipeline.js';
 import { report } from '../event-log.js';
@@ -40,12 +40,8 @@ export class PlaylistReader {
   /** Lists at least `count` videos, or all; throws `PlaylistNotFoundError` and `UpstreamError`. */
   async playlist(playlistId: string, count: number, scope: RequestScope): Promise<PlaylistVideos> {
     const list = await this.read('playlist', playlistId, count, scope);
-    if (list.kind === 'none') {
-      const [state, text] = list.isPrivate
-        ? (['private', 'is private'] as const)
-        : (['unknown', 'does not exist'] as const);
-      throw new PlaylistNotFoundError(state, new Error(`The playlist ${playlistId} ${text}`));
-    }
+    if (list.kind === 'none')
+      throw new PlaylistNotFoundError(list.state, new Error(`The playlist ${playlistId} is ${list.state}`));
     const { title, uploads, next } = list;
     return { playlist: { id: playlistId, title }, uploads, complete: next === null };
   }
@@ -76,17 +72,19 @@ export class PlaylistReader {
   }
 
   /**
-   * Reads a later page, by one request; null when the platform refuses the token or the playlist does not exist any more.
+   * Reads a later page, by one request.
    *
+   * @throws ContinuationRejectedError when the platform refuses the token or the playlist does not exist any more
    * @throws UpstreamError when the page cannot be read
    */
-  async nextUploads(channelId: string, token: string, scope: RequestScope): Promise<UploadsListPage | null> {
+  async nextUploads(channelId: string, token: string, scope: RequestScope): Promise<UploadsListPage> {
     const response = await this.request('uploads', uploadsPlaylist(channelId), token, scope);
     // An invalid token gets 400, as any invalid argument.
-    if (isJsonError(response, 400, 404)) return null;
+    if (isJsonError(response, 400, 404)) throw new ContinuationRejectedError();
     if (response.kind !== 'parsed') throw upstreamError(response, channelId);
     const list = response.value;
-    return list.kind === 'none' ? null : { uploads: withKinds(list.uploads, null), next: list.next };
+    if (list.kind === 'none') throw new ContinuationRejectedError();
+    return { uploads: withKinds(list.uploads, null), next: list.next };
   }
 
   /** The list of Shorts, so far that it covers `count` uploads. */
@@ -142,7 +140,7 @@ export class PlaylistReader {
       const response = await this.request(kind, playlistId, token, scope);
       // As for an unknown channel. The lists of a channel are known to belong to one, whose page decides whether it exists.
       if (kind === 'playlist' && token === null && isJsonError(response, 404))
-        return { kind: 'none', isPrivate: false };
+        return { kind: 'none', state: 'unknown' };
       if (response.kind !== 'parsed') throw upstreamError(response, playlistId);
       const page = response.value;
       if (page.kind === 'none') {

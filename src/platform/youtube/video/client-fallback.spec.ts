@@ -1,107 +1,80 @@
 import { describe, expect, it } from '@jest/globals';
-import {
-  concludeFailure,
-  type Evidence,
-  evidenceAbout,
-  isUnavailable,
-  stepAfter,
-  type UnavailableReport,
-  verdictOf,
-} from './client-fallback.js';
+import { concludeFailure, type Evidence, isUnavailable, stepAfter, verdictOf } from './client-fallback.js';
 import type { YoutubeClient } from '../../../config/environment.js';
 
 describe('stepAfter', () => {
   it.each(['no-captions', 'unavailable', 'age-restricted'] as const)(
     '%s does not undo that another client has listed tracks',
     (kind) => {
-      const codes = {
-        'token-required': 'upstream_blocked',
-        enforced: 'upstream_blocked',
-        timeout: 'upstream_timeout',
-        failure: 'upstream_failure',
-        unreached: 'upstream_failure',
-      } as const;
-      const { code, evidence = 'refused' } = stepAfter(kind, true);
-      expect(code).toBeUndefined();
-      for (const [seen, worse] of Object.entries(codes) as [Evidence, string][])
-        expect(concludeFailure([seen, evidence])).toBe(worse);
+      expect(stepAfter(kind, true).code).toBeUndefined();
+      const { evidence = 'refused' } = stepAfter(kind, true);
+      for (const seen of ['token-required', 'enforced', 'timeout', 'failure', 'unreached'] as const)
+        expect(concludeFailure([seen, evidence])).toBe(concludeFailure([seen]));
     },
   );
 });
 
 describe('concludeFailure', () => {
+  const refusals = ['refused', 'egress-refused', 'token-required', 'enforced'] as const;
   const all: Evidence[] = [
-    ...(['refused', 'egress-refused', 'token-required', 'enforced', 'token-refused'] as const),
+    ...refusals,
     ...(['timeout', 'failure', 'unreached', 'client-retired', 'unplayable', 'unavailable'] as const),
   ];
 
-  it.each<Evidence>(['refused', 'egress-refused', 'token-required', 'enforced', 'token-refused'])(
-    '%s on any client is reported as a block, regardless of the other results',
-    (kind) => {
-      for (const other of all) {
-        expect(concludeFailure([other, kind])).toBe('upstream_blocked');
-        expect(concludeFailure([kind, other])).toBe('upstream_blocked');
-      }
-    },
-  );
-
-  it('never reports missing captions', () => {
-    for (const one of all)
-      for (const other of all) expect(concludeFailure([one, other])).not.toBe('transcript_unavailable');
+  it.each<Evidence>(refusals)('%s on any client is a block, regardless of the other results', (kind) => {
+    for (const other of all) {
+      expect(concludeFailure([other, kind])).toBe('upstream_blocked');
+      expect(concludeFailure([kind, other])).toBe('upstream_blocked');
+    }
   });
 
-  it('reports an unavailable video only when every client reports it', () => {
-    expect(concludeFailure(['unplayable', 'unavailable'])).toBe('video_unavailable');
-    expect(concludeFailure(['unplayable', 'failure'])).toBe('upstream_failure');
-    expect(concludeFailure(['client-retired', 'unavailable', 'client-retired'])).toBe('upstream_failure');
-    expect(concludeFailure(['client-retired', 'client-retired'])).toBe('upstream_failure');
-    expect(concludeFailure(['unplayable', 'timeout', 'failure'])).toBe('upstream_timeout');
-    expect(concludeFailure([])).toBe('upstream_failure');
+  it.each<[Evidence[], string]>([
+    [['token-required'], 'upstream_blocked'],
+    [['unplayable', 'unavailable'], 'video_unavailable'],
+    [['unplayable', 'failure'], 'upstream_failure'],
+    [['unreached', 'unplayable'], 'upstream_failure'],
+    [['client-retired', 'unavailable', 'client-retired'], 'upstream_failure'],
+    [['unplayable', 'timeout', 'failure'], 'upstream_timeout'],
+    [[], 'upstream_failure'],
+  ])('%j is %s: an unavailable video only when every client reports it', (evidence, code) => {
+    expect(concludeFailure(evidence)).toBe(code);
   });
 });
 
 describe('isUnavailable', () => {
-  const reports = (
-    clients: readonly YoutubeClient[],
-    served: readonly YoutubeClient[],
-    kind: UnavailableReport['kind'] = 'unavailable',
-  ) => clients.map((client) => ({ client, kind, served: served.includes(client) }));
+  const all: YoutubeClient[] = ['VISIONOS', 'ANDROID', 'IOS', 'ANDROID_REEL', 'ANDROID_VR'];
 
-  it.each<[YoutubeClient[], boolean]>([
-    [[], false],
-    [['ANDROID'], false],
-    [['ANDROID', 'IOS'], true],
-    [['VISIONOS', 'ANDROID'], true],
+  it.each<[YoutubeClient[], 'unplayable' | 'unavailable', YoutubeClient[], boolean]>([
+    [[], 'unavailable', all, false],
+    [['ANDROID'], 'unavailable', all, false],
+    [['ANDROID', 'IOS'], 'unavailable', all, true],
+    [['VISIONOS', 'ANDROID'], 'unavailable', all, true],
     // They have one version.
-    [['ANDROID', 'ANDROID_REEL'], false],
-    [['ANDROID', 'ANDROID_REEL', 'IOS'], true],
+    [['ANDROID', 'ANDROID_REEL'], 'unavailable', all, false],
+    [['ANDROID', 'ANDROID_REEL', 'IOS'], 'unavailable', all, true],
     // Both refuse videos made for kids.
-    [['VISIONOS', 'ANDROID_VR'], false],
-    [['VISIONOS', 'ANDROID_VR', 'ANDROID_REEL'], true],
-  ])('%j reporting it, all of them served: %s', (clients, unavailable) => {
-    const unavailableOn = reports(clients, clients);
-    expect(isUnavailable({ unavailableOn, evidence: [], sawTracks: false })).toBe(unavailable);
-  });
-
-  it.each<[YoutubeClient[], YoutubeClient[], UnavailableReport['kind'], boolean]>([
-    [['VISIONOS', 'ANDROID', 'IOS'], [], 'unavailable', false],
-    [['VISIONOS', 'ANDROID'], ['VISIONOS'], 'unavailable', true],
-    [['VISIONOS', 'ANDROID'], ['ANDROID'], 'unavailable', true],
-    [['VISIONOS', 'ANDROID'], ['IOS'], 'unavailable', false],
+    [['VISIONOS', 'ANDROID_VR'], 'unavailable', all, false],
+    [['VISIONOS', 'ANDROID_VR', 'ANDROID_REEL'], 'unavailable', all, true],
+    [['VISIONOS', 'ANDROID', 'IOS'], 'unavailable', [], false],
+    [['VISIONOS', 'ANDROID'], 'unavailable', ['VISIONOS'], true],
+    [['VISIONOS', 'ANDROID'], 'unavailable', ['ANDROID'], true],
+    [['VISIONOS', 'ANDROID'], 'unavailable', ['IOS'], false],
     // VISIONOS reports a video made for kids so, and a version of ANDROID that is not served reports any video so.
-    [['VISIONOS', 'ANDROID'], ['VISIONOS'], 'unplayable', false],
-    [['VISIONOS', 'ANDROID'], ['ANDROID'], 'unplayable', true],
-  ])('%j reporting it, of which %j were served recently, as %s: %s', (clients, served, kind, unavailable) => {
-    const unavailableOn = reports(clients, served, kind);
-    expect(isUnavailable({ unavailableOn, evidence: [], sawTracks: false })).toBe(unavailable);
+    [['VISIONOS', 'ANDROID'], 'unplayable', ['VISIONOS'], false],
+    [['VISIONOS', 'ANDROID'], 'unplayable', ['ANDROID'], true],
+  ])('%j reporting it as %s, while %j are served: %s', (clients, kind, served, unavailable) => {
+    const findings = clients.map((client) => ({ client, kind }));
+    expect(isUnavailable({ findings, sawTracks: false }, (client) => served.includes(client))).toBe(unavailable);
   });
 
   it('is not certain when a client was refused or has listed tracks, but is when one failed', () => {
-    const unavailableOn = reports(['ANDROID', 'IOS'], ['ANDROID']);
-    const after = (kind: Evidence, sawTracks: boolean) =>
-      isUnavailable({ unavailableOn, evidence: [kind, 'unavailable', 'unplayable'], sawTracks });
+    const after = (first: Evidence, sawTracks: boolean) => {
+      const kinds: Evidence[] = [first, 'unavailable', 'unplayable'];
+      const findings = kinds.map((kind, index) => ({ client: all[index] ?? null, kind }));
+      return isUnavailable({ findings, sawTracks }, () => true);
+    };
     for (const kind of ['refused', 'egress-refused'] as const) expect(after(kind, false)).toBe(false);
-    for (const kind of ['timeout', 'failure', 'unreached', 'client-retired', 'token-refused'] as const) {
+    for (const kind of ['timeout', 'failure', 'unreached', 'client-retired', 'token-required'] as const) {
       expect(after(kind, false)).toBe(true);
       expect(after(kind, true)).toBe(false);
     }
@@ -114,22 +87,12 @@ describe('verdictOf', () => {
     [['egress-refused'], false, 'refused'],
     [['token-required', 'enforced'], true, 'withheld'],
     [['token-required', 'token-required'], true, 'nothing'],
-    [['unplayable', 'failure'], true, 'answered'],
+    [['unplayable', 'failure'], false, 'answered'],
+    [['failure'], true, 'answered'],
     [['unreached', 'unreached'], false, 'unreached'],
     [['unreached', 'timeout'], false, 'nothing'],
     [[], false, 'nothing'],
-  ])('%j with success %s has the verdict %s', (evidence, succeeded, verdict) => {
-    expect(verdictOf(evidence, succeeded)).toBe(verdict);
-  });
-});
-
-describe('evidenceAbout', () => {
-  it('attributes a refusal of WEB to its token, and that of a page or an address to the egress', () => {
-    expect(evidenceAbout('WEB', 'refused')).toBe('token-refused');
-    expect(evidenceAbout('WEB', 'enforced')).toBe('token-required');
-    expect(evidenceAbout('WEB', 'egress-refused')).toBe('egress-refused');
-    expect(evidenceAbout('ANDROID', 'refused')).toBe('refused');
-    expect(evidenceAbout('ANDROID', 'enforced')).toBe('enforced');
-    expect(verdictOf(['token-refused', 'token-required'], true)).toBe('nothing');
+  ])('of %j after tracks were listed (%s) is %s', (evidence, sawTracks, verdict) => {
+    expect(verdictOf(evidence, sawTracks)).toBe(verdict);
   });
 });

@@ -2,7 +2,6 @@ import type { YoutubeClient } from '../../../config/environment.js';
 import type { VideoFailureCode } from '../../../domain/transcript.js';
 import type { AttemptVerdict } from '../egress/egress.js';
 import type { FailedResponse } from '../egress/upstream-response.js';
-import type { ParsedResponse } from '../innertube/innertube-client.js';
 import type { PlayerProblem, PlayerReading } from './player-response.js';
 
 /**
@@ -16,10 +15,8 @@ const FAILURE_CODES = {
   refused: 'upstream_blocked',
   /** The text of the selected track was empty although its URL required no token: a PO token is enforced. */
   enforced: 'upstream_blocked',
-  /** The URL of the selected track requires a PO token; it was not requested. */
+  /** The URL of the selected track requires a PO token, so it was not requested; or WEB was refused despite its token. */
   'token-required': 'upstream_blocked',
-  /** WEB was refused despite its PO token, which says nothing about the egress. */
-  'token-refused': 'upstream_blocked',
   /** Not sent: the pace of the egress cannot serve it before the deadline. */
   busy: 'upstream_busy',
   timeout: 'upstream_timeout',
@@ -36,6 +33,12 @@ const FAILURE_CODES = {
 } as const satisfies Record<string, VideoFailureCode>;
 
 export type Evidence = keyof typeof FAILURE_CODES;
+
+/** What was found out with one client; null for what concerns all. */
+export interface Finding {
+  client: YoutubeClient | null;
+  kind: Evidence;
+}
 
 /** `code`: final, a fact about the video that every client reports. `evidence`: the next client is tried. */
 type NextStep = { code: VideoFailureCode; evidence?: never } | { evidence: Evidence; code?: never };
@@ -78,25 +81,6 @@ export function isClientRefused({ kind }: PlayerReading): boolean {
   return kind !== 'tracks' && NEXT_STEPS[kind].evidence === 'refused';
 }
 
-/** What a response says about the version of its client; null for nothing. Retired ones get `unavailable`, too. */
-export function versionSupport(response: ParsedResponse<PlayerReading>): 'served' | 'retired' | null {
-  if (response.kind === 'parsed') {
-    const { kind } = response.value;
-    if (kind === 'client-retired') return 'retired';
-    return kind === 'tracks' || NEXT_STEPS[kind].code !== undefined ? 'served' : null;
-  }
-  // A JSON error of status 400 rejects the request itself, of which only the video differs between videos.
-  return response.kind === 'http-error' && response.status === 400 && response.media === 'json' ? 'retired' : null;
-}
-
-/** A client's report that it does not play the video. */
-export interface UnavailableReport {
-  client: YoutubeClient;
-  kind: 'unplayable' | 'unavailable';
-  /** Whether the platform served the client's version recently. A version that it does not serve reports any video so. */
-  served: boolean;
-}
-
 /**
  * The app of each client: what two clients of one app report is one fact. VISIONOS and ANDROID_VR report videos made for kids
  * as unplayable (VISIONOS recorded, ANDROID_VR in a maintained client's source). ANDROID and ANDROID_REEL have one version.
@@ -114,27 +98,27 @@ const APPS: Readonly<Record<YoutubeClient, 'headset' | 'android' | 'ios' | 'web'
  * Whether the video is unavailable for certain: two apps report it, one of them in a version that the platform served
  * recently, and no client was refused or has listed tracks. Two versions can age together, so that two reports alone prove
  * nothing.
+ *
+ * @param isServed whether the platform served a client's version recently: one that it does not serve reports any video so
  */
-export function isUnavailable(video: {
-  readonly unavailableOn: readonly UnavailableReport[];
-  readonly evidence: readonly Evidence[];
-  /** Whether a client listed the requested tracks. */
-  readonly sawTracks: boolean;
-}): boolean {
-  const { unavailableOn, evidence, sawTracks } = video;
-  const apps = new Set(unavailableOn.map(({ client }) => APPS[client]));
-  if (apps.size < 2 || !unavailableOn.some(isReliable)) return false;
-  return !sawTracks && !evidence.includes('refused') && !evidence.includes('egress-refused');
-}
-
-/** A headset reports a video made for kids as unplayable in any version. */
-function isReliable({ client, kind, served }: UnavailableReport): boolean {
-  return served && (kind === 'unavailable' || APPS[client] !== 'headset');
+export function isUnavailable(
+  { findings, sawTracks }: { findings: readonly Finding[]; sawTracks: boolean },
+  isServed: (client: YoutubeClient) => boolean,
+): boolean {
+  if (sawTracks || findings.some(({ kind }) => kind === 'refused' || kind === 'egress-refused')) return false;
+  const reports = findings.flatMap(({ client, kind }) =>
+    client !== null && (kind === 'unplayable' || kind === 'unavailable') ? [{ app: APPS[client], client, kind }] : [],
+  );
+  // A headset reports a video made for kids as unplayable in any version.
+  const isReliable = reports.some(
+    ({ app, client, kind }) => isServed(client) && (kind === 'unavailable' || app !== 'headset'),
+  );
+  return isReliable && new Set(reports.map(({ app }) => app)).size >= 2;
 }
 
 /** Whether this is a refusal of the caller on one client, rather than a failure or a fact about the video. */
 export function isRefusal(kind: Evidence): boolean {
-  return ['refused', 'token-required', 'enforced', 'token-refused'].includes(kind);
+  return ['refused', 'token-required', 'enforced'].includes(kind);
 }
 
 /** The evidence of a request without a readable response. */
@@ -149,17 +133,12 @@ export function evidenceOf(response: FailedResponse | { kind: 'unparsable' }): E
     case 'network':
       return 'unreached';
     case 'http-error':
+      // A JSON error of status 400 rejects the request itself, of which only the video differs between videos.
+      return response.status === 400 && response.media === 'json' ? 'client-retired' : 'failure';
     case 'unreadable':
     case 'unparsable':
       return 'failure';
   }
-}
-
-/** The evidence about a client. WEB is refused for its token: neither a refusal nor an empty text concerns the egress. */
-export function evidenceAbout(client: YoutubeClient, evidence: Evidence): Evidence {
-  if (client !== 'WEB') return evidence;
-  if (evidence === 'refused') return 'token-refused';
-  return evidence === 'enforced' ? 'token-required' : evidence;
 }
 
 /** The failure code when no client returned the text. */
@@ -168,13 +147,13 @@ export function concludeFailure(evidence: readonly Evidence[]): VideoFailureCode
   return code ?? 'upstream_failure';
 }
 
-/** The verdict of an attempt without a text about its egress. */
-export function verdictOf(evidence: readonly Evidence[], succeeded: boolean): AttemptVerdict {
+/** The verdict of an attempt without a text about its egress. @param sawTracks whether a client listed the requested tracks */
+export function verdictOf(evidence: readonly Evidence[], sawTracks: boolean): AttemptVerdict {
   if (evidence.some((kind) => kind === 'refused' || kind === 'egress-refused')) return 'refused';
   if (evidence.includes('enforced')) return 'withheld';
   if (evidence.includes('busy')) return 'busy';
   // The platform requires tokens for some videos from every client: no verdict about the egress.
   if (evidence.includes('token-required')) return 'nothing';
-  if (succeeded) return 'answered';
+  if (sawTracks || evidence.includes('unplayable') || evidence.includes('unavailable')) return 'answered';
   return evidence.length > 0 && evidence.every((kind) => kind === 'unreached') ? 'unreached' : 'nothing';
 }

@@ -15,10 +15,8 @@ export interface ClientResult {
 
 /** This many different videos in a row show what a client does; one alone can be the video's fault. */
 const VIDEOS_IN_A_ROW = 3;
-/** How long a client comes last: versions are updated, and blocks end. */
+/** How long a client comes last, and counts as served: versions age over weeks, and blocks end. */
 const REST_MS = 3_600_000;
-/** Versions age over weeks, and a service with traffic reads a video in every hour. */
-const SERVED_RECENTLY_MS = 3_600_000;
 
 /** What is known of a client at one egress, or of its version. */
 class ClientHealth {
@@ -26,8 +24,8 @@ class ClientHealth {
   readonly videos = new Set<string>();
   /** It comes last until then; undefined when it does not rest. */
   restsUntilMs: number | undefined;
-  /** Whether it brought a result since the last refusal of all clients. */
-  answered = false;
+  /** When it was served last; -Infinity for never, or not since all clients of the egress were refused. */
+  servedAtMs = -Infinity;
 
   /** Counts a video that the client did not bring. Returns whether it begins to rest. */
   fail(videoId: string, videosMax: number, nowMs: number): boolean {
@@ -37,11 +35,11 @@ class ClientHealth {
   }
 
   /** Returns whether the client rested until now. */
-  succeed(): boolean {
+  succeed(nowMs: number): boolean {
     const rested = this.restsUntilMs !== undefined;
     this.videos.clear();
     this.restsUntilMs = undefined;
-    this.answered = true;
+    this.servedAtMs = nowMs;
     return rested;
   }
 }
@@ -60,7 +58,6 @@ export class ClientOrder {
   private readonly clients: readonly YoutubeClient[];
   private readonly versions: ReadonlyMap<YoutubeClient, ClientHealth>;
   private readonly atEgress = new WeakMap<object, ReadonlyMap<YoutubeClient, ClientHealth>>();
-  private readonly servedAtMs = new Map<YoutubeClient, number>();
 
   constructor({ YOUTUBE_CLIENTS, PO_TOKEN_URL }: Environment, registry: Registry) {
     // WEB, whose PO tokens cost the provider seconds, comes last unless it is listed.
@@ -102,13 +99,12 @@ export class ClientOrder {
 
   /** Whether the platform served the client's version within the last hour. */
   isServed(client: YoutubeClient): boolean {
-    return this.now() - (this.servedAtMs.get(client) ?? -Infinity) < SERVED_RECENTLY_MS;
+    return this.now() - (this.versions.get(client)?.servedAtMs ?? -Infinity) < REST_MS;
   }
 
   /** Records that the platform served a client's version. */
   recordServed(client: YoutubeClient): void {
-    this.servedAtMs.set(client, this.now());
-    if (this.versions.get(client)?.succeed()) report('log', 'youtube_client_reinstated', { client });
+    if (this.versions.get(client)?.succeed(this.now())) report('log', 'youtube_client_reinstated', { client });
   }
 
   /** Learns from an attempt at a video, whose clients are given in the order in which they were tried. */
@@ -120,13 +116,13 @@ export class ClientOrder {
     const isAnswered = results.some(({ client, end }) => end === 'answered' && client !== 'WEB');
     // The sessions of a gateway are refused one by one, whatever the client.
     const allRefused = !egress.gateway && results.every(({ end }) => end === 'refused');
-    const servedBefore = results.some(({ client }) => local.get(client)?.answered);
+    const servedBefore = results.some(({ client }) => (local.get(client)?.servedAtMs ?? -Infinity) > -Infinity);
     for (const { client, end } of results) {
       const health = local.get(client);
       if (end === 'retired' && this.versions.get(client)?.fail(videoId, VIDEOS_IN_A_ROW, nowMs))
         report('warn', 'youtube_client_retired', { client });
-      if (end === 'answered' && health?.succeed()) report('log', 'youtube_client_back', { exit, client });
-      if (health && allRefused && servedBefore) health.answered = false;
+      if (end === 'answered' && health?.succeed(nowMs)) report('log', 'youtube_client_back', { exit, client });
+      if (health && allRefused && servedBefore) health.servedAtMs = -Infinity;
       const hasFailed = isAnswered ? end === 'refused' || end === 'withheld' : allRefused && !servedBefore;
       if (hasFailed && health?.fail(videoId, end === 'refused' ? 1 : VIDEOS_IN_A_ROW, nowMs))
         report('warn', 'youtube_client_rested', { exit, client });

@@ -8,94 +8,45 @@ import { MICROFORMAT_FIELDS, PLAYER_FIELDS, REEL_FIELDS } from '../innertube/fie
 import type { WebProof } from '../po-token/web-proofs.js';
 import { type PlayerReading, readPlayer, readPublishDate, readReel } from './player-response.js';
 
-interface PlayerEndpoint {
-  path: string;
-  fields: string;
-  payload: (videoId: string, proof: WebProof | null) => Readonly<Record<string, unknown>>;
-  read: (response: unknown, videoId: string) => PlayerReading;
-}
-
-const playerPayload = (videoId: string) => ({ videoId, contentCheckOk: true, racyCheckOk: true });
-
-const PLAYER: PlayerEndpoint = {
-  path: 'player',
-  fields: PLAYER_FIELDS,
-  payload: playerPayload,
-  read: readPlayer,
-};
-
-/** The reel endpoint plays videos made for kids, which VISIONOS refuses (recorded in June 2026). */
-const ENDPOINTS: Readonly<Record<YoutubeClient, PlayerEndpoint>> = {
-  VISIONOS: PLAYER,
-  ANDROID: PLAYER,
-  IOS: PLAYER,
-  ANDROID_VR: PLAYER,
-  WEB: {
-    ...PLAYER,
-    payload: (videoId, proof) => ({
-      ...playerPayload(videoId),
-      ...(proof && {
-        serviceIntegrityDimensions: { poToken: proof.poToken },
-        playbackContext: { contentPlaybackContext: { signatureTimestamp: proof.signatureTimestamp } },
-      }),
-    }),
-  },
-  ANDROID_REEL: {
-    path: 'reel/reel_item_watch',
-    fields: REEL_FIELDS,
-    payload: (videoId) => ({ playerRequest: playerPayload(videoId), disablePlayerResponse: false }),
-    read: readReel,
-  },
-};
-
-/** A request for a video's player response. */
-interface PlayerRequest {
+/** A client in its turn. */
+export interface Candidate {
   client: YoutubeClient;
-  videoId: string;
-  scope: RequestScope;
   /** What WEB sends in addition; null for the other clients. */
   proof: WebProof | null;
 }
 
-/** A reading, and the visitor data with which it was requested. */
-interface PlayerAnswer {
-  reading: PlayerReading;
-  visitor: VisitorExchange;
-}
+const playerPayload = (videoId: string, proof: WebProof | null = null) => ({
+  ...{ videoId, contentCheckOk: true, racyCheckOk: true },
+  ...(proof && {
+    serviceIntegrityDimensions: { poToken: proof.poToken },
+    playbackContext: { contentPlaybackContext: { signatureTimestamp: proof.signatureTimestamp } },
+  }),
+});
+
+const PLAYER = { path: 'player', fields: PLAYER_FIELDS, payload: playerPayload, read: readPlayer };
+
+/** The reel endpoint plays videos made for kids, which VISIONOS refuses (recorded in June 2026). */
+const REEL = {
+  path: 'reel/reel_item_watch',
+  fields: REEL_FIELDS,
+  payload: (videoId: string) => ({ playerRequest: playerPayload(videoId), disablePlayerResponse: false }),
+  read: readReel,
+};
 
 /**
  * Requests a player response, and once more with other visitor data when the platform refuses this one. Rejects only when the
  * scope's signal is aborted.
  *
- * @param onRefused called with the first response when there is a second one
+ * @param onReading called with each response
  */
 export async function requestPlayer(
   innertube: InnertubeClient,
-  request: PlayerRequest,
-  onRefused: (kind: PlayerReading['kind']) => void,
+  { client, proof }: Candidate,
+  videoId: string,
+  scope: RequestScope,
+  onReading: (reading: PlayerReading) => void,
 ): Promise<ParsedResponse<PlayerReading>> {
-  const { client, scope } = request;
-  let answer = await send(innertube, request);
-  if (answer.kind === 'parsed') {
-    const { reading, visitor } = answer.value;
-    const isRefused = reading.kind === 'bot-check' || reading.kind === 'session-refused';
-    const isReplaced = isRefused && innertube.replaceVisitorData(scope.egress, client, visitor);
-    // A probe sends as little as possible; the next one sends the new data.
-    if (isReplaced && !scope.egress.controls.player.isProbe(scope)) {
-      onRefused(reading.kind);
-      const second = await send(innertube, request);
-      // Not sent in time: the refusal is what is known.
-      if (second.kind !== 'busy') answer = second;
-    }
-  }
-  return answer.kind === 'parsed' ? { kind: 'parsed', value: answer.value.reading } : answer;
-}
-
-function send(
-  innertube: InnertubeClient,
-  { client, videoId, scope, proof }: PlayerRequest,
-): Promise<ParsedResponse<PlayerAnswer>> {
-  const { path, fields, payload, read } = ENDPOINTS[client];
+  const { path, fields, payload, read } = client === 'ANDROID_REEL' ? REEL : PLAYER;
   const call: InnertubeCall = {
     ...{ kind: 'player', client, path, payload: payload(videoId, proof), fields },
     refusesClient: (response) => {
@@ -103,8 +54,22 @@ function send(
       return reading.kind === 'parsed' && isClientRefused(reading.value);
     },
   };
-  const parse = (response: unknown, visitor: VisitorExchange) => ({ reading: read(response, videoId), visitor });
-  return innertube.query(call, parse, scope);
+  const send = async () => {
+    const parse = (response: unknown, visitor: VisitorExchange) => ({ reading: read(response, videoId), visitor });
+    const answer = await innertube.query(call, parse, scope);
+    if (answer.kind === 'parsed') onReading(answer.value.reading);
+    return answer;
+  };
+  const first = await send();
+  if (first.kind !== 'parsed') return first;
+  const { reading, visitor } = first.value;
+  const isRefused = reading.kind === 'bot-check' || reading.kind === 'session-refused';
+  const isReplaced = isRefused && innertube.replaceVisitorData(scope.egress, client, visitor);
+  // A probe sends as little as possible; the next one sends the new data.
+  const second = isReplaced && !scope.egress.controls.player.isProbe(scope) ? await send() : first;
+  if (second.kind === 'parsed') return { kind: 'parsed', value: second.value.reading };
+  // Not sent in time: the refusal is what is known.
+  return second.kind === 'busy' ? { kind: 'parsed', value: reading } : second;
 }
 
 /** Requests a video's publish date as WEB; null when there is none. Rejects only when the scope's signal is aborted. */

@@ -1,6 +1,5 @@
 import { NO_DETAILS, type VideoDetails } from '../../../domain/transcript.js';
-import { readInstant } from '../channel/displayed-values.js';
-import { largestThumbnail } from '../channel/listed-upload.js';
+import { largestThumbnail, readInstant } from '../channel/listed-upload.js';
 import {
   asArray,
   asCount,
@@ -136,17 +135,11 @@ export function mergeDetails(known: VideoDetails, parsed: Partial<VideoDetails>)
     durationSeconds: parsed.durationSeconds ?? known.durationSeconds,
     viewCount: parsed.viewCount ?? known.viewCount,
     kind: parsed.kind ?? known.kind,
-    captionTracks: fuller(parsed.captionTracks ?? null, known.captionTracks),
+    // An empty list from one client does not replace the tracks that another one returned.
+    captionTracks: parsed.captionTracks?.length
+      ? parsed.captionTracks
+      : (known.captionTracks ?? parsed.captionTracks ?? null),
   };
-}
-
-/** An empty list from one client does not replace the tracks that another one returned. */
-function fuller(
-  parsed: VideoDetails['captionTracks'],
-  known: VideoDetails['captionTracks'],
-): VideoDetails['captionTracks'] {
-  if (parsed === null || (parsed.length === 0 && known !== null)) return known;
-  return parsed;
 }
 
 // After too many requests a session gets "This content isn't available, try again later." (reported since 2025), which

@@ -34,7 +34,7 @@ const UNPLAYABLE = { playabilityStatus: { status: 'UNPLAYABLE', reason: 'This vi
 const TEXT: UpstreamResponse = {
   kind: 'ok',
   media: 'xml',
-  body: '<?xml version="1.0"?><timedtext format="3"><body><p t="0" d="1000">Hello</p></body></timedtext>',
+  body: '<transcript><text start="0" dur="1">Hello</text></transcript>',
 };
 
 /** The reader over clients whose player responses are given; the others respond with 500. */

@@ -14,25 +14,22 @@ import type { RequestScope } from '../egress/request-pipeline.js';
 import type { FailedResponse } from '../egress/upstream-response.js';
 import { report } from '../event-log.js';
 import { InnertubeClient, type ParsedResponse } from '../innertube/innertube-client.js';
-import { type WebProof, WebProofs } from '../po-token/web-proofs.js';
+import { WebProofs } from '../po-token/web-proofs.js';
 import { UpstreamMetrics } from '../upstream-metrics.js';
 import {
   concludeFailure,
   type Evidence,
-  evidenceAbout,
   evidenceOf,
+  type Finding,
   isRefusal,
   isUnavailable,
   stepAfter,
-  type UnavailableReport,
   verdictOf,
-  versionSupport,
 } from './client-fallback.js';
 import { type ClientResult, ClientOrder } from './client-order.js';
-import { requestPlayer } from './player-requests.js';
+import { type Candidate, requestPlayer } from './player-requests.js';
 import { mergeDetails, type PlayerReading } from './player-response.js';
-import type { PlayerTrack } from './player-tracks.js';
-import { selectTracks } from './track-selection.js';
+import { type PlayerTrack, selectTracks } from './player-tracks.js';
 
 const ALL_CLIENTS_RETIRED =
   'YouTube no longer serves the client versions that this service uses. Retry later; its operator is alerted.';
@@ -54,22 +51,21 @@ export class VideoReader {
   async read(videoId: string, languages: readonly string[], scope: RequestScope): Promise<Attempt<VideoOutcome>> {
     const video = new VideoAttempt(videoId, languages, scope);
     // One client is asked in turn, and nothing confirms what it reports.
-    if (this.order.allRetired) video.evidence.push('client-retired');
+    if (this.order.allRetired) video.findings.push({ client: null, kind: 'client-retired' });
     const results: ClientResult[] = [];
     try {
       for (const client of this.order.candidates(scope.egress)) {
         if (video.isGivenUp) break;
         // Read for each client, because the deadline changes when a later caller joins.
         if (performance.now() >= scope.context.deadlineAtMs) {
-          video.evidence.push('timeout');
+          video.findings.push({ client: null, kind: 'timeout' });
           break;
         }
         const proof = client === 'WEB' ? await this.webProofs.get(videoId, scope) : null;
         // Skipped: whether the provider of tokens works does not change the outcome without WEB.
         if (client === 'WEB' && !proof) continue;
-        const before = video.evidence.length;
-        const outcome = await this.ask(client, proof, video);
-        const found = video.evidence.slice(before);
+        const outcome = await this.ask({ client, proof }, video);
+        const found = video.findings.filter((finding) => finding.client === client).map(({ kind }) => kind);
         if (proof && found.some(isRefusal)) this.webProofs.reject(videoId);
         results.push({ client, end: outcome ? 'answered' : endOf(found) });
         if (outcome) return { result: outcome, verdict: 'answered', retryAfterSeconds: null };
@@ -81,48 +77,36 @@ export class VideoReader {
   }
 
   /** Null when another client may return the text. */
-  private async ask(client: YoutubeClient, proof: WebProof | null, video: VideoAttempt): Promise<VideoOutcome | null> {
+  private async ask(candidate: Candidate, video: VideoAttempt): Promise<VideoOutcome | null> {
+    const { client } = candidate;
     const { videoId, scope } = video;
-    const notice = (kind: PlayerReading['kind']) => this.metrics.notice('playability', client, kind);
-    const response = await requestPlayer(this.innertube, { client, videoId, scope, proof }, notice);
-    const support = versionSupport(response);
-    if (support === 'served') this.order.recordServed(client);
-    if (response.kind === 'parsed') {
-      notice(response.value.kind);
-      return this.follow(client, response.value, proof, video);
+    const response = await requestPlayer(this.innertube, candidate, videoId, scope, ({ kind }) =>
+      this.metrics.notice('playability', client, kind),
+    );
+    if (response.kind !== 'parsed') {
+      video.addFailure(client, response);
+      return null;
     }
-    if (support === 'retired') video.evidence.push('client-retired');
-    else video.addFailure(client, response);
-    return null;
-  }
-
-  private async follow(
-    client: YoutubeClient,
-    reading: PlayerReading,
-    proof: WebProof | null,
-    video: VideoAttempt,
-  ): Promise<VideoOutcome | null> {
+    const reading = response.value;
     video.details = mergeDetails(video.details, reading.details);
-    if (reading.kind === 'tracks') return this.readTracks(client, reading, proof, video);
+    if (reading.kind === 'tracks') return this.readTracks(candidate, reading, video);
     const { kind, status, reason } = reading;
-    if (kind === 'unknown-status')
-      report('warn', 'youtube_unknown_playability', { client, videoId: video.videoId, status, reason });
+    if (kind === 'unknown-status') report('warn', 'youtube_unknown_playability', { client, videoId, status, reason });
     const { code, evidence } = stepAfter(kind, video.sawTracks);
-    if (code !== undefined) return video.failure(code);
-    video.evidence.push(evidenceAbout(client, evidence));
-    video.succeeded ||= evidence !== 'refused' && evidence !== 'client-retired';
-    if (kind === 'unavailable' || kind === 'unplayable')
-      video.unavailableOn.push({ client, kind, served: this.order.isServed(client) });
-    return isUnavailable(video) ? video.failure('video_unavailable') : null;
+    if (code !== undefined) {
+      this.order.recordServed(client);
+      return video.failure(code);
+    }
+    video.add(client, evidence);
+    return isUnavailable(video, (each) => this.order.isServed(each)) ? video.failure('video_unavailable') : null;
   }
 
   private async readTracks(
-    client: YoutubeClient,
+    candidate: Candidate,
     { tracks, defaults }: Extract<PlayerReading, { kind: 'tracks' }>,
-    proof: WebProof | null,
     video: VideoAttempt,
   ): Promise<VideoOutcome | null> {
-    video.succeeded = true;
+    this.order.recordServed(candidate.client);
     const chosen = selectTracks(tracks, defaults, video.languages);
     if (chosen.length === 0) {
       // An earlier client listed the tracks: their text is withheld, not missing.
@@ -133,7 +117,7 @@ export class VideoReader {
     }
     video.sawTracks = true;
     const missing = chosen.filter((track) => !video.texts.has(trackKey(track)));
-    await Promise.all(missing.map((track) => this.fetchTrack(client, track, proof, video)));
+    await Promise.all(missing.map((track) => this.fetchTrack(candidate, track, video)));
     // A withheld track is never replaced by one that was not requested: the next client may return all of them.
     if (chosen.some((track) => !video.texts.has(trackKey(track)))) return null;
     const texts = chosen.map((each) => [each.track.languageCode, video.texts.get(trackKey(each)) ?? []] as const);
@@ -143,31 +127,23 @@ export class VideoReader {
       : video.failure('transcript_unavailable', 'The captions of this video contain no text.');
   }
 
-  private async fetchTrack(
-    client: YoutubeClient,
-    track: PlayerTrack,
-    proof: WebProof | null,
-    video: VideoAttempt,
-  ): Promise<void> {
+  private async fetchTrack({ client, proof }: Candidate, track: PlayerTrack, video: VideoAttempt): Promise<void> {
     // The URL requires a PO token: a request would only return an empty body.
-    if (track.needsToken && !proof) return void video.evidence.push('token-required');
+    if (track.needsToken && !proof) return video.add(client, 'token-required');
     const { videoId, scope } = video;
     const text = await fetchCaption(this.innertube, client, track, videoId, scope, proof?.poToken);
     if (text.kind === 'text') video.texts.set(trackKey(track), text.segments);
-    else if (text.kind === 'withheld') video.evidence.push(evidenceAbout(client, 'enforced'));
+    else if (text.kind === 'withheld') video.add(client, 'enforced');
     else video.addFailure(client, text);
   }
 }
 
 /** What one attempt at a video has found so far. */
 class VideoAttempt {
-  readonly evidence: Evidence[] = [];
-  readonly unavailableOn: UnavailableReport[] = [];
+  readonly findings: Finding[] = [];
   /** Texts by track: a text that one client returned is not fetched again by the next. */
   readonly texts = new Map<string, readonly Segment[]>();
   details: VideoDetails = NO_DETAILS;
-  /** Whether a client was served and stated something about the video. */
-  succeeded = false;
   /** A client listed tracks in the requested languages, which proves that the video has captions. */
   sawTracks = false;
   /** The platform's. */
@@ -181,11 +157,21 @@ class VideoAttempt {
     readonly scope: RequestScope,
   ) {}
 
+  private get evidence(): Evidence[] {
+    return this.findings.map(({ kind }) => kind);
+  }
+
   /** Whether further clients would be refused, too. */
   get isGivenUp(): boolean {
     const { evidence } = this;
     if (evidence.includes('egress-refused') || evidence.includes('busy')) return true;
     return evidence.filter((kind) => kind === 'refused').length >= REFUSALS_MAX;
+  }
+
+  /** WEB is refused for its token: neither a refusal nor an empty text concerns the egress. */
+  add(client: YoutubeClient, kind: Evidence): void {
+    const ofToken = client === 'WEB' && (kind === 'refused' || kind === 'enforced');
+    this.findings.push({ client, kind: ofToken ? 'token-required' : kind });
   }
 
   /** Adds what a request without a readable response says about its client. */
@@ -197,24 +183,25 @@ class VideoAttempt {
       report('warn', 'youtube_unreadable', { client, videoId: this.videoId, expected: response.expected });
     if (response.kind === 'blocked') this.retryAfterSeconds ??= response.retryAfterSeconds;
     if (response.kind === 'busy') this.busyForSeconds = response.retryAfterSeconds;
-    this.evidence.push(evidenceAbout(client, evidenceOf(response)));
+    this.add(client, evidenceOf(response));
   }
 
   failure(code: VideoFailureCode, message?: string): Extract<VideoOutcome, { ok: false }> {
-    const waitSeconds = { upstream_busy: this.busyForSeconds, upstream_blocked: this.retryAfterSeconds };
-    const retryAfterSeconds = code === 'upstream_busy' || code === 'upstream_blocked' ? waitSeconds[code] : null;
-    const optional = {
-      ...(message !== undefined && { message }),
-      ...(retryAfterSeconds !== null && { retryAfterSeconds }),
+    const ofPlatform = code === 'upstream_blocked' ? this.retryAfterSeconds : null;
+    const retryAfterSeconds = code === 'upstream_busy' ? this.busyForSeconds : ofPlatform;
+    const waiting = retryAfterSeconds !== null && { retryAfterSeconds };
+    return {
+      ok: false,
+      details: this.details,
+      failure: { code, ...(message !== undefined && { message }), ...waiting },
     };
-    return { ok: false, details: this.details, failure: { code, ...optional } };
   }
 
   /** The result when no client returned a final one. */
   conclude(): Attempt<VideoOutcome> {
     const { evidence, retryAfterSeconds } = this;
     const code = concludeFailure(evidence);
-    const attempt = { verdict: verdictOf(evidence, this.succeeded), retryAfterSeconds };
+    const attempt = { verdict: verdictOf(evidence, this.sawTracks), retryAfterSeconds };
     // Two clients that agree for certain end the attempt earlier.
     if (code === 'video_unavailable') return { ...attempt, result: { ...this.failure(code), confirmed: false } };
     if (evidence.length > 0 && evidence.every((kind) => kind === 'client-retired'))

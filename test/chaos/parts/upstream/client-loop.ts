@@ -1,5 +1,4 @@
 import { startFakeYoutube, type FakeYoutube } from '../../../fake-youtube/fake-youtube.js';
-import type { FaultKind } from '../../../fake-youtube/faults/fault-registry.js';
 import type { HttpResponse } from '../../../http-request.js';
 import { ledgerOf } from '../../harness/ledger.js';
 import { Service, type Customer } from '../../harness/service.js';
@@ -15,7 +14,6 @@ export const DEADLINE_SECONDS = 4;
 const SKIP_MS = 30 * 3_600_000;
 const CALLS = ['/channels/@harbourlight/transcripts?limit=20', '/channels/@bench-4x30/transcripts'];
 /** A few requests are enough for responses of megabytes: with more of them a call tests the speed of the machine. */
-const HUGE_KINDS: ReadonlySet<FaultKind> = new Set(['huge', 'hostile-captions']);
 const CALLS_HUGE = ['/channels/@harbourlight/transcripts?limit=4'];
 
 export interface CellEnd {
@@ -75,7 +73,7 @@ export class Worker {
     await this.heal();
     this.fakeYoutube.reseed(seed);
     this.fakeYoutube.setFaults(...faultsOf(cell, location));
-    const paths = cell.some(({ kind }) => HUGE_KINDS.has(kind)) ? CALLS_HUGE : CALLS;
+    const paths = cell.some(({ kind }) => kind === 'huge') ? CALLS_HUGE : CALLS;
     const responses = await Promise.all(paths.map((path) => this.call(path)));
     const struck = this.fakeYoutube.requests.list.filter(({ fault }) => fault !== null).length;
     const end: CellEnd = { cell, struck, late: [], slowestMs: 0, wrong: [] };

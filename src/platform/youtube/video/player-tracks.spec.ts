@@ -1,7 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import type { PlayerTrack, TrackDefaults } from './player-tracks.js';
-import { selectTracks } from './track-selection.js';
+import { type PlayerTrack, selectTracks, type TrackDefaults } from './player-tracks.js';
 
 /** `en` is a manual track, `a.en` a generated one. */
 function track(id: string): PlayerTrack {

@@ -24,37 +24,6 @@ function htmlOf(run: Run): string {
   return run.colour ? `<font color="${run.colour}">${slanted}</font>` : slanted;
 }
 
-/** The format requested by the ANDROID client's URLs (`fmt=srv3`): times in milliseconds, text escaped once. */
-export function srv3(track: Track): string {
-  const cues = track.cues();
-  const head =
-    '<head><pen id="0"/><pen id="1" i="1"/><ws id="0"/><ws id="1" mh="2" ju="0" sd="3"/>' +
-    '<wp id="0"/><wp id="1" ap="6" ah="20" av="100" rc="2" cc="40"/></head>';
-  const body = track.generated
-    ? `<w t="0" id="1" wp="1" ws="1"/>${cues.map((cue, index) => rollUpParagraph(cue, cues[index + 1])).join('')}`
-    : cues.map(paragraph).join('');
-  return `<?xml version="1.0" encoding="utf-8" ?><timedtext format="3">\n${head}\n<body>${body}</body>\n</timedtext>`;
-}
-
-function paragraph(cue: Cue): string {
-  const duration = cue.durationMs === null ? '' : ` d="${cue.durationMs}"`;
-  return `<p t="${cue.startMs}"${duration}>${cue.runs.map(spanOf).join('')}</p>\n`;
-}
-
-function spanOf(run: Run): string {
-  return run.italic ? `<s p="1">${escapeXml(run.text)}</s>` : escapeXml(run.text);
-}
-
-function rollUpParagraph(cue: Cue, next: Cue | undefined): string {
-  const durationMs = cue.durationMs ?? 0;
-  const words = wordsOf(textOf(cue), durationMs)
-    .map(({ text, offsetMs }) => `<s${offsetMs > 0 ? ` t="${offsetMs}"` : ''} ac="0">${escapeXml(text)}</s>`)
-    .join('');
-  const breakAtMs = rollsUpAtMs(cue.startMs, durationMs, next?.startMs);
-  const restMs = Math.max(0, cue.startMs + durationMs - breakAtMs);
-  return `<p t="${cue.startMs}" d="${durationMs}" w="1">${words}</p>\n<p t="${breakAtMs}" d="${restMs}" w="1" a="1">\n</p>\n`;
-}
-
 /**
  * The format of the platform's own web player (`fmt=json3`): plain text in `segs[].utf8`, styles by number. Recognised
  * speech is sent word by word, with an event per line break (`aAppend`) and one without text that opens the window.
@@ -65,8 +34,6 @@ export function json3(track: Track): string {
   return JSON.stringify({
     wireMagic: 'pb3',
     pens: [{}, { iAttr: 1 }],
-    wsWinStyles: track.generated ? [{}, { mhModeHint: 2, juJustifCode: 0, sdScrollDir: 3 }] : [{}],
-    wpWinPositions: track.generated ? [{}, { apPoint: 6, ahHorPos: 20, avVerPos: 100, rcRows: 2, ccCols: 40 }] : [{}],
     events: events.map(({ tStartMs, dDurationMs, ...event }) => ({
       tStartMs: time(tStartMs),
       ...(dDurationMs !== null && { dDurationMs: time(dDurationMs) }),
@@ -139,6 +106,6 @@ export function escapeXml(text: string): string {
 }
 
 /** Milliseconds as the seconds of an XML attribute: `0`, `1.54`, `5.7`. */
-export function secondsOf(milliseconds: number): string {
+function secondsOf(milliseconds: number): string {
   return String(milliseconds / 1_000);
 }
