@@ -1,11 +1,13 @@
 import { z } from 'zod';
 import { InvalidRequestError } from '../domain/errors.js';
 import { VIDEO_ID } from '../domain/video-reference.js';
+import type { RequestContext } from '../http/request-context.js';
 import { inflate, readTranscript } from '../transcripts/cache/transcript-text.js';
 import { failureLine, listHead, videoHead, videoText } from '../transcripts/formats/markdown.js';
+import { startCall } from '../transcripts/response/transcripts-response.js';
 import { givenVideos, type VideoSource } from '../transcripts/sources/video-list.js';
 import type { Entry, Summary } from '../transcripts/transcript-events.js';
-import { languageCodes, type ToolCall, type ToolServices } from './tools/tool.js';
+import { languageCodes, type ToolServices } from './tools/tool.js';
 
 /** The most videos that a text is continued with. */
 export const CURSOR_VIDEOS_MAX = 10;
@@ -85,12 +87,12 @@ export interface Page {
  */
 export async function readPage(
   { tool, cursor, start, maxChars }: PageRequest,
-  call: ToolCall,
-  services: ToolServices,
+  context: RequestContext,
+  { transcripts }: ToolServices,
 ): Promise<Page> {
   const { source, languages, range, skip } =
     cursor === undefined ? { ...start(), skip: 0 } : continued(readCursor(cursor, tool));
-  const { plan, summary, events } = await services.read({ source, languages }, call);
+  const { plan, delivery } = await startCall(transcripts, { source, languages }, context);
   const { resource, order } = plan;
   const footer = (videoIds: string[], sent: number) => {
     const next = writeCursor({ tool, resource, videoIds, languages, range, skip: sent });
@@ -104,7 +106,7 @@ export async function readPage(
   const page = new TextPage({ maxChars: room, headingLevel, languages, range });
   const entries: Entry[] = [];
   let end: ReturnType<typeof footer> | undefined;
-  for await (const event of events) {
+  for await (const event of delivery.events('listed')) {
     if (event.type === 'channel') page.text += listHead(event);
     if (event.type !== 'result') continue;
     if (!end) {
@@ -112,9 +114,9 @@ export async function readPage(
       if (sent !== undefined) end = footer(ids.slice(entries.length), sent);
     }
     entries.push(event.entry);
-    call.progress(entries.length, ids.length);
   }
-  return { text: `${page.text}${end?.text ?? ''}`, resource, entries, summary, cursor: end?.next ?? null };
+  const text = `${page.text}${end?.text ?? ''}`;
+  return { text, resource, entries, summary: delivery.summary, cursor: end?.next ?? null };
 }
 
 /** How the texts of a page are written. */

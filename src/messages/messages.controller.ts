@@ -8,14 +8,12 @@ import { parseVideoReference } from '../domain/video-reference.js';
 import { RequiresFeature } from '../auth/guarded.decorator.js';
 import type { Feature } from '../domain/plan.js';
 import { OwnRateLimit } from '../rate-limit/rate-limit.guard.js';
-import { payerOf } from '../transcripts/quota-reservations.js';
 import { entryJson, serializeNdjson, type Chunk } from '../transcripts/response/response-writer.js';
 import { inflate } from '../transcripts/cache/transcript-text.js';
-import { logPlan, onlyEntry } from '../transcripts/response/transcripts-response.js';
+import { onlyEntry, startCall } from '../transcripts/response/transcripts-response.js';
 import { ChannelUploads } from '../transcripts/sources/channel-uploads.js';
 import { givenVideos } from '../transcripts/sources/video-list.js';
 import { PlaylistSource } from '../transcripts/sources/playlist-source.js';
-import type { Delivery } from '../transcripts/transcript-delivery.js';
 import type { TranscriptsRequest } from '../transcripts/call-plan.js';
 import { TranscriptsService } from '../transcripts/transcripts.service.js';
 import { parseVideoList, VideoMessageDto } from '../videos/dto/videos-request.dto.js';
@@ -77,22 +75,15 @@ export class MessagesController {
     const { id, query } = await readIdMessage(message, VideoMessageDto, 'the ID or the URL of a video');
     const videoId = parseVideoReference(id);
     if (videoId === undefined) throw new VideoNotFoundError();
-    const delivery = await this.deliver(call, { source: givenVideos([videoId], videoId), languages: query.languages });
+    const request = { source: givenVideos([videoId], videoId), languages: query.languages };
+    const { delivery } = await startCall(this.transcripts, request, call);
     const entry = await onlyEntry(delivery.events('listed'));
     return from(eventsFor(call, [entryJson('', entry, '')]));
   }
 
   private async stream(call: MessageCall, request: TranscriptsRequest): Promise<Observable<unknown>> {
-    const delivery = await this.deliver(call, request);
+    const { delivery } = await startCall(this.transcripts, request, call);
     return from(eventsFor(call, serializeNdjson(delivery.events('as-finished'))));
-  }
-
-  private async deliver(call: MessageCall, request: TranscriptsRequest): Promise<Delivery> {
-    const plan = await this.transcripts.prepare(request, payerOf(call), call);
-    logPlan(call.log, plan);
-    const delivery = this.transcripts.deliver(plan);
-    call.log['counts'] = delivery.summary;
-    return delivery;
   }
 }
 

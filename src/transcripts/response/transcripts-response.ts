@@ -49,9 +49,8 @@ export class TranscriptsResponse {
   async send(wanted: TranscriptsRequest, request: Request, response: Response): Promise<void> {
     const type = listType(request);
     const encoding = encodingFor(request);
-    const plan = await this.prepare(wanted, request);
+    const { plan, delivery } = await startCall(this.transcripts, wanted, requestContext(request));
     setEntryHeaders(response, plan, type);
-    const delivery = this.deliver(plan, request);
     const chunks = {
       'application/json': () => serializeJson(delivery.batches('listed')),
       [NDJSON]: () => serializeNdjson(delivery.batches('as-finished')),
@@ -72,8 +71,8 @@ export class TranscriptsResponse {
     response: Response,
     format: EntryFormat = acceptedFormat(request),
   ): Promise<void> {
-    const plan = await this.prepare(wanted, request);
-    const entry = await onlyEntry(this.deliver(plan, request).events('listed'));
+    const { plan, delivery } = await startCall(this.transcripts, wanted, requestContext(request));
+    const entry = await onlyEntry(delivery.events('listed'));
     setEntryHeaders(response, plan, ENTRY_MEDIA_TYPES[format]);
     const encoding = encodingFor(request);
     const chunk =
@@ -82,21 +81,23 @@ export class TranscriptsResponse {
         : await textChunk(await formatEntry(format, entry, plan.languages), encoding);
     await writeResponse(response, [chunk], encoding);
   }
+}
 
-  /** Plans the call of a request. @throws the errors that refuse the call */
-  private async prepare(wanted: TranscriptsRequest, request: Request): Promise<CallPlan> {
-    const context = requestContext(request);
-    const plan = await this.transcripts.prepare(wanted, payerOf(context), context);
-    logPlan(context.log, plan);
-    return plan;
-  }
-
-  /** Starts the delivery of a plan and adds its counts to the log line of the request. */
-  private deliver(plan: CallPlan, request: Request): Delivery {
-    const delivery = this.transcripts.deliver(plan);
-    requestContext(request).log['counts'] = delivery.summary;
-    return delivery;
-  }
+/**
+ * Plans a call and starts to fetch what is missing. What it is about and its counts are added to its log line.
+ *
+ * @throws the errors that refuse the call
+ */
+export async function startCall(
+  transcripts: TranscriptsService,
+  wanted: TranscriptsRequest,
+  context: RequestContext,
+): Promise<{ plan: CallPlan; delivery: Delivery }> {
+  const plan = await transcripts.prepare(wanted, payerOf(context), context);
+  logPlan(context.log, plan);
+  const delivery = transcripts.deliver(plan);
+  context.log['counts'] = delivery.summary;
+  return { plan, delivery };
 }
 
 /** The content type that the caller prefers: JSON unless it names another one. */
@@ -145,7 +146,7 @@ export async function onlyEntry(events: AsyncIterable<TranscriptsEvent>): Promis
 }
 
 /** Adds what a call is about to its log line. */
-export function logPlan(log: RequestContext['log'], { header, resource, order }: CallPlan): void {
+function logPlan(log: RequestContext['log'], { header, resource, order }: CallPlan): void {
   if (header.type === 'channel') log['channelId'] = resource;
   else if (header.type === 'playlist') log['playlistId'] = resource;
   else if (resource === 'videos') log['videos'] = order.length;
