@@ -77,13 +77,6 @@ function issuedResult(issued: IssuedKey): CommandResult {
 }
 
 function withState({ id, name, prefix, createdAt, expiresAt, revokedAt, lastUsedAt, replacedBy }: ApiKey) {
-  const times = { createdAt, expiresAt, lastUsedAt };
-  const state = revokedAt
-    ? 'revoked'
-    : expiresAt && expiresAt <= new Date()
-      ? 'expired'
-      : replacedBy
-        ? 'replaced'
-        : 'active';
-  return { id, name, prefix, state, ...times };
+  const current = expiresAt && expiresAt <= new Date() ? 'expired' : replacedBy ? 'replaced' : 'active';
+  return { id, name, prefix, state: revokedAt ? 'revoked' : current, createdAt, expiresAt, lastUsedAt };
 }

@@ -62,14 +62,7 @@ export function addUsageCommands(program: Command, run: RunWork): void {
         const { id = null } =
           organization === undefined ? {} : await organizations.find(organization, { deleted: true });
         const { items: entries, next } = await audit.list(id, { count, after });
-        const rows = entries.map(({ at, actor, action, target, before, after }) => ({
-          at,
-          actor,
-          action,
-          target,
-          before,
-          after,
-        }));
+        const rows = entries.map(({ id: _id, organizationId: _organization, requestId: _request, ...row }) => row);
         return { json: { entries, next }, text: textOf({ next, entries: rows }) };
       }),
     );
