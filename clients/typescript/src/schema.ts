@@ -347,7 +347,7 @@ export interface paths {
         put?: never;
         /**
          * Model Context Protocol (MCP)
-         * @description The endpoint for AI assistants, by the Streamable HTTP transport of MCP without sessions. One JSON-RPC message per request, in any released revision of the protocol. Tools: `list_channel_uploads`, `get_channel_transcripts`, `get_video_transcript`, `search_channel_transcripts`, `get_usage`, `start_archive_job`, `get_job`; docs/mcp.md describes how to add the service to a client. The plan, the quota and, for tools that read from YouTube, the concurrency limits apply to each call of a tool, and their errors are results with `isError` whose text begins with the error code. A body that is not one JSON-RPC message gets 400 with an error of JSON-RPC. A page can call this operation only if `CORS_ORIGINS` has its origin, also the page of this documentation: its "Try it out" gets 403 otherwise.
+         * @description The endpoint for AI assistants, by the Streamable HTTP transport of MCP without sessions. One JSON-RPC message per request, in any released revision of the protocol. Tools: `list_channel_uploads`, `get_channel_transcripts`, `get_video_transcript`, `search_channel_transcripts`, `get_usage`, `start_archive_job`, `get_job`; docs/mcp.md describes how to add the service to a client. The plan, the quota and, for tools that read from YouTube, the concurrency limits apply to each call of a tool, and their errors are results with `isError` whose text begins with the error code. A JSON object that is no message of JSON-RPC gets 400 with an error of JSON-RPC. A page can call this operation only if `CORS_ORIGINS` has its origin, also the page of this documentation: its "Try it out" gets 403 otherwise.
          */
         post: operations["sendMcpMessage"];
         delete?: never;
@@ -5649,7 +5649,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The JSON-RPC response; as server-sent events when the client accepts them and progress is reported before it. */
+            /** @description The JSON-RPC response; as server-sent events for the revisions of 2025. */
             200: {
                 headers: {
                     /** @description The ID of the request. */
@@ -5684,7 +5684,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The body is not one JSON-RPC message (an error of JSON-RPC), or the query is invalid (`invalid_request`). */
+            /** @description The body is not one JSON-RPC message (an error of JSON-RPC), or not JSON (`invalid_request`). */
             400: {
                 headers: {
                     /** @description The ID of the request. */
@@ -5692,39 +5692,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "jsonrpc": "2.0",
-                     *       "error": {
-                     *         "code": -32700,
-                     *         "message": "Parse error: the body is not valid JSON"
-                     *       },
-                     *       "id": null
-                     *     }
-                     */
-                    "application/json": {
-                        /**
-                         * @description The version of JSON-RPC.
-                         * @enum {string}
-                         */
-                        jsonrpc: "2.0";
-                        /** @description The error. */
-                        error: {
-                            /**
-                             * @description A code of JSON-RPC or MCP.
-                             * @example -32700
-                             */
-                            code: number;
-                            /** @description A message for developers. */
-                            message: string;
-                            /** @description Details, by the code. */
-                            data?: {
-                                [key: string]: unknown;
-                            };
-                        };
-                        /** @description The ID of the message; null when it has none that can be read. */
-                        id: unknown;
-                    } | components["schemas"]["ErrorAnswer"];
+                    "application/json": Record<string, never>;
                 };
             };
             /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
@@ -5764,7 +5732,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description The client accepts JSON or server-sent events only, and the revision of the protocol requires both. */
+            /** @description The revision of the protocol requires that the client accepts JSON and server-sent events. */
             406: {
                 headers: {
                     /** @description The ID of the request. */
@@ -5772,39 +5740,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "jsonrpc": "2.0",
-                     *       "error": {
-                     *         "code": -32000,
-                     *         "message": "Not Acceptable: Client must accept both application/json and text/event-stream"
-                     *       },
-                     *       "id": null
-                     *     }
-                     */
-                    "application/json": {
-                        /**
-                         * @description The version of JSON-RPC.
-                         * @enum {string}
-                         */
-                        jsonrpc: "2.0";
-                        /** @description The error. */
-                        error: {
-                            /**
-                             * @description A code of JSON-RPC or MCP.
-                             * @example -32700
-                             */
-                            code: number;
-                            /** @description A message for developers. */
-                            message: string;
-                            /** @description Details, by the code. */
-                            data?: {
-                                [key: string]: unknown;
-                            };
-                        };
-                        /** @description The ID of the message; null when it has none that can be read. */
-                        id: unknown;
-                    };
+                    "application/json": Record<string, never>;
                 };
             };
             /** @description `invalid_request`: The message is too large. */
@@ -5818,7 +5754,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description The body is not sent as `application/json` (an error of JSON-RPC), or is compressed (`invalid_request`). */
+            /** @description `invalid_request`: The body is not JSON. */
             415: {
                 headers: {
                     /** @description The ID of the request. */
@@ -5826,39 +5762,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "jsonrpc": "2.0",
-                     *       "error": {
-                     *         "code": -32000,
-                     *         "message": "Unsupported Media Type: Content-Type must be application/json"
-                     *       },
-                     *       "id": null
-                     *     }
-                     */
-                    "application/json": {
-                        /**
-                         * @description The version of JSON-RPC.
-                         * @enum {string}
-                         */
-                        jsonrpc: "2.0";
-                        /** @description The error. */
-                        error: {
-                            /**
-                             * @description A code of JSON-RPC or MCP.
-                             * @example -32700
-                             */
-                            code: number;
-                            /** @description A message for developers. */
-                            message: string;
-                            /** @description Details, by the code. */
-                            data?: {
-                                [key: string]: unknown;
-                            };
-                        };
-                        /** @description The ID of the message; null when it has none that can be read. */
-                        id: unknown;
-                    } | components["schemas"]["ErrorAnswer"];
+                    "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
             /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
