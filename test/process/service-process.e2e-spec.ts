@@ -143,7 +143,7 @@ describe('a restart on the embedded database', () => {
       expect(await third.exited).toEqual({ code: 1, signal: null });
       expect(third.stderr.trim().split('\n')).toHaveLength(1);
       expect(third.stderr).toContain(dataDir);
-      expect(await second.stop()).toEqual({ code: 0, signal: null });
+      expect(await second.stop('SIGINT')).toEqual({ code: 0, signal: null });
     } finally {
       commands.close();
       folder.remove();
