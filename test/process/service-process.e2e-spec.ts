@@ -6,6 +6,7 @@ import { startFakeYoutube, type FakeYoutube } from '../fake-youtube/fake-youtube
 import { CliSession } from '../admin/run-cli.js';
 import { copyTestCluster } from '../database/cluster-user.js';
 import { QuotaDatabase } from '../quota/quota-database.js';
+import { until } from '../until.js';
 import { Program, temporaryFolder } from './program.js';
 
 let fakeYoutube: FakeYoutube;
@@ -44,7 +45,55 @@ async function newKey(): Promise<{ id: string; key: string }> {
 const call = async (url: string, path: string, key: string): Promise<Response> =>
   fetch(url + path, { headers: { Authorization: `Bearer ${key}` } });
 
+const readiness = (url: string): Promise<number | 'refused'> =>
+  fetch(`${url}/health/ready`).then(
+    (response) => response.arrayBuffer().then(() => response.status),
+    () => 'refused' as const,
+  );
+
 describe('the service as a process', () => {
+  it('at SIGTERM reports not ready before it refuses connections, and drops no response under load behind a load balancer', async () => {
+    const { id, key } = await newKey();
+    const limits = { UPSTREAM_CONCURRENCY: '64', CALLS_PER_KEY: '0', RATE_LIMIT_PER_MINUTE: '0' };
+    const service = run({ SHUTDOWN_DELAY_SECONDS: '3', ...limits });
+    const url = await service.url();
+    /** Rejects when the response is incomplete. */
+    const fetched = async (path: string): Promise<number> => {
+      const response = await call(url, path, key);
+      const { summary } = (await response.json()) as { summary: { fetched: number } };
+      return summary.fetched;
+    };
+    const cached = '/channels/@tidewater/transcripts?limit=3';
+    const counts = [await fetched(cached)];
+    const hold = fakeYoutube.hold({ kind: 'timedtext' }, 20);
+    const held = Array.from({ length: 20 }, (_, index) => fetched(`/channels/@bench-1x${index + 60}/transcripts`));
+    await hold.arrived;
+
+    // Sequential requests, for as long as the balancer sends any.
+    let sending = true;
+    const client = async (): Promise<void> => {
+      while (sending) counts.push(await fetched(cached));
+    };
+    const clients = Array.from({ length: 12 }, client);
+    await until(() => counts.length > 50);
+    service.child.kill('SIGTERM');
+    await until(async () => (await readiness(url)) === 503);
+    // The balancer checks readiness once more before it stops sending.
+    const seenAfter = counts.length;
+    await until(() => counts.length > seenAfter + 24);
+    sending = false;
+    await Promise.all(clients);
+    await until(async () => (await readiness(url)) === 'refused');
+    hold.release();
+    counts.push(...(await Promise.all(held)));
+
+    const used = counts.reduce((sum, count) => sum + count);
+    expect(used).toBe((counts[0] ?? 0) + held.length);
+    expect(await service.exited).toEqual({ code: 0, signal: null });
+    expect(await database.quota.usage(id)).toMatchObject({ used, reserved: 0 });
+    fakeYoutube.reset();
+  });
+
   it('without a grace period aborts running calls at SIGTERM, and still settles them and exits with 0', async () => {
     const { id, key } = await newKey();
     const service = run({ SHUTDOWN_GRACE_SECONDS: '0' });

@@ -6897,20 +6897,20 @@ export interface operations {
                      *       "id": "key_c4b3a2817f4e3d9c2a6f1b5b",
                      *       "organizationId": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
                      *       "name": "server",
-                     *       "prefix": "ctk_9sTu7V",
-                     *       "createdAt": "2026-11-20T16:00:00.000Z",
+                     *       "prefix": "ctk_4fGh2K",
+                     *       "createdAt": "2026-11-02T09:31:00.000Z",
                      *       "expiresAt": null,
                      *       "revokedAt": null,
                      *       "lastUsedAt": null,
                      *       "replacedBy": null,
-                     *       "key": "ctk_9sTu7V…",
+                     *       "key": "ctk_4fGh2K…",
                      *       "replaced": {
                      *         "id": "key_5b1f6a2c9d3e4f7081a2b3c4",
                      *         "organizationId": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
                      *         "name": "server",
                      *         "prefix": "ctk_4fGh2K",
                      *         "createdAt": "2026-11-02T09:31:00.000Z",
-                     *         "expiresAt": "2026-11-21T16:00:00.000Z",
+                     *         "expiresAt": null,
                      *         "revokedAt": null,
                      *         "lastUsedAt": null,
                      *         "replacedBy": "key_c4b3a2817f4e3d9c2a6f1b5b"
@@ -7078,28 +7078,16 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "key_c4b3a2817f4e3d9c2a6f1b5b",
+                     *       "id": "key_5b1f6a2c9d3e4f7081a2b3c4",
                      *       "organizationId": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
                      *       "name": "server",
-                     *       "prefix": "ctk_9sTu7V",
-                     *       "createdAt": "2026-11-20T16:00:00.000Z",
+                     *       "prefix": "ctk_4fGh2K",
+                     *       "createdAt": "2026-11-02T09:31:00.000Z",
                      *       "expiresAt": null,
                      *       "revokedAt": "2026-11-20T18:00:00.000Z",
                      *       "lastUsedAt": null,
                      *       "replacedBy": null,
-                     *       "stillValid": [
-                     *         {
-                     *           "id": "key_5b1f6a2c9d3e4f7081a2b3c4",
-                     *           "organizationId": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
-                     *           "name": "server",
-                     *           "prefix": "ctk_4fGh2K",
-                     *           "createdAt": "2026-11-02T09:31:00.000Z",
-                     *           "expiresAt": "2026-11-21T16:00:00.000Z",
-                     *           "revokedAt": null,
-                     *           "lastUsedAt": null,
-                     *           "replacedBy": "key_c4b3a2817f4e3d9c2a6f1b5b"
-                     *         }
-                     *       ]
+                     *       "stillValid": []
                      *     }
                      */
                     "application/json": components["schemas"]["RevokedKey"];
@@ -7253,44 +7241,8 @@ export interface operations {
                      *         {
                      *           "period": "2026-11",
                      *           "used": 120
-                     *         },
-                     *         {
-                     *           "period": "2026-10",
-                     *           "used": 3480
                      *         }
-                     *       ],
-                     *       "verification": {
-                     *         "exact": true,
-                     *         "periods": [
-                     *           {
-                     *             "period": "2026-11",
-                     *             "used": 120,
-                     *             "recomputed": 120,
-                     *             "forfeited": 0,
-                     *             "settledCalls": 9
-                     *           }
-                     *         ]
-                     *       },
-                     *       "report": {
-                     *         "from": "2026-10-01",
-                     *         "to": "2026-11-01",
-                     *         "by": "day",
-                     *         "charged": 3480,
-                     *         "rows": [
-                     *           {
-                     *             "group": "2026-10-05",
-                     *             "calls": 40,
-                     *             "charged": 2480,
-                     *             "forfeited": 0
-                     *           },
-                     *           {
-                     *             "group": "2026-10-19",
-                     *             "calls": 10,
-                     *             "charged": 1000,
-                     *             "forfeited": 0
-                     *           }
-                     *         ]
-                     *       }
+                     *       ]
                      *     }
                      */
                     "application/json": components["schemas"]["AdminUsage"];
