@@ -1,5 +1,7 @@
+import { chmodSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createTestDatabase } from '../database/test-database.js';
+import { temporaryFolder } from '../process/program.js';
 import { QuotaDatabase } from '../quota/quota-database.js';
 import { type CliResult, CliSession, runCli } from './run-cli.js';
 
@@ -137,6 +139,18 @@ describe('the admin commands', () => {
       output: '',
       errorOutput: expect.stringMatching(/^error: [^\n]+\n$/),
     });
+  });
+
+  it('work on the embedded database without a running service, even as the first process', async () => {
+    const folder = temporaryFolder();
+    chmodSync(folder.path, 0o711);
+    try {
+      const args = ['org', 'create', '--name', 'Acme', '--plan', 'pro', '--json'];
+      expect(await runCli(args, { DATA_DIR: folder.path })).toMatchObject({ code: 0, errorOutput: '' });
+      expect((await runCli(['org', 'list'], { DATA_DIR: folder.path })).output).toContain('Acme');
+    } finally {
+      folder.remove();
+    }
   });
 
   it('log to standard error only', async () => {

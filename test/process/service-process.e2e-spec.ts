@@ -131,14 +131,26 @@ describe('a failed start exits with 1 and prints one line for each reason', () =
     expect(service.stderr).not.toContain('hunter2');
   });
 
-  it('for a port in use', async () => {
+  it.each(['PORT', 'MESSAGE_PORT'])('for a port in use, which names %s', async (variable) => {
     const server = createServer();
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    const service = run({ PORT: String((server.address() as AddressInfo).port) });
+    const port = String((server.address() as AddressInfo).port);
+    const service = run({ MESSAGE_TRANSPORT: 'tcp', MESSAGE_PORT: '0', [variable]: port });
     expect(await service.exited).toEqual({ code: 1, signal: null });
-    expect(service.stderr.trim().split('\n')).toHaveLength(1);
-    expect(service.stderr).toMatch(/port is in use/);
+    expect(service.stderr).toMatch(new RegExp(`^channel-transcripts: .*EADDRINUSE.*${port}.* ${variable}\\.\\n$`));
     server.close();
+  });
+
+  it('for a NATS server that is unavailable or not named, without its password', async () => {
+    const failure = async (variables: Record<string, string>): Promise<string> => {
+      const service = run({ MESSAGE_TRANSPORT: 'nats', ...variables });
+      expect(await service.exited).toEqual({ code: 1, signal: null });
+      return service.stderr;
+    };
+    expect(await failure({ NATS_URL: 'nats://app:hidden@127.0.0.1:1' })).toMatch(
+      /^channel-transcripts: Messages cannot be received at nats:\/\/127\.0\.0\.1:1: [^\n]+\. Change NATS_URL\.\n$/,
+    );
+    expect(await failure({})).toBe('channel-transcripts: NATS_URL must be set when MESSAGE_TRANSPORT is nats\n');
   });
 
   it('for a database that does not respond, without its password', async () => {
