@@ -140,7 +140,7 @@ export async function shutDown(
   const state = app.get(ShutdownState);
   state.stopping = true;
   const graceEndsAtMs = performance.now() + graceSeconds * 1000;
-  await sleep(Math.min(delaySeconds, graceSeconds) * 1000);
+  if (delaySeconds > 0) await sleep(Math.min(delaySeconds, graceSeconds) * 1000);
   state.refusing = true;
   const remainingMs = Math.max(0, graceEndsAtMs - performance.now());
   await Promise.all([

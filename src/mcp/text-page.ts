@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { InvalidRequestError } from '../domain/errors.js';
 import { VIDEO_ID } from '../domain/video-reference.js';
 import type { RequestContext } from '../http/request-context.js';
+import { fromJson } from '../transcripts/cache/keyed-codec.js';
 import { inflate, readTranscript } from '../transcripts/cache/transcript-text.js';
 import { failureLine, listHead, videoHead, videoText } from '../transcripts/formats/markdown.js';
 import { startCall } from '../transcripts/response/transcripts-response.js';
@@ -36,27 +37,16 @@ function writeCursor(position: Position): string {
 }
 
 /** @throws InvalidRequestError when the cursor is malformed, or of another tool */
-function readCursor(cursor: string, tool: Position['tool']): Position {
-  const { data: position } = positionSchema.safeParse(parseJson(Buffer.from(cursor, 'base64url').toString()));
-  if (position?.tool === tool) return position;
+function readCursor(cursor: string, tool: Position['tool']): PageStart {
+  const position = fromJson(Buffer.from(cursor, 'base64url'), positionSchema);
+  if (position?.tool === tool) return { source: givenVideos(position.videoIds, position.resource), ...position };
   const message = 'cursor is invalid. Send the cursor of the last result unchanged, to the same tool.';
   throw new InvalidRequestError([{ field: 'cursor', message }]);
 }
 
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
-function continued({ videoIds, resource, ...position }: Position): PageStart & Pick<Position, 'skip'> {
-  return { source: givenVideos(videoIds, resource), ...position };
-}
-
 interface PageStart extends Pick<Position, 'languages' | 'range'> {
   source: VideoSource;
+  skip?: Position['skip'];
 }
 
 interface PageRequest {
@@ -90,8 +80,7 @@ export async function readPage(
   context: RequestContext,
   { transcripts }: ToolServices,
 ): Promise<Page> {
-  const { source, languages, range, skip } =
-    cursor === undefined ? { ...start(), skip: 0 } : continued(readCursor(cursor, tool));
+  const { source, languages, range, skip = 0 } = cursor === undefined ? start() : readCursor(cursor, tool);
   const { plan, delivery } = await startCall(transcripts, { source, languages }, context);
   const { resource, order } = plan;
   const footer = (videoIds: string[], sent: number) => {

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import type { Channel } from '../../domain/transcript.js';
+import type { Channel, Upload } from '../../domain/transcript.js';
 import type { StoredEntry } from '../../jobs/job.repository.js';
 import { fromJson } from '../../transcripts/cache/keyed-codec.js';
 import { inflate, readTranscript } from '../../transcripts/cache/transcript-text.js';
@@ -27,8 +27,6 @@ const failure = z.object({ code: z.string(), message: z.string(), retryable: z.b
 const video = z.object({
   videoId: z.string(),
   title: z.string().nullable(),
-  url: z.string(),
-  publishedAt: z.string().nullable(),
   /** The name of its file; null when it has none. */
   file: z.string().nullable(),
   /** Why it has no file. */
@@ -107,10 +105,9 @@ export class ArchiveFiles {
     const json = await inflate(text);
     const { videoId, metadata, transcript, error } = storedResult.parse(JSON.parse(json.toString()));
     const upload = uploadSchema.parse({ ...metadata, videoId, failure: null });
-    const { title, url, publishedAt } = upload;
     const { out, format, languages } = this.options;
     const file = error ? null : archiveFileName(upload, format);
-    this.current.set(videoId, { videoId, title, url, publishedAt, file, error });
+    this.current.set(videoId, { videoId, title: upload.title, file, error });
     if (file === null || existsSync(join(out, file))) return;
     const read = readTranscript(Buffer.from(JSON.stringify(transcript)));
     const stored = { videoId, metadata: listedMetadata(upload), transcript: read };
@@ -138,7 +135,7 @@ export class ArchiveFiles {
 
 /** The file name of a video: its date unless that is not known, the letters and digits of its title, and its ID. */
 export function archiveFileName(
-  { videoId, title, publishedAt }: Pick<IndexedVideo, 'videoId' | 'title' | 'publishedAt'>,
+  { videoId, title, publishedAt }: Pick<Upload, 'videoId' | 'title' | 'publishedAt'>,
   format: ArchiveFormat,
 ): string {
   const date = publishedAt?.slice(0, 'yyyy-mm-dd'.length) ?? '';
