@@ -1413,18 +1413,6 @@ export interface components {
             /** @description Keys that this key replaced and whose grace period has not ended. Revoke each of them separately. */
             stillValid: components["schemas"]["Key"][];
         };
-        Month: {
-            /**
-             * Format: date-time
-             * @description The start of the month (UTC).
-             */
-            start: string;
-            /**
-             * Format: date-time
-             * @description The start of the next month (UTC), when the quota resets.
-             */
-            end: string;
-        };
         VerifiedPeriod: {
             /** @description The month, such as `2026-05`. */
             period: string;
@@ -1483,7 +1471,7 @@ export interface components {
              */
             plan: "free" | "pro";
             /** @description The calendar month (UTC) that the counts apply to. */
-            period: components["schemas"]["Month"];
+            period: components["schemas"]["UsagePeriod"];
             /** @description The number of transcripts that the organization can fetch per month. */
             limit: number;
             /** @description Transcripts charged this month. */

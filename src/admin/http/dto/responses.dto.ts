@@ -3,7 +3,7 @@ import { dateTime, nextCursor } from '../../../http/response-docs.js';
 import { ApiKey, type IssuedKey, type RevokedKey, type RotatedKey } from '../../../organizations/api-key.js';
 import { AuditEntry } from '../../../organizations/audit-trail.js';
 import { Organization, type DeletedOrganization } from '../../../organizations/organization.entity.js';
-import { Usage, UsagePeriod, Verification } from '../../../quota/usage.js';
+import { Usage, Verification } from '../../../quota/usage.js';
 import { UsageReport } from '../../../quota/usage-report.js';
 import type { Pruned } from '../../../quota/usage-retention.js';
 
@@ -25,15 +25,8 @@ export class KeysPageDto {
   next: string | null;
 }
 
-/** The name of this component is released, so it stays beside the equal `UsagePeriod`. */
-@ApiSchema({ name: 'Month' })
-class MonthDto extends UsagePeriod {}
-
 @ApiSchema({ name: 'AdminUsage' })
 export class AdminUsageDto extends Usage {
-  @ApiProperty({ type: MonthDto, description: 'The calendar month (UTC) that the counts apply to.' })
-  override period: MonthDto;
-
   @ApiPropertyOptional(dateTime('When the organization was deleted. Present only for a deleted organization.'))
   override deletedAt?: string;
 
