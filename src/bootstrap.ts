@@ -121,21 +121,16 @@ function allowOrigins(app: NestExpressApplication, origins: readonly string[]): 
   });
 }
 
-/** The timing of a shutdown. */
-interface ShutdownTimes {
-  /** From the start of the shutdown until running calls are aborted; includes the delay. */
-  graceSeconds: number;
-  /** How long requests are still served while readiness fails. */
-  delaySeconds?: number;
-}
-
 /**
  * Shuts the service down: readiness fails, no new connections are accepted, running calls end and are settled, then
  * everything is closed. Calls that still run after the grace period are aborted, and settled as well.
+ *
+ * @param times.graceSeconds from the start until running calls are aborted; includes the delay
+ * @param times.delaySeconds how long requests are still served while readiness fails
  */
 export async function shutDown(
   app: NestExpressApplication,
-  { graceSeconds, delaySeconds = 0 }: ShutdownTimes,
+  { graceSeconds, delaySeconds = 0 }: { graceSeconds: number; delaySeconds?: number },
 ): Promise<void> {
   const state = app.get(ShutdownState);
   state.stopping = true;

@@ -77,10 +77,8 @@ describe('the admin commands', () => {
     expect(await database.keys.authenticate(String(second['key']))).toBeDefined();
     const third = await database.keys.rotate(String(second['id']), 5);
     const { output } = await cli('key', 'revoke', third.id);
-    expect(output).toMatch(
-      /^revoked at +20.*\n[^]*\nWarning: the rotated key key_\w+ \(default\) is still valid until 20/m,
-    );
-    expect(output).toContain(`npm run cli -- key revoke ${String(second['id'])}\n`);
+    expect(output).toMatch(/^revoked at +20.*\n[^]*\nSTILL VALID\nID .*\nkey_/m);
+    expect(output).toContain(`\n${String(second['id'])} `);
     expect(await json('key', 'revoke', String(second['id']))).toMatchObject({ id: second['id'], stillValid: [] });
     const list = await cli('key', 'list', id);
     expect(list.output).toMatch(/^ID +NAME +PREFIX +STATE +CREATED AT +EXPIRES AT +LAST USED AT\n/);
@@ -100,9 +98,7 @@ describe('the admin commands', () => {
     ]);
     const { code, errorOutput } = await cli('usage', customer.organizationId, '--verify');
     expect(code).toBe(1);
-    expect(errorOutput).toMatch(
-      /^error: The usage of org_\w+ differs from the sum of its settled calls in \d{4}-\d\d\.\n$/,
-    );
+    expect(errorOutput).toMatch(/^error: The usage of org_\w+ differs from the sum of its settled calls\.\n$/);
   });
 
   it('report what was charged as text, JSON and CSV', async () => {

@@ -73,7 +73,7 @@ async function startJob(
     await jobs.delete(payer.organizationId, id);
     return jobs.create(request, payer, key);
   }
-  return state === 'paused' || state === 'canceled' || state === 'failed' ? jobs.resume(payer.organizationId, id) : job;
+  return state === 'completed' ? job : jobs.resume(payer.organizationId, id);
 }
 
 /** The job of one run of the command. */
