@@ -17,11 +17,11 @@ const WAIT_SECONDS_MAX = 300;
 const SLICES_AT_ONCE = 4;
 const ENTRIES_PER_READ = 50;
 
-interface ArchiveRequest extends ArchiveOptions {
+export interface ArchiveRequest extends ArchiveOptions {
   /** The channel as the caller names it. */
   reference: string;
-  /** The number of uploads at most, the newest ones; null for all. */
-  limit: number | null;
+  /** The number of uploads at most, the newest ones; all by default. */
+  limit?: number;
 }
 
 /** What a run has done. */
@@ -63,7 +63,7 @@ async function startJob(
   jobs: JobsService,
   payer: Payer,
 ): Promise<JobDto> {
-  const request: JobRequestDto = { channel: reference, languages, limit, since, onQuota: 'pause' };
+  const request: JobRequestDto = { channel: reference, languages, limit: limit ?? null, since, onQuota: 'pause' };
   const key = createHash('sha256')
     .update(JSON.stringify([resolve(out), request]))
     .digest('hex');

@@ -1,8 +1,8 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { LANGUAGES_INVALID, parseLanguages } from '../../transcripts/dto/transcripts-query.dto.js';
 import { ENTRY_FORMATS } from '../../transcripts/response/transcripts-response.js';
-import { ARCHIVE_FORMATS, type ArchiveFormat } from './archive-files.js';
-import { archiveChannel, type ArchiveResult } from './archive-run.js';
+import { ARCHIVE_FORMATS } from './archive-files.js';
+import { archiveChannel, type ArchiveRequest, type ArchiveResult } from './archive-run.js';
 import { wholeNumber, type CommandResult, type RunWork } from './output.js';
 import { printTranscripts, type PrintOptions } from './print-transcripts.js';
 
@@ -19,13 +19,6 @@ const languagesOption = (): Option =>
       if (!languages) throw new InvalidArgumentError(LANGUAGES_INVALID);
       return languages;
     });
-
-interface ArchiveOptions {
-  out: string;
-  format: ArchiveFormat;
-  limit?: number | null;
-  languages: string[];
-}
 
 /**
  * Adds `transcripts`, which prints what the service would respond, and `archive`, which runs an archive job and writes a
@@ -53,11 +46,11 @@ export function addTranscriptCommands(program: Command, run: RunWork): void {
     .addOption(new Option('--format <format>', 'format of the files').choices(ARCHIVE_FORMATS).default('json'))
     .option('--limit <n>', 'number of uploads at most, the newest ones (default: all)', wholeNumber(1))
     .addOption(languagesOption())
-    .action((reference: string, { limit = null, ...options }: ArchiveOptions) =>
+    .action((reference: string, options: Omit<ArchiveRequest, 'reference'>) =>
       run(
         async (services) => {
           const archive = (stop: AbortSignal): Promise<ArchiveResult> =>
-            archiveChannel({ reference, limit, ...options }, services, stop, showProgress);
+            archiveChannel({ reference, ...options }, services, stop, showProgress);
           return resultOf(options.out, await untilSignal(archive).finally(() => showProgress('')));
         },
         { handlesSignals: true },
