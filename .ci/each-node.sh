@@ -14,7 +14,7 @@ suites=(
   'test/http/(connections|pipelining)\.'
   'test/jobs/results\.'
   'test/messages/tcp-limits\.'
-  'test/process/(optional-parts|service-process|shutdown)\.'
+  'test/process/service-process\.'
   'test/webhooks/webhooks\.'
 )
 own=$(node -p 'process.versions.node.split(".")[0]')

@@ -115,27 +115,21 @@ function allowOrigins(app: NestExpressApplication, origins: readonly string[]): 
   });
 }
 
-/** The timing of a shutdown. */
-interface ShutdownTimes {
-  /** From the start of the shutdown until running calls are aborted; includes the delay. */
-  graceSeconds: number;
-  /** How long requests are still served while readiness fails. */
-  delaySeconds?: number;
-  /** Ends the delay early when aborted. */
-  hurry?: AbortSignal;
-}
-
 /**
  * Shuts the service down: readiness fails, no new connections are accepted, running calls end and are settled, then
  * everything is closed. Calls that still run after the grace period are aborted, and settled as well.
+ *
+ * @param times.graceSeconds from the start until running calls are aborted; includes the delay
+ * @param times.delaySeconds how long requests are still served while readiness fails
  */
-export async function shutDown(app: NestExpressApplication, times: ShutdownTimes): Promise<void> {
-  const { graceSeconds, delaySeconds = 0, hurry } = times;
+export async function shutDown(
+  app: NestExpressApplication,
+  { graceSeconds, delaySeconds = 0 }: { graceSeconds: number; delaySeconds?: number },
+): Promise<void> {
   const state = app.get(ShutdownState);
   state.stopping = true;
   const graceEndsAtMs = performance.now() + graceSeconds * 1000;
-  const delayMs = Math.min(delaySeconds, graceSeconds) * 1000;
-  if (delayMs > 0) await sleep(delayMs, undefined, hurry && { signal: hurry }).catch(() => undefined);
+  if (delaySeconds > 0) await sleep(Math.min(delaySeconds, graceSeconds) * 1000);
   state.refusing = true;
   const remainingMs = Math.max(0, graceEndsAtMs - performance.now());
   await Promise.all([

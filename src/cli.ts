@@ -1,8 +1,5 @@
 import 'reflect-metadata';
 import { runCommand } from './admin/cli/run-command.js';
+import { YoutubeModule } from './platform/youtube/youtube.module.js';
 
-// Imported here, so that the other commands do not load the platform.
-process.exitCode = await runCommand(process.argv.slice(2), async (work, options) => {
-  const { withLocalTranscripts } = await import('./local-transcripts.js');
-  await withLocalTranscripts(work, options);
-});
+process.exitCode = await runCommand(process.argv.slice(2), YoutubeModule);

@@ -44,23 +44,18 @@ async function loadTracing(environment: Environment, logger: Logger): Promise<()
   return startTracing((cause) => logger.warn({ event: 'traces_not_sent', cause }));
 }
 
-/** A second signal skips the delay, which is of use behind a load balancer only. */
 function stopOnSignals(app: NestExpressApplication, environment: Environment, stopTracing: () => Promise<void>): void {
   const { SHUTDOWN_GRACE_SECONDS: graceSeconds, SHUTDOWN_DELAY_SECONDS: delaySeconds } = environment;
-  const hurry = new AbortController();
   let stopping = false;
   const stop = (): void => {
-    if (stopping) {
-      hurry.abort();
-      return;
-    }
+    // npm passes on a Ctrl-C that the terminal has sent already.
+    if (stopping) return;
     stopping = true;
-    shutDown(app, { graceSeconds, delaySeconds, hurry: hurry.signal })
+    shutDown(app, { graceSeconds, delaySeconds })
       .then(stopTracing)
       .then(() => process.exit(0), fail);
   };
-  process.on('SIGTERM', stop);
-  process.on('SIGINT', stop);
+  process.on('SIGTERM', stop).on('SIGINT', stop);
 }
 
 /** Prints why the start failed, one line per fault and no stack. */

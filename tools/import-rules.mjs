@@ -48,7 +48,7 @@ const FLOORS = [
     mcp: ['jobs', 'transcripts', 'quota', 'auth', 'rate-limit', 'http', 'observability', 'config', 'domain'],
     // The usage under /admin is a customer's usage and more. Commands print transcripts and run jobs.
     admin: [
-      ...['jobs', 'transcripts', 'quota', 'auth', 'organizations', 'http', 'database'],
+      ...['jobs', 'transcripts', 'quota', 'auth', 'organizations', 'http', 'database', 'cache'],
       ...['observability/logging', 'config', 'domain'],
     ],
   },
@@ -100,7 +100,7 @@ export default {
       comment: 'Everything else uses the port, so that another platform can be supported.',
       from: {
         path: '^src/',
-        pathNot: ['^src/platform/youtube/', '^src/(app\\.module|smoke|local-transcripts|hostile-text\\.spec)\\.ts$'],
+        pathNot: ['^src/platform/youtube/', '^src/(app\\.module|smoke|cli|hostile-text\\.spec)\\.ts$'],
       },
       to: { path: '^src/platform/youtube/' },
     },

@@ -7,7 +7,7 @@ import { createRedactor, type Redactor } from '../observability/logging/redactio
 
 const NAME_SHOWN_MAX = 80;
 /** Far above any value of the interface, far below what exhausts the stack of the validator. */
-export const NESTING_LEVELS_MAX = 32;
+const NESTING_LEVELS_MAX = 32;
 /** The rule that class-validator reports a property under that the class does not declare. */
 const WHITELIST_RULE = 'whitelistValidation';
 
@@ -15,7 +15,7 @@ const WHITELIST_RULE = 'whitelistValidation';
  * Whether a value nests objects and arrays more than `levels` deep: a string or a number is 0 deep, `{}` is 1. Works
  * without recursion, because a few kilobytes of brackets would exhaust the stack.
  */
-export function isNestedDeeper(value: unknown, levels: number): boolean {
+function isNestedDeeper(value: unknown, levels: number): boolean {
   let objects = [value].filter(isObject);
   for (let depth = 0; objects.length > 0; depth += 1) {
     if (depth === levels) return true;

@@ -7,7 +7,6 @@ import {
   type CallToolRequest,
   type CallToolResult,
   type ListToolsResult,
-  type ServerContext,
 } from '@modelcontextprotocol/server';
 import { Injectable, Logger } from '@nestjs/common';
 import type { Request, Response } from 'express';
@@ -17,7 +16,7 @@ import { Environment } from '../config/environment.js';
 import { FeatureNotInPlanError } from '../domain/errors.js';
 import { planIncludes, requiredPlan } from '../domain/plan.js';
 import { asDomainError, causeText } from '../http/error.filters.js';
-import type { RequestContext } from '../http/request-context.js';
+import { requestContext, type RequestContext } from '../http/request-context.js';
 import { type Redactor, redactorFor } from '../observability/logging/redaction.js';
 import { inSpan } from '../observability/tracing/tracer.js';
 import { CallsInFlight } from '../rate-limit/calls-in-flight.js';
@@ -86,16 +85,15 @@ export class McpTools {
   }
 
   /**
-   * Serves one JSON-RPC message by the SDK, in the protocol revision of the message, or in the stateless form of the revisions
-   * of 2025.
-   *
-   * @param message the parsed body
+   * Serves a JSON-RPC message by the SDK, in the protocol revision of the message, or in the
+   * stateless form of the revisions of 2025.
    */
-  async serve(request: Request, response: Response, message: unknown, context: RequestContext): Promise<void> {
+  async serve(request: Request, response: Response, message: unknown): Promise<void> {
+    const context = requestContext(request);
     const createServer = (): Server => {
       const server = new Server(SERVER, { capabilities: { tools: {} }, instructions: INSTRUCTIONS });
       server.setRequestHandler('tools/list', () => LISTED);
-      server.setRequestHandler('tools/call', ({ params }, { mcpReq }) => this.call(params, mcpReq, context));
+      server.setRequestHandler('tools/call', ({ params }) => this.call(params, context));
       return server;
     };
     const handler = createMcpHandler(createServer, {
@@ -110,22 +108,13 @@ export class McpTools {
       answer.headers.set('Cache-Control', 'private, no-store');
       return answer;
     };
-    const incoming = {
-      method: request.method,
-      url: request.url,
-      // The SDK makes a URL of this header, and the URL parser does not accept every valid host, such as `app.1`.
-      headers: { ...request.headers, host: 'localhost' },
-      [Symbol.asyncIterator]: () => request[Symbol.asyncIterator](),
-    };
-    await toNodeHandler({ fetch: fetchHandler })(incoming, response, message);
+    // The SDK makes a URL of this header, and the URL parser does not accept every valid host, such as `app.1`.
+    request.headers.host = 'localhost';
+    await toNodeHandler({ fetch: fetchHandler })(request, response, message);
   }
 
   /** Calls a tool behind the guards of the other operations. Its errors are results. */
-  private async call(
-    params: CallToolRequest['params'],
-    mcpReq: ServerContext['mcpReq'],
-    context: RequestContext,
-  ): Promise<CallToolResult> {
+  private async call(params: CallToolRequest['params'], context: RequestContext): Promise<CallToolResult> {
     const tool = TOOLS.find(({ name }) => name === params.name);
     if (!tool) throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'Unknown tool. tools/list names the tools.');
     const { name, feature, limitsConcurrency } = tool;
@@ -138,8 +127,7 @@ export class McpTools {
         if (feature !== undefined && !planIncludes(organization.plan, feature))
           throw new FeatureNotInPlanError(feature, organization.plan, requiredPlan(feature));
         if (limitsConcurrency) this.inFlight.acquire(keyId, context.ended());
-        const call = { context, times: context, progress: progressReporter(mcpReq) };
-        return tool.run(params.arguments ?? {}, call, this.services);
+        return tool.run(params.arguments ?? {}, context, this.services);
       });
       count('ok');
       return { content: [{ type: 'text', text }], structuredContent: tool.output.parse(structured) };
@@ -153,17 +141,6 @@ export class McpTools {
       return { content: [{ type: 'text', text }], isError: true };
     }
   }
-}
-
-/** Sends notifications of progress to a client that has given a token for them. */
-function progressReporter({ _meta, notify }: ServerContext['mcpReq']): (videos: number, total: number) => void {
-  const progressToken = _meta?.progressToken;
-  if (progressToken === undefined) return () => undefined;
-  return (progress, total) => {
-    const params = { progressToken, progress, total, message: `${progress} of ${total} videos read` };
-    // The client has disconnected, which ends the call by its signal.
-    notify({ method: 'notifications/progress', params }).catch(() => undefined);
-  };
 }
 
 function objectSchema(schema: object): { type: 'object' } & Record<string, unknown> {

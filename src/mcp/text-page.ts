@@ -1,12 +1,14 @@
 import { z } from 'zod';
 import { InvalidRequestError } from '../domain/errors.js';
 import { VIDEO_ID } from '../domain/video-reference.js';
+import type { RequestContext } from '../http/request-context.js';
+import { fromJson } from '../transcripts/cache/keyed-codec.js';
 import { inflate, readTranscript } from '../transcripts/cache/transcript-text.js';
 import { failureLine, listHead, videoHead, videoText } from '../transcripts/formats/markdown.js';
 import { givenVideos, type VideoSource } from '../transcripts/sources/video-list.js';
 import type { Summary } from '../transcripts/dto/transcripts-response.dto.js';
 import type { Entry } from '../transcripts/transcript-events.js';
-import { languageCodes, type ToolCall, type ToolServices } from './tools/tool.js';
+import { languageCodes, type ToolServices } from './tools/tool.js';
 
 /** The most videos that a text is continued with. */
 export const CURSOR_VIDEOS_MAX = 10;
@@ -35,27 +37,16 @@ function writeCursor(position: Position): string {
 }
 
 /** @throws InvalidRequestError when the cursor is malformed, or of another tool */
-function readCursor(cursor: string, tool: Position['tool']): Position {
-  const { data: position } = positionSchema.safeParse(parseJson(Buffer.from(cursor, 'base64url').toString()));
-  if (position?.tool === tool) return position;
+function readCursor(cursor: string, tool: Position['tool']): PageStart {
+  const position = fromJson(Buffer.from(cursor, 'base64url'), positionSchema);
+  if (position?.tool === tool) return { source: givenVideos(position.videoIds, position.resource), ...position };
   const message = 'cursor is invalid. Send the cursor of the last result unchanged, to the same tool.';
   throw new InvalidRequestError([{ field: 'cursor', message }]);
 }
 
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
-function continued({ videoIds, resource, ...position }: Position): PageStart & Pick<Position, 'skip'> {
-  return { source: givenVideos(videoIds, resource), ...position };
-}
-
 interface PageStart extends Pick<Position, 'languages' | 'range'> {
   source: VideoSource;
+  skip?: Position['skip'];
 }
 
 interface PageRequest {
@@ -86,13 +77,12 @@ export interface Page {
  */
 export async function readPage(
   { tool, cursor, start, maxChars }: PageRequest,
-  call: ToolCall,
-  services: ToolServices,
+  context: RequestContext,
+  { transcripts }: ToolServices,
 ): Promise<Page> {
-  const { source, languages, range, skip } =
-    cursor === undefined ? { ...start(), skip: 0 } : continued(readCursor(cursor, tool));
-  const { plan, summary, events } = await services.read({ source, languages }, call);
-  const { resource, order } = plan;
+  const { source, languages, range, skip = 0 } = cursor === undefined ? start() : readCursor(cursor, tool);
+  const delivery = await transcripts.start({ source, languages }, context);
+  const { resource, order } = delivery.plan;
   const footer = (videoIds: string[], sent: number) => {
     const next = writeCursor({ tool, resource, videoIds, languages, range, skip: sent });
     // After a blank line, because the rule would otherwise make a heading of the last paragraph.
@@ -105,7 +95,7 @@ export async function readPage(
   const page = new TextPage({ maxChars: room, headingLevel, languages, range });
   const entries: Entry[] = [];
   let end: ReturnType<typeof footer> | undefined;
-  for await (const event of events) {
+  for await (const event of delivery.events('listed')) {
     if (event.type === 'channel') page.text += listHead(event);
     if (event.type !== 'result') continue;
     if (!end) {
@@ -113,9 +103,9 @@ export async function readPage(
       if (sent !== undefined) end = footer(ids.slice(entries.length), sent);
     }
     entries.push(event.entry);
-    call.progress(entries.length, ids.length);
   }
-  return { text: `${page.text}${end?.text ?? ''}`, resource, entries, summary, cursor: end?.next ?? null };
+  const text = `${page.text}${end?.text ?? ''}`;
+  return { text, resource, entries, summary: delivery.summary, cursor: end?.next ?? null };
 }
 
 /** How the texts of a page are written. */

@@ -1,4 +1,3 @@
-import { EventEmitter, once } from 'node:events';
 import { type ExecutionContext, Injectable, Logger } from '@nestjs/common';
 import { RpcException } from '@nestjs/microservices';
 import { catchError, defer, finalize, Observable, throwError } from 'rxjs';
@@ -73,7 +72,6 @@ export function messageCall(context: object): MessageCall {
 export class MessageCalls {
   private readonly logger = new Logger(MessageCalls.name);
   private readonly running = new Set<MessageCall>();
-  private readonly ends = new EventEmitter();
 
   constructor(private readonly shutdown: ShutdownState) {}
 
@@ -92,7 +90,7 @@ export class MessageCalls {
 
   /** Resolves when every call has ended. */
   async idle(): Promise<void> {
-    while (this.running.size > 0) await once(this.ends, 'end');
+    await Promise.all([...this.running].map((call) => call.ended()));
   }
 
   /** Disconnects the calls that are still running. */
@@ -103,7 +101,6 @@ export class MessageCalls {
   private async finish(call: MessageCall): Promise<void> {
     await call.replyChannel.taken(call.responseEnd);
     this.running.delete(call);
-    this.ends.emit('end');
     call.finish();
     this.logger.log({
       event: 'message',

@@ -13,7 +13,7 @@ import {
   type PlannedVideo,
   type TranscriptsRequest,
 } from './call-plan.js';
-import { Call, CallEnded, type CallOptions, type CallTimes } from './call.js';
+import { Call, CallEnded, type CallOptions } from './call.js';
 import { VideoFetcher } from './fetching.js';
 import { HeldTexts, ResponseMemory } from './response/response-memory.js';
 import { Delivery } from './transcript-delivery.js';
@@ -41,11 +41,10 @@ export class TranscriptsService {
    * Plans an authenticated call and starts to fetch what its plan lacks. Adds what the call is about, and the counts of its
    * entries, to its log line.
    *
-   * @param times those of the transport, unless the caller can cancel the call by itself
    * @throws the errors that refuse the call, as `prepare`
    */
-  async start(request: TranscriptsRequest, context: RequestContext, times: CallTimes = context): Promise<Delivery> {
-    const plan = await this.prepare(request, payerOf(context), times);
+  async start(request: TranscriptsRequest, context: RequestContext): Promise<Delivery> {
+    const plan = await this.prepare(request, payerOf(context), context);
     logPlan(context.log, plan);
     const delivery = this.deliver(plan);
     context.log['counts'] = delivery.summary;

@@ -305,14 +305,3 @@ describe('authentication of the admin API', () => {
     expect((await service.request('GET', '/admin/organizations', elsewhere())).status).toBe(401);
   });
 });
-
-describe('an unsupported method of the admin API', () => {
-  it.each([
-    ['PUT', '/organizations', 'GET, POST, HEAD'],
-    ['POST', '/organizations/org_x', 'GET, PATCH, DELETE, HEAD'],
-    ['GET', '/keys/key_x/rotate', 'POST'],
-  ])('%s %s is 405 with Allow', async (method, path, allowed) => {
-    const answer = await admin(method, path);
-    expect([answer.status, answer.headers.allow?.split(', ').sort()]).toEqual([405, allowed.split(', ').sort()]);
-  });
-});

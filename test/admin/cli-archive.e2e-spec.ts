@@ -39,18 +39,13 @@ const archive = (channel: string, out: string, ...args: string[]): Promise<CliRe
 
 interface Index {
   channel: { handle: string };
-  format: string;
-  complete: boolean;
-  summary: { total: number; succeeded: number; failed: number };
   videos: { videoId: string; file: string | null; error: { code: string; retryable: boolean } | null }[];
 }
 
 const indexOf = (out: string): Index => JSON.parse(readFileSync(join(out, 'index.json'), 'utf8')) as Index;
-/** The files of an archive without its index. */
-const filesOf = (out: string): string[] => readdirSync(out).filter((name) => name !== 'index.json');
-
-const completeFilesOf = (out: string): string[] =>
-  existsSync(out) ? filesOf(out).filter((name) => !name.startsWith('.')) : [];
+/** The complete files of an archive without its index. */
+const filesOf = (out: string): string[] =>
+  existsSync(out) ? readdirSync(out).filter((name) => name !== 'index.json' && !name.startsWith('.')) : [];
 
 /** The videos whose players were requested since the last reset. */
 const videosRead = (): Set<string | null> =>
@@ -63,27 +58,31 @@ function start(channel: string, out: string) {
 }
 
 describe('the command archive', () => {
-  it('writes a file for each video that has a transcript, and the reasons of the others to the index', async () => {
+  it('writes a file for each video that has a transcript, tries the others later, and has their reasons in the index', async () => {
     const out = newDirectory();
     const { code, output, errorOutput } = await archive('@harbourlight', out, '--json');
     expect(code).toBe(1);
     expect(errorOutput).toMatch(/^error: 5 videos could not be read yet\. Run the same command again in 10 min/m);
-    const { channel, complete, summary, videos } = indexOf(out);
-    expect([channel.handle, complete]).toEqual(['@harbourlight', false]);
-    expect(summary).toEqual({ total: 27, succeeded: filesOf(out).length, failed: 27 - filesOf(out).length });
+    const files = filesOf(out);
+    expect(JSON.parse(output)).toMatchObject({
+      directory: out,
+      written: files.length,
+      summary: { total: 32, succeeded: files.length, failed: 27 - files.length, pending: 5 },
+    });
+    for (const later of ['11 minutes', '2 hours', '9 hours']) {
+      await database.dataSource.query(`UPDATE jobs SET next_run_at = next_run_at - interval '${later}'`);
+      await database.dataSource.query(`UPDATE job_videos SET retry_at = retry_at - interval '${later}'`);
+      await archive('@harbourlight', out);
+    }
+    const { channel, videos } = indexOf(out);
+    expect([channel.handle, videos.length, filesOf(out)]).toEqual(['@harbourlight', 32, files]);
     for (const { videoId, file, error } of videos) {
       expect(file === null).toBe(error !== null);
       if (file === null) continue;
-      expect(file).toMatch(/^(\d{4}-\d\d-\d\d|\d{5}) /);
       const entry = JSON.parse(readFileSync(join(out, file), 'utf8')) as Record<string, unknown>;
       expect(Object.keys(entry)).toEqual(['videoId', 'ok', 'metadata', 'transcript', 'cached']);
       expect(entry['videoId']).toBe(videoId);
     }
-    expect(JSON.parse(output)).toMatchObject({
-      directory: out,
-      written: filesOf(out).length,
-      summary: { ...summary, total: 32, pending: 5 },
-    });
   });
 
   it('runs no job of another organization of the same database', async () => {
@@ -103,8 +102,8 @@ describe('the command archive', () => {
     const out = newDirectory();
     const options = ['--format', 'markdown', '--languages', 'en'];
     expect(await archive('@fogsignalradio', out, ...options)).toMatchObject({ code: 0 });
-    const { complete, videos } = indexOf(out);
-    expect([complete, videos.length]).toEqual([true, 230]);
+    const { videos } = indexOf(out);
+    expect(videos).toHaveLength(230);
     const files = filesOf(out);
     expect(files).toHaveLength(230);
     for (const file of files) expect(readFileSync(join(out, file), 'utf8')).toMatch(/^# .+\n\n<https:/);
@@ -115,7 +114,7 @@ describe('the command archive', () => {
     youtube.requests.clear();
     const again = await archive('@fogsignalradio', out, ...options);
     expect(again).toMatchObject({ code: 0 });
-    expect(again.output).toMatch(/: 230 of 230 videos have a file in .*, 3 of them new\.$/m);
+    expect(again.output).toMatch(/: 3 of 3 new videos have a transcript, 3 new files in /);
     expect(filesOf(out).sort()).toEqual([...files].sort());
     expect(indexOf(out).videos).toEqual(videos);
     expect(videosRead()).toEqual(new Set(videos.slice(0, 3).map(({ videoId }) => videoId)));
@@ -130,11 +129,17 @@ describe('the command archive', () => {
     writeFileSync(join(out, stored), 'unchanged');
     const { code, output } = await archive('@tidewater', out);
     expect(code).toBe(0);
-    expect(output).toMatch(/5 of 5 videos have a file in .*, 1 of them new\./);
+    expect(output).toMatch(/: 5 of 5 new videos have a transcript, 1 new files in /);
     expect(filesOf(out)).toHaveLength(5);
     expect(readFileSync(join(out, stored), 'utf8')).toBe('unchanged');
+  });
+
+  it('takes the older uploads as well when the limit grows', async () => {
+    const out = newDirectory();
     await archive('@tidewater', out, '--limit', '2');
-    expect(indexOf(out).summary).toEqual({ total: 5, succeeded: 5, failed: 0 });
+    expect(filesOf(out)).toHaveLength(2);
+    expect((await archive('@tidewater', out)).output).toMatch(/: 5 of 5 new videos have a transcript, 3 new files in /);
+    expect(indexOf(out).videos.map(({ file }) => file).sort()).toEqual(filesOf(out).sort());
   });
 
   it('ends cleanly on a signal, and the same command continues', async () => {
@@ -143,29 +148,26 @@ describe('the command archive', () => {
     const hold = youtube.hold({ kind: 'timedtext', path: '[?&]v=bnAA8AAeAA[e-z0-9]' });
     const { child, closed, errorOutput } = start('@bench-60x30', out);
     try {
-      await until(() => completeFilesOf(out).length >= 25);
+      await until(() => filesOf(out).length >= 25);
       await hold.arrived;
     } finally {
       child.kill('SIGINT');
     }
-    expect(await closed).toEqual([130, null]);
+    expect(await closed).toEqual([1, null]);
     hold.release();
     expect(await errorOutput).toMatch(
-      /^Stopped: \d+ of 60 videos have a file\. Run the same command again to continue\.\n$/m,
+      /^error: Stopped: \d+ of 60 videos have a file\. Run the same command again to continue\.\n$/m,
     );
     const files = filesOf(out);
     expect(files.length).toBeLessThan(60);
-    const { complete, summary, videos } = indexOf(out);
-    expect([complete, summary]).toEqual([false, { total: files.length, succeeded: files.length, failed: 0 }]);
     const [job] = await database.dataSource.query<{ state: string; fetched: number }[]>(
       'SELECT * FROM jobs WHERE total = 60',
     );
     expect(job).toMatchObject({ state: 'canceled', fetched: files.length });
     youtube.reset();
     expect(await archive('@bench-60x30', out)).toMatchObject({ code: 0 });
-    expect(indexOf(out)).toMatchObject({ complete: true, summary: { total: 60, succeeded: 60, failed: 0 } });
-    const stored = new Set(videos.map(({ videoId }) => videoId));
-    expect([...videosRead()].filter((videoId) => stored.has(String(videoId)))).toEqual([]);
+    expect([indexOf(out).videos.length, filesOf(out).length]).toEqual([60, 60]);
+    expect(videosRead().size).toBe(60 - files.length);
   });
 
   it('continues after kill -9, without a file twice or half a file', async () => {
@@ -173,18 +175,17 @@ describe('the command archive', () => {
     const hold = youtube.hold({ kind: 'timedtext', path: '[?&]v=bnABQAAfAA[Z-z0-9]' });
     const { child, closed } = start('@bench-80x31', out);
     try {
-      await until(() => completeFilesOf(out).length >= 10);
+      await until(() => filesOf(out).length >= 10);
     } finally {
       child.kill('SIGKILL');
     }
     expect(await closed).toEqual([null, 'SIGKILL']);
     hold.release();
-    const files = new Set(completeFilesOf(out));
+    const files = new Set(filesOf(out));
     // The claim of the killed process ends with its lease.
     await database.dataSource.query('UPDATE jobs SET claimed_until = quota_now() WHERE claim IS NOT NULL');
     expect(await archive('@bench-80x31', out)).toMatchObject({ code: 0 });
-    expect(indexOf(out)).toMatchObject({ complete: true, summary: { total: 80, succeeded: 80, failed: 0 } });
-    expect(filesOf(out)).toHaveLength(80);
+    expect([indexOf(out).videos.length, filesOf(out).length]).toEqual([80, 80]);
     expect(filesOf(out).filter((name) => files.has(name))).toHaveLength(files.size);
     for (const file of filesOf(out))
       expect(JSON.parse(readFileSync(join(out, file), 'utf8'))).toMatchObject({ ok: true });
@@ -193,9 +194,9 @@ describe('the command archive', () => {
   it.each<[what: string, channel: string, args: string[], line: RegExp]>([
     ['an unknown channel', '@no-such-channel', [], /^error: Channel not found\./],
     ['a malformed reference', 'https://example.com/a', [], /^error: Channel not found\./],
-    ['a limit of 0', '@tidewater', ['--limit', '0'], /Use an integer of at least 1\.\n$/],
+    ['a limit of 0', '@tidewater', ['--limit', '0'], /Use a whole number from 1\.\n$/],
     ['an unknown format', '@tidewater', ['--format', 'srt'], /Allowed choices are json, markdown\.\n$/],
-    ['malformed languages', '@tidewater', ['--languages', 'e'], /^error: languages must be/],
+    ['malformed languages', '@tidewater', ['--languages', 'e'], /is invalid\. languages must be/],
   ])('ends with one line for %s, and creates no directory', async (_what, channel, args, line) => {
     const out = newDirectory();
     const { code, output, errorOutput } = await archive(channel, out, ...args);

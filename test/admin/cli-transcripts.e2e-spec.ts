@@ -80,7 +80,7 @@ describe('the command transcripts', () => {
     ['the text of a channel', ['@tidewater', '--format', 'text'], /^error: text is a format of one video\./],
     ['an unknown format', ['@tidewater', '--format', 'pdf'], /^error: .*pdf.* is invalid\. Allowed choices are/],
     ['a limit of 0', ['@tidewater', '--limit', '0'], /^error: .*Use a whole number from 1\.\n$/],
-    ['malformed languages', ['@tidewater', '--languages', 'e'], /^error: languages must be/],
+    ['malformed languages', ['@tidewater', '--languages', 'e'], /is invalid\. languages must be/],
   ])('ends with one line for %s', async (_what, args, line) => {
     const { code, output, errorOutput } = await session.run(['transcripts', ...args], variables());
     expect([code, output]).toEqual([1, '']);

@@ -1,5 +1,7 @@
+import { chmodSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createTestDatabase } from '../database/test-database.js';
+import { temporaryFolder } from '../process/program.js';
 import { QuotaDatabase } from '../quota/quota-database.js';
 import { type CliResult, CliSession, runCli } from './run-cli.js';
 
@@ -75,10 +77,8 @@ describe('the admin commands', () => {
     expect(await database.keys.authenticate(String(second['key']))).toBeDefined();
     const third = await database.keys.rotate(String(second['id']), 5);
     const { output } = await cli('key', 'revoke', third.id);
-    expect(output).toMatch(
-      /^revoked at +20.*\n[^]*\nWarning: the rotated key key_\w+ \(default\) is still valid until 20/m,
-    );
-    expect(output).toContain(`npm run cli -- key revoke ${String(second['id'])}\n`);
+    expect(output).toMatch(/^revoked at +20.*\n[^]*\nSTILL VALID\nID .*\nkey_/m);
+    expect(output).toContain(`\n${String(second['id'])} `);
     expect(await json('key', 'revoke', String(second['id']))).toMatchObject({ id: second['id'], stillValid: [] });
     const list = await cli('key', 'list', id);
     expect(list.output).toMatch(/^ID +NAME +PREFIX +STATE +CREATED AT +EXPIRES AT +LAST USED AT\n/);
@@ -98,9 +98,7 @@ describe('the admin commands', () => {
     ]);
     const { code, errorOutput } = await cli('usage', customer.organizationId, '--verify');
     expect(code).toBe(1);
-    expect(errorOutput).toMatch(
-      /^error: The usage of org_\w+ differs from the sum of its settled calls in \d{4}-\d\d\.\n$/,
-    );
+    expect(errorOutput).toMatch(/^error: The usage of org_\w+ differs from the sum of its settled calls\.\n$/);
   });
 
   it('report what was charged as text, JSON and CSV', async () => {
@@ -137,6 +135,18 @@ describe('the admin commands', () => {
       output: '',
       errorOutput: expect.stringMatching(/^error: [^\n]+\n$/),
     });
+  });
+
+  it('work on the embedded database without a running service, even as the first process', async () => {
+    const folder = temporaryFolder();
+    chmodSync(folder.path, 0o711);
+    try {
+      const args = ['org', 'create', '--name', 'Acme', '--plan', 'pro', '--json'];
+      expect(await runCli(args, { DATA_DIR: folder.path })).toMatchObject({ code: 0, errorOutput: '' });
+      expect((await runCli(['org', 'list'], { DATA_DIR: folder.path })).output).toContain('Acme');
+    } finally {
+      folder.remove();
+    }
   });
 
   it('log to standard error only', async () => {

@@ -1,4 +1,3 @@
-import { createServer, type AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import {
   AdminClient,
@@ -13,7 +12,6 @@ import { startService, type TestService } from '../service.js';
 import { until } from '../until.js';
 import { startReceiver, WEBHOOK_SECRET_KEY } from '../webhooks/receiver.js';
 
-const RATE = 3;
 const ADMIN_TOKEN = 'an-admin-token-for-the-tests-of-clients';
 
 let service: TestService;
@@ -59,45 +57,18 @@ describe('the TypeScript client', () => {
 
   it('throws the error of each refusal, with the fields of its code', async () => {
     const poor = await service.organization({ monthlyLimit: 1 });
-    const free = await service.organization({ plan: 'free' });
     const exceeded = await refusal(clientOf(poor.key).transcripts('@fogsignalradio', { limit: 3 }));
     if (exceeded.code !== 'plan_limit_exceeded') throw exceeded;
-    expect([exceeded.status, exceeded.retryable, exceeded.fields]).toMatchObject([
-      402,
-      false,
-      { limit: 1, used: 0, required: 3, scope: 'organization' },
-    ]);
+    const fields = { limit: 1, used: 0, required: 3, scope: 'organization' };
+    expect(exceeded).toMatchObject({ status: 402, retryable: false, fields });
     const wrong = await refusal(clientOf(poor.key).transcripts('@tidewater', { limit: 0 }));
     if (wrong.code !== 'invalid_request') throw wrong;
     expect([wrong.status, wrong.fields.details[0]?.field]).toEqual([400, 'limit']);
-    const lacking = await refusal(clientOf(free.key).transcripts('@tidewater'));
-    if (lacking.code !== 'feature_not_in_plan') throw lacking;
-    expect([lacking.status, lacking.fields.requiredPlan]).toEqual([403, 'pro']);
     const unknown = await refusal(clientOf(poor.key).transcripts('@no-such-channel'));
-    expect([unknown.status, unknown.code, unknown.retryable]).toEqual([404, 'channel_not_found', false]);
+    expect(unknown).toMatchObject({ status: 404, code: 'channel_not_found', retryable: false });
     expect(service.logs.some((line) => line.includes(String(unknown.requestId)))).toBe(true);
-    const invalid = await refusal(clientOf('ctk_wrong').usage());
-    expect([invalid.status, invalid.code]).toEqual([401, 'invalid_api_key']);
     const early = await refusal(clientOf('ctk_wrong').events('@tidewater').next());
     expect([early.status, early.code]).toEqual([401, 'invalid_api_key']);
-  });
-
-  it('yields each event of a call as soon as it arrives, with the same content as the complete response', async () => {
-    const { key } = await service.organization();
-    const client = clientOf(key);
-    const hold = service.fakeYoutube.hold({ kind: 'timedtext' });
-    const events = client.events('@bench-2x72');
-    expect(await events.next()).toMatchObject({ value: { type: 'channel', channel: { handle: '@bench-2x72' } } });
-    await hold.arrived;
-    hold.release();
-    const rest = [];
-    for await (const event of events) rest.push(event);
-    expect(rest.map(({ type }) => type)).toEqual(['result', 'result', 'summary']);
-    expect(rest.at(-1)).toMatchObject({ summary: { total: 2, fetched: 2 } });
-    const whole = await client.transcripts('@bench-2x72');
-    const ids = rest.flatMap((event) => (event.type === 'result' ? [event.result.videoId] : []));
-    expect(ids.sort()).toEqual(whole.results.map(({ videoId }) => videoId).sort());
-    service.fakeYoutube.reset();
   });
 
   it('follows an archive job to its end, with each entry once and in order', async () => {
@@ -189,20 +160,6 @@ describe('the TypeScript client', () => {
     }
   });
 
-  it('reports how long to wait after a rate limit, and waits that long when it may', async () => {
-    const narrow = await startService({ environment: { RATE_LIMIT_PER_MINUTE: RATE } });
-    try {
-      const { key } = await narrow.organization();
-      const client = clientOf(key, { baseUrl: narrow.url, retries: 0 });
-      for (let calls = 0; calls < RATE; calls += 1) await client.usage();
-      const { status, code, retryable, retryAfterSeconds } = await refusal(client.usage());
-      expect([status, code, retryable]).toEqual([429, 'rate_limited', true]);
-      expect(retryAfterSeconds).toBeGreaterThan(0);
-    } finally {
-      await narrow.close();
-    }
-  });
-
   it('reads a playlist, a list, one video and its subtitles, and the state of the service', async () => {
     const client = clientOf((await service.organization()).key);
     const types = async (events: AsyncIterable<{ type: string }>) =>
@@ -243,46 +200,5 @@ describe('the TypeScript client', () => {
     expect(actions.length).toBeGreaterThanOrEqual(6);
     const other = new AdminClient({ baseUrl: service.url, adminToken: 'wrong' });
     expect((await refusal(other.organization(id))).status).toBe(401);
-  });
-
-  it.each<[what: string, leave: (client: ChannelTranscriptsClient, arrived: Promise<unknown>) => Promise<void>]>([
-    [
-      'it is aborted',
-      async (client, arrived) => {
-        const leaving = new AbortController();
-        const call = client.transcripts('@bench-2x71', { signal: leaving.signal });
-        await arrived;
-        leaving.abort();
-        await expect(call).rejects.toThrow(/abort/i);
-      },
-    ],
-    [
-      'the reader stops iterating',
-      async (client, arrived) => {
-        const events = client.events('@bench-2x73');
-        await events.next();
-        await arrived;
-        await events.return(undefined);
-      },
-    ],
-  ])('ends a call without charge when %s', async (_what, leave) => {
-    const client = clientOf((await service.organization()).key);
-    const hold = service.fakeYoutube.hold({ kind: 'timedtext' }, 2);
-    await leave(client, hold.arrived);
-    await until(async () => (await client.usage()).reserved === 0);
-    hold.release();
-    expect((await client.usage()).used).toBe(0);
-    service.fakeYoutube.reset();
-  });
-
-  it('distinguishes errors of the service from other responses', async () => {
-    const page = 'HTTP/1.1 502 Bad Gateway\r\nContent-Type: text/html\r\nConnection: close\r\n\r\n<h1>Bad gateway</h1>';
-    const proxy = createServer((socket) => socket.once('data', () => socket.end(page)));
-    await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
-    const { port } = proxy.address() as AddressInfo;
-    const client = clientOf('ctk_any', { baseUrl: `http://127.0.0.1:${port}`, retries: 0 });
-    const { status, code, retryable } = await refusal(client.usage());
-    expect([status, code, retryable]).toEqual([502, 'unexpected_response', true]);
-    proxy.close();
   });
 });

@@ -5,7 +5,6 @@ import { text } from 'node:stream/consumers';
 import { describe, expect, it } from '@jest/globals';
 import { startService } from '../service.js';
 import { messageUrl } from './message-client.js';
-import { NatsBroker, natsIsInstalled } from './nats-broker.js';
 
 const PROGRAM = join(import.meta.dirname, '../../clients/nest-consumer/dist/main.js');
 
@@ -19,23 +18,12 @@ async function consumer(args: string[], variables: Record<string, string>) {
   return { code, output, errorOutput };
 }
 
-const TRANSPORTS = ['http', 'tcp', ...(natsIsInstalled ? (['nats'] as const) : [])] as const;
-
-describe.each(TRANSPORTS)('the Nest consumer over %s', (transport) => {
+describe('the Nest consumer over TCP', () => {
   it('prints each video as it arrives, then the counts, and prints a refusal in one line', async () => {
-    const broker = transport === 'nats' ? await NatsBroker.start() : undefined;
-    const service = await startService({
-      environment: {
-        ...(transport !== 'http' && { MESSAGE_TRANSPORT: transport }),
-        MESSAGE_PORT: 0,
-        NATS_URL: broker && [broker.url],
-      },
-    });
+    const service = await startService({ environment: { MESSAGE_TRANSPORT: 'tcp', MESSAGE_PORT: 0 } });
     try {
       const { key } = await service.organization();
-      const url = transport === 'http' ? new URL(service.url) : messageUrl(service);
-      const addresses = { BASE_URL: service.url, MESSAGE_PORT: url.port, NATS_URL: url.href };
-      const variables = { ...addresses, TRANSPORT: transport, API_KEY: key };
+      const variables = { TRANSPORT: 'tcp', MESSAGE_PORT: messageUrl(service).port, API_KEY: key };
       const shown = await consumer(['@harbourlight', '5'], variables);
       expect(shown).toMatchObject({ code: 0, errorOutput: '' });
       const lines = shown.output.trimEnd().split('\n');
@@ -48,7 +36,6 @@ describe.each(TRANSPORTS)('the Nest consumer over %s', (transport) => {
       expect(refused.errorOutput).toMatch(/^invalid_request: limit must be .+\n$/);
     } finally {
       await service.close();
-      await broker?.close();
     }
   });
 });

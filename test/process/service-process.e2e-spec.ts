@@ -6,6 +6,7 @@ import { startFakeYoutube, type FakeYoutube } from '../fake-youtube/fake-youtube
 import { CliSession } from '../admin/run-cli.js';
 import { copyTestCluster } from '../database/cluster-user.js';
 import { QuotaDatabase } from '../quota/quota-database.js';
+import { until } from '../until.js';
 import { Program, temporaryFolder } from './program.js';
 
 let fakeYoutube: FakeYoutube;
@@ -44,7 +45,55 @@ async function newKey(): Promise<{ id: string; key: string }> {
 const call = async (url: string, path: string, key: string): Promise<Response> =>
   fetch(url + path, { headers: { Authorization: `Bearer ${key}` } });
 
+const readiness = (url: string): Promise<number | 'refused'> =>
+  fetch(`${url}/health/ready`).then(
+    (response) => response.arrayBuffer().then(() => response.status),
+    () => 'refused' as const,
+  );
+
 describe('the service as a process', () => {
+  it('at SIGTERM reports not ready before it refuses connections, and drops no response under load behind a load balancer', async () => {
+    const { id, key } = await newKey();
+    const limits = { UPSTREAM_CONCURRENCY: '64', CALLS_PER_KEY: '0', RATE_LIMIT_PER_MINUTE: '0' };
+    const service = run({ SHUTDOWN_DELAY_SECONDS: '3', ...limits });
+    const url = await service.url();
+    /** Rejects when the response is incomplete. */
+    const fetched = async (path: string): Promise<number> => {
+      const response = await call(url, path, key);
+      const { summary } = (await response.json()) as { summary: { fetched: number } };
+      return summary.fetched;
+    };
+    const cached = '/channels/@tidewater/transcripts?limit=3';
+    const counts = [await fetched(cached)];
+    const hold = fakeYoutube.hold({ kind: 'timedtext' }, 20);
+    const held = Array.from({ length: 20 }, (_, index) => fetched(`/channels/@bench-1x${index + 60}/transcripts`));
+    await hold.arrived;
+
+    // Sequential requests, for as long as the balancer sends any.
+    let sending = true;
+    const client = async (): Promise<void> => {
+      while (sending) counts.push(await fetched(cached));
+    };
+    const clients = Array.from({ length: 12 }, client);
+    await until(() => counts.length > 50);
+    service.child.kill('SIGTERM');
+    await until(async () => (await readiness(url)) === 503);
+    // The balancer checks readiness once more before it stops sending.
+    const seenAfter = counts.length;
+    await until(() => counts.length > seenAfter + 24);
+    sending = false;
+    await Promise.all(clients);
+    await until(async () => (await readiness(url)) === 'refused');
+    hold.release();
+    counts.push(...(await Promise.all(held)));
+
+    const used = counts.reduce((sum, count) => sum + count);
+    expect(used).toBe((counts[0] ?? 0) + held.length);
+    expect(await service.exited).toEqual({ code: 0, signal: null });
+    expect(await database.quota.usage(id)).toMatchObject({ used, reserved: 0 });
+    fakeYoutube.reset();
+  });
+
   it('without a grace period aborts running calls at SIGTERM, and still settles them and exits with 0', async () => {
     const { id, key } = await newKey();
     const service = run({ SHUTDOWN_GRACE_SECONDS: '0' });
@@ -82,14 +131,26 @@ describe('a failed start exits with 1 and prints one line for each reason', () =
     expect(service.stderr).not.toContain('hunter2');
   });
 
-  it('for a port in use', async () => {
+  it.each(['PORT', 'MESSAGE_PORT'])('for a port in use, which names %s', async (variable) => {
     const server = createServer();
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    const service = run({ PORT: String((server.address() as AddressInfo).port) });
+    const port = String((server.address() as AddressInfo).port);
+    const service = run({ MESSAGE_TRANSPORT: 'tcp', MESSAGE_PORT: '0', [variable]: port });
     expect(await service.exited).toEqual({ code: 1, signal: null });
-    expect(service.stderr.trim().split('\n')).toHaveLength(1);
-    expect(service.stderr).toMatch(/port is in use/);
+    expect(service.stderr).toMatch(new RegExp(`^channel-transcripts: .*EADDRINUSE.*${port}.* ${variable}\\.\\n$`));
     server.close();
+  });
+
+  it('for a NATS server that is unavailable or not named, without its password', async () => {
+    const failure = async (variables: Record<string, string>): Promise<string> => {
+      const service = run({ MESSAGE_TRANSPORT: 'nats', ...variables });
+      expect(await service.exited).toEqual({ code: 1, signal: null });
+      return service.stderr;
+    };
+    expect(await failure({ NATS_URL: 'nats://app:hidden@127.0.0.1:1' })).toMatch(
+      /^channel-transcripts: Messages cannot be received at nats:\/\/127\.0\.0\.1:1: [^\n]+\. Change NATS_URL\.\n$/,
+    );
+    expect(await failure({})).toBe('channel-transcripts: NATS_URL must be set when MESSAGE_TRANSPORT is nats\n');
   });
 
   it('for a database that does not respond, without its password', async () => {
@@ -143,7 +204,7 @@ describe('a restart on the embedded database', () => {
       expect(await third.exited).toEqual({ code: 1, signal: null });
       expect(third.stderr.trim().split('\n')).toHaveLength(1);
       expect(third.stderr).toContain(dataDir);
-      expect(await second.stop()).toEqual({ code: 0, signal: null });
+      expect(await second.stop('SIGINT')).toEqual({ code: 0, signal: null });
     } finally {
       commands.close();
       folder.remove();

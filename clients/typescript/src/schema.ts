@@ -347,7 +347,7 @@ export interface paths {
         put?: never;
         /**
          * Model Context Protocol (MCP)
-         * @description The endpoint for AI assistants, by the Streamable HTTP transport of MCP without sessions. One JSON-RPC message per request, in any released revision of the protocol. Tools: `list_channel_uploads`, `get_channel_transcripts`, `get_video_transcript`, `search_channel_transcripts`, `get_usage`, `start_archive_job`, `get_job`; docs/mcp.md describes how to add the service to a client. The plan, the quota and, for tools that read from YouTube, the concurrency limits apply to each call of a tool, and their errors are results with `isError` whose text begins with the error code. A body that is not one JSON-RPC message gets 400 with an error of JSON-RPC. A page can call this operation only if `CORS_ORIGINS` has its origin, also the page of this documentation: its "Try it out" gets 403 otherwise.
+         * @description The endpoint for AI assistants, by the Streamable HTTP transport of MCP without sessions. One JSON-RPC message per request, in any released revision of the protocol. Tools: `list_channel_uploads`, `get_channel_transcripts`, `get_video_transcript`, `search_channel_transcripts`, `get_usage`, `start_archive_job`, `get_job`; docs/mcp.md describes how to add the service to a client. The plan, the quota and, for tools that read from YouTube, the concurrency limits apply to each call of a tool, and their errors are results with `isError` whose text begins with the error code. A JSON object that is no message of JSON-RPC gets 400 with an error of JSON-RPC. A page can call this operation only if `CORS_ORIGINS` has its origin, also the page of this documentation: its "Try it out" gets 403 otherwise.
          */
         post: operations["sendMcpMessage"];
         delete?: never;
@@ -1413,18 +1413,6 @@ export interface components {
             /** @description Keys that this key replaced and whose grace period has not ended. Revoke each of them separately. */
             stillValid: components["schemas"]["Key"][];
         };
-        Month: {
-            /**
-             * Format: date-time
-             * @description The start of the month (UTC).
-             */
-            start: string;
-            /**
-             * Format: date-time
-             * @description The start of the next month (UTC), when the quota resets.
-             */
-            end: string;
-        };
         VerifiedPeriod: {
             /** @description The month, such as `2026-05`. */
             period: string;
@@ -1483,7 +1471,7 @@ export interface components {
              */
             plan: "free" | "pro";
             /** @description The calendar month (UTC) that the counts apply to. */
-            period: components["schemas"]["Month"];
+            period: components["schemas"]["UsagePeriod"];
             /** @description The number of transcripts that the organization can fetch per month. */
             limit: number;
             /** @description Transcripts charged this month. */
@@ -5649,7 +5637,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The JSON-RPC response; as server-sent events when the client accepts them and progress is reported before it. */
+            /** @description The JSON-RPC response; as server-sent events for the revisions of 2025. */
             200: {
                 headers: {
                     /** @description The ID of the request. */
@@ -5684,7 +5672,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The body is not one JSON-RPC message (an error of JSON-RPC), or the query is invalid (`invalid_request`). */
+            /** @description The body is not one JSON-RPC message (an error of JSON-RPC), or not JSON (`invalid_request`). */
             400: {
                 headers: {
                     /** @description The ID of the request. */
@@ -5692,39 +5680,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "jsonrpc": "2.0",
-                     *       "error": {
-                     *         "code": -32700,
-                     *         "message": "Parse error: the body is not valid JSON"
-                     *       },
-                     *       "id": null
-                     *     }
-                     */
-                    "application/json": {
-                        /**
-                         * @description The version of JSON-RPC.
-                         * @enum {string}
-                         */
-                        jsonrpc: "2.0";
-                        /** @description The error. */
-                        error: {
-                            /**
-                             * @description A code of JSON-RPC or MCP.
-                             * @example -32700
-                             */
-                            code: number;
-                            /** @description A message for developers. */
-                            message: string;
-                            /** @description Details, by the code. */
-                            data?: {
-                                [key: string]: unknown;
-                            };
-                        };
-                        /** @description The ID of the message; null when it has none that can be read. */
-                        id: unknown;
-                    } | components["schemas"]["ErrorAnswer"];
+                    "application/json": Record<string, never>;
                 };
             };
             /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
@@ -5764,7 +5720,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description The client accepts JSON or server-sent events only, and the revision of the protocol requires both. */
+            /** @description The revision of the protocol requires that the client accepts JSON and server-sent events. */
             406: {
                 headers: {
                     /** @description The ID of the request. */
@@ -5772,39 +5728,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "jsonrpc": "2.0",
-                     *       "error": {
-                     *         "code": -32000,
-                     *         "message": "Not Acceptable: Client must accept both application/json and text/event-stream"
-                     *       },
-                     *       "id": null
-                     *     }
-                     */
-                    "application/json": {
-                        /**
-                         * @description The version of JSON-RPC.
-                         * @enum {string}
-                         */
-                        jsonrpc: "2.0";
-                        /** @description The error. */
-                        error: {
-                            /**
-                             * @description A code of JSON-RPC or MCP.
-                             * @example -32700
-                             */
-                            code: number;
-                            /** @description A message for developers. */
-                            message: string;
-                            /** @description Details, by the code. */
-                            data?: {
-                                [key: string]: unknown;
-                            };
-                        };
-                        /** @description The ID of the message; null when it has none that can be read. */
-                        id: unknown;
-                    };
+                    "application/json": Record<string, never>;
                 };
             };
             /** @description `invalid_request`: The message is too large. */
@@ -5818,7 +5742,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description The body is not sent as `application/json` (an error of JSON-RPC), or is compressed (`invalid_request`). */
+            /** @description `invalid_request`: The body is not JSON. */
             415: {
                 headers: {
                     /** @description The ID of the request. */
@@ -5826,39 +5750,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "jsonrpc": "2.0",
-                     *       "error": {
-                     *         "code": -32000,
-                     *         "message": "Unsupported Media Type: Content-Type must be application/json"
-                     *       },
-                     *       "id": null
-                     *     }
-                     */
-                    "application/json": {
-                        /**
-                         * @description The version of JSON-RPC.
-                         * @enum {string}
-                         */
-                        jsonrpc: "2.0";
-                        /** @description The error. */
-                        error: {
-                            /**
-                             * @description A code of JSON-RPC or MCP.
-                             * @example -32700
-                             */
-                            code: number;
-                            /** @description A message for developers. */
-                            message: string;
-                            /** @description Details, by the code. */
-                            data?: {
-                                [key: string]: unknown;
-                            };
-                        };
-                        /** @description The ID of the message; null when it has none that can be read. */
-                        id: unknown;
-                    } | components["schemas"]["ErrorAnswer"];
+                    "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
             /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
@@ -6993,20 +6885,20 @@ export interface operations {
                      *       "id": "key_c4b3a2817f4e3d9c2a6f1b5b",
                      *       "organizationId": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
                      *       "name": "server",
-                     *       "prefix": "ctk_9sTu7V",
-                     *       "createdAt": "2026-11-20T16:00:00.000Z",
+                     *       "prefix": "ctk_4fGh2K",
+                     *       "createdAt": "2026-11-02T09:31:00.000Z",
                      *       "expiresAt": null,
                      *       "revokedAt": null,
                      *       "lastUsedAt": null,
                      *       "replacedBy": null,
-                     *       "key": "ctk_9sTu7V…",
+                     *       "key": "ctk_4fGh2K…",
                      *       "replaced": {
                      *         "id": "key_5b1f6a2c9d3e4f7081a2b3c4",
                      *         "organizationId": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
                      *         "name": "server",
                      *         "prefix": "ctk_4fGh2K",
                      *         "createdAt": "2026-11-02T09:31:00.000Z",
-                     *         "expiresAt": "2026-11-21T16:00:00.000Z",
+                     *         "expiresAt": null,
                      *         "revokedAt": null,
                      *         "lastUsedAt": null,
                      *         "replacedBy": "key_c4b3a2817f4e3d9c2a6f1b5b"
@@ -7174,28 +7066,16 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "key_c4b3a2817f4e3d9c2a6f1b5b",
+                     *       "id": "key_5b1f6a2c9d3e4f7081a2b3c4",
                      *       "organizationId": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
                      *       "name": "server",
-                     *       "prefix": "ctk_9sTu7V",
-                     *       "createdAt": "2026-11-20T16:00:00.000Z",
+                     *       "prefix": "ctk_4fGh2K",
+                     *       "createdAt": "2026-11-02T09:31:00.000Z",
                      *       "expiresAt": null,
                      *       "revokedAt": "2026-11-20T18:00:00.000Z",
                      *       "lastUsedAt": null,
                      *       "replacedBy": null,
-                     *       "stillValid": [
-                     *         {
-                     *           "id": "key_5b1f6a2c9d3e4f7081a2b3c4",
-                     *           "organizationId": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
-                     *           "name": "server",
-                     *           "prefix": "ctk_4fGh2K",
-                     *           "createdAt": "2026-11-02T09:31:00.000Z",
-                     *           "expiresAt": "2026-11-21T16:00:00.000Z",
-                     *           "revokedAt": null,
-                     *           "lastUsedAt": null,
-                     *           "replacedBy": "key_c4b3a2817f4e3d9c2a6f1b5b"
-                     *         }
-                     *       ]
+                     *       "stillValid": []
                      *     }
                      */
                     "application/json": components["schemas"]["RevokedKey"];
@@ -7349,44 +7229,8 @@ export interface operations {
                      *         {
                      *           "period": "2026-11",
                      *           "used": 120
-                     *         },
-                     *         {
-                     *           "period": "2026-10",
-                     *           "used": 3480
                      *         }
-                     *       ],
-                     *       "verification": {
-                     *         "exact": true,
-                     *         "periods": [
-                     *           {
-                     *             "period": "2026-11",
-                     *             "used": 120,
-                     *             "recomputed": 120,
-                     *             "forfeited": 0,
-                     *             "settledCalls": 9
-                     *           }
-                     *         ]
-                     *       },
-                     *       "report": {
-                     *         "from": "2026-10-01",
-                     *         "to": "2026-11-01",
-                     *         "by": "day",
-                     *         "charged": 3480,
-                     *         "rows": [
-                     *           {
-                     *             "group": "2026-10-05",
-                     *             "calls": 40,
-                     *             "charged": 2480,
-                     *             "forfeited": 0
-                     *           },
-                     *           {
-                     *             "group": "2026-10-19",
-                     *             "calls": 10,
-                     *             "charged": 1000,
-                     *             "forfeited": 0
-                     *           }
-                     *         ]
-                     *       }
+                     *       ]
                      *     }
                      */
                     "application/json": components["schemas"]["AdminUsage"];

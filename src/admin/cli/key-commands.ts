@@ -57,19 +57,9 @@ export function addKeyCommands(program: Command, run: RunWork): void {
 
   key
     .command('revoke')
-    .description('revoke a key; the next call with it is refused')
+    .description('revoke a key; the next call with it is refused; lists rotated keys that are still valid')
     .argument('<key-id>')
-    .action((keyId: string) =>
-      run(async ({ keys }) => {
-        const { stillValid, ...revoked } = await keys.revoke(keyId, CLI_ACTOR);
-        const warnings = stillValid.map(
-          ({ id, name, expiresAt }) =>
-            `Warning: the rotated key ${id} (${name}) is still valid until ${expiresAt?.toISOString()}. ` +
-            `Revoke it with: npm run cli -- key revoke ${id}`,
-        );
-        return { json: { ...revoked, stillValid }, text: [textOf(revoked), ...warnings].join('\n') };
-      }),
-    );
+    .action((keyId: string) => run(async ({ keys }) => ({ json: await keys.revoke(keyId, CLI_ACTOR) })));
 }
 
 function issuedResult(issued: IssuedKey): CommandResult {
@@ -77,13 +67,6 @@ function issuedResult(issued: IssuedKey): CommandResult {
 }
 
 function withState({ id, name, prefix, createdAt, expiresAt, revokedAt, lastUsedAt, replacedBy }: ApiKey) {
-  const times = { createdAt, expiresAt, lastUsedAt };
-  const state = revokedAt
-    ? 'revoked'
-    : expiresAt && expiresAt <= new Date()
-      ? 'expired'
-      : replacedBy
-        ? 'replaced'
-        : 'active';
-  return { id, name, prefix, state, ...times };
+  const current = expiresAt && expiresAt <= new Date() ? 'expired' : replacedBy ? 'replaced' : 'active';
+  return { id, name, prefix, state: revokedAt ? 'revoked' : current, createdAt, expiresAt, lastUsedAt };
 }

@@ -1,10 +1,13 @@
 import Table from 'cli-table3';
 import { InvalidArgumentError } from 'commander';
 import { parseWholeNumber } from '../../config/variables.js';
-import type { AdminServices } from './admin-services.js';
+import type { CommandOptions, CommandServices } from './command-services.js';
 
-/** Runs the work of a command with the services, and prints its result. */
-export type RunWork = (work: (services: AdminServices) => Promise<CommandResult>) => Promise<void>;
+/** Runs the work of a command with the services, and prints its result unless the work has printed it. */
+export type RunWork = (
+  work: (services: CommandServices) => Promise<CommandResult | void>,
+  options?: CommandOptions,
+) => Promise<void>;
 
 /** The result of a command, printed as text, or as JSON with `--json`. */
 export interface CommandResult {
@@ -13,17 +16,6 @@ export interface CommandResult {
   text?: string;
   /** Reported after the result is printed; the command then exits with 1. */
   failure?: Error | undefined;
-}
-
-/** Ends a command before its work is done, because of a signal. */
-export class CommandStopped extends Error {
-  constructor(
-    message: string,
-    readonly exitCode: number,
-  ) {
-    super(message);
-    this.name = 'CommandStopped';
-  }
 }
 
 /** The number of items to request when a command prints all. */

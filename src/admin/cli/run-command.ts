@@ -1,38 +1,35 @@
+import type { Type } from '@nestjs/common';
 import { Command, CommanderError } from 'commander';
 import { EnvironmentError } from '../../config/environment.js';
 import { escapeInvisible } from '../../observability/logging/redaction.js';
 import { redactApiKeys } from '../../domain/api-key-text.js';
 import { CLI_ACTOR } from '../../domain/caller.js';
-import { addArchiveCommand } from './archive/archive-command.js';
+import { withServices } from './command-services.js';
 import { addKeyCommands } from './key-commands.js';
 import { addOrganizationCommands } from './organization-commands.js';
-import { CommandStopped, textOf, type CommandResult, type RunWork } from './output.js';
-import { addTranscriptsCommand, type RunLocally } from './transcripts-command.js';
+import { textOf, type RunWork } from './output.js';
+import { addTranscriptCommands } from './transcript-commands.js';
 import { addUsageCommands } from './usage-commands.js';
 
 /**
  * Runs one command. The result is printed to standard output, an error as one line to standard error (one line per
  * invalid environment variable).
  *
- * @param runLocally opens the services of `transcripts` and `archive`
+ * @param platform the module of the `VideoPlatform` of `transcripts` and `archive`
  * @returns the exit code
  */
-export async function runCommand(args: readonly string[], runLocally: RunLocally): Promise<number> {
+export async function runCommand(args: readonly string[], platform: Type<unknown>): Promise<number> {
   try {
-    await program(runLocally).parseAsync([...args], { from: 'user' });
+    await program(platform).parseAsync([...args], { from: 'user' });
     return 0;
   } catch (error) {
     if (error instanceof CommanderError && error.exitCode === 0) return 0;
-    if (error instanceof CommandStopped) {
-      process.stderr.write(`${oneLine(error.message)}\n`);
-      return error.exitCode;
-    }
     for (const line of errorLines(error)) process.stderr.write(`error: ${line}\n`);
     return 1;
   }
 }
 
-function program(runLocally: RunLocally): Command {
+function program(platform: Type<unknown>): Command {
   const root = new Command('channel-transcripts')
     .description('Manage organizations, API keys, usage and archive jobs, and read transcripts.')
     .option('--json', 'print the result as one JSON document')
@@ -40,14 +37,12 @@ function program(runLocally: RunLocally): Command {
     // Errors are thrown, and printed by runCommand as one line.
     .configureOutput({ writeErr: () => undefined, outputError: () => undefined })
     .exitOverride();
-  const print = ({ json, text = textOf(json), failure }: CommandResult): void => {
+  const run: RunWork = async (work, options) => {
+    const result = await withServices(platform, work, options);
+    if (!result) return;
+    const { json, text = textOf(json), failure } = result;
     process.stdout.write(`${root.opts<{ json?: boolean }>().json === true ? JSON.stringify(json) : text}\n`);
     if (failure) throw failure;
-  };
-  const run: RunWork = async (work) => {
-    // Imported here, so that --help and invalid arguments load neither Nest nor the database driver.
-    const { withAdminServices } = await import('./admin-services.js');
-    print(await withAdminServices(work));
   };
   root
     .command('migrate')
@@ -58,8 +53,7 @@ function program(runLocally: RunLocally): Command {
   addKeyCommands(root, run);
   addUsageCommands(root, run);
   addJobCommand(root, run);
-  addTranscriptsCommand(root, runLocally);
-  addArchiveCommand(root, runLocally, print);
+  addTranscriptCommands(root, run);
   return root;
 }
 

@@ -1,7 +1,6 @@
 import { type Command, Option } from 'commander';
 import { CLI_ACTOR } from '../../domain/caller.js';
 import { REPORT_GROUPS, type ReportGroup, type UsageReport } from '../../quota/usage-report.js';
-import type { Verification } from '../../quota/usage.js';
 import { textOf, wholeNumber, type RunWork } from './output.js';
 
 const AUDIT_ENTRIES_DEFAULT = 50;
@@ -41,7 +40,9 @@ export function addUsageCommands(program: Command, run: RunWork): void {
         return {
           json: { ...usage, ...(verification && { verification }), ...(report && { report }) },
           ...(csv === true && report && { text: csvOf(report) }),
-          failure: verification && inexactUsage(id, verification),
+          ...(verification?.exact === false && {
+            failure: new Error(`The usage of ${id} differs from the sum of its settled calls.`),
+          }),
         };
       }),
     );
@@ -62,26 +63,10 @@ export function addUsageCommands(program: Command, run: RunWork): void {
         const { id = null } =
           organization === undefined ? {} : await organizations.find(organization, { deleted: true });
         const { items: entries, next } = await audit.list(id, { count, after });
-        const rows = entries.map(({ at, actor, action, target, before, after }) => ({
-          at,
-          actor,
-          action,
-          target,
-          before,
-          after,
-        }));
+        const rows = entries.map(({ id: _id, organizationId: _organization, requestId: _request, ...row }) => row);
         return { json: { entries, next }, text: textOf({ next, entries: rows }) };
       }),
     );
-}
-
-/** A charged count differs from its settled calls, which must never happen. */
-function inexactUsage(organizationId: string, { periods }: Verification): Error | undefined {
-  const inexact = periods.filter(({ used, recomputed }) => used !== recomputed).map(({ period }) => period);
-  if (inexact.length === 0) return undefined;
-  return new Error(
-    `The usage of ${organizationId} differs from the sum of its settled calls in ${inexact.join(', ')}.`,
-  );
 }
 
 /** IDs and dates contain no character that CSV quotes. */

@@ -11,29 +11,18 @@ import {
 import { hasNoApiKey } from '../../http/validation.js';
 import { escapeMarkdown } from '../../transcripts/formats/markdown.js';
 import { payerOf } from '../../transcripts/transcripts.service.js';
-import { channel, defineTool, languages, type ToolResult } from './tool.js';
+import { channel, defineTool, languages, summaryOutput, type ToolResult } from './tool.js';
 
 const jobOutput = z.object({
-  id: z.string().describe('The ID of the job, for get_job.'),
-  state: z.enum(JOB_STATES).describe('Finished when it is completed, canceled or failed.'),
-  reason: z.enum(JOB_REASONS).nullable().describe('Why the job is paused or has failed.'),
-  channelId: z.string().nullable().describe('Null until the channel was looked up.'),
-  summary: z
-    .object({
-      total: z
-        .int()
-        .describe('The listed uploads: succeeded, failed and pending. It grows until the list is complete.'),
-      succeeded: z.int().describe('Videos with a transcript: cached and fetched.'),
-      failed: z.int().describe('Videos without a transcript that are not tried again.'),
-      cached: z.int().describe('Transcripts that came from the cache, which are free.'),
-      fetched: z.int().describe('Transcripts charged to the monthly quota.'),
-      pending: z.int().describe('Videos that are not read yet or are tried again.'),
-    })
-    .describe('Counts of the videos: total is succeeded, failed and pending.'),
-  createdAt: z.string().describe('ISO 8601 in UTC.'),
-  finishedAt: z.string().nullable().describe('ISO 8601 in UTC; null until the job has finished.'),
-  expiresAt: z.string().nullable().describe('When the results of the finished job are deleted.'),
-  checkAgainSeconds: z.int().nullable().describe('When to call get_job again; null when the job has finished.'),
+  id: z.string(),
+  state: z.enum(JOB_STATES),
+  reason: z.enum(JOB_REASONS).nullable(),
+  channelId: z.string().nullable(),
+  summary: summaryOutput.extend({ pending: z.int() }),
+  createdAt: z.string(),
+  finishedAt: z.string().nullable(),
+  expiresAt: z.string().nullable(),
+  checkAgainSeconds: z.int().nullable(),
 });
 
 export const startArchiveJob = defineTool({
@@ -76,7 +65,7 @@ export const startArchiveJob = defineTool({
       .describe('A call with the same key and parameters returns the job of the first call instead of a second one.'),
   }),
   output: jobOutput,
-  async run({ channel: reference, limit, since, languages: wanted, onQuota, idempotencyKey }, { context }, { jobs }) {
+  async run({ channel: reference, limit, since, languages: wanted, onQuota, idempotencyKey }, context, { jobs }) {
     const request = toJobRequest({
       ...{ channel: reference, onQuota },
       ...(limit !== undefined && { limit }),
@@ -101,7 +90,7 @@ export const getJob = defineTool({
     id: z.string().min(1).max(100).describe('The ID of the job (job_…) from start_archive_job.'),
   }),
   output: jobOutput,
-  async run({ id }, { context }, { jobs }) {
+  async run({ id }, context, { jobs }) {
     const job = await jobs.get(context.caller.organization.id, id);
     context.log['jobId'] = job.id;
     return resultOf(job);

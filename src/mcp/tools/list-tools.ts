@@ -3,7 +3,7 @@ import { clockTime } from '../../transcripts/formats/line-text.js';
 import { escapeMarkdown, listHead } from '../../transcripts/formats/markdown.js';
 import type { Upload } from '../../domain/transcript.js';
 import { VIDEO_ID } from '../../domain/video-reference.js';
-import { channel, channelIdOutput, defineTool, listedVideo } from './tool.js';
+import { channel, defineTool, listedVideo } from './tool.js';
 
 export const listChannelUploads = defineTool({
   name: 'list_channel_uploads',
@@ -23,20 +23,18 @@ export const listChannelUploads = defineTool({
       .describe('The ID of a video: only the uploads that are newer than it.'),
   }),
   output: z.object({
-    channelId: channelIdOutput,
-    uploads: z
-      .array(
-        z.object({
-          ...listedVideo,
-          publishedText: z.string().nullable().describe('When it was published, in the words of the platform.'),
-          viewCount: z.number().nullable().describe('The number of views.'),
-          kind: z.string().nullable().describe('video, short, live (running now) or upcoming.'),
-        }),
-      )
-      .describe('The uploads, newest first.'),
+    channelId: z.string(),
+    uploads: z.array(
+      z.object({
+        ...listedVideo,
+        publishedText: z.string().nullable(),
+        viewCount: z.number().nullable(),
+        kind: z.string().nullable(),
+      }),
+    ),
   }),
-  async run({ channel: reference, limit, since }, { context, times }, { uploads }) {
-    const found = await uploads.listWithinDeadline(reference, { limit, since }, times);
+  async run({ channel: reference, limit, since }, context, { uploads }) {
+    const found = await uploads.listWithinDeadline(reference, { limit, since }, context);
     context.log['channelId'] = found.channel.id;
     const lines = found.uploads.map(uploadLine).join('') || 'No uploads.\n';
     return {
@@ -55,20 +53,15 @@ export const getUsage = defineTool({
   limitsConcurrency: false,
   input: z.strictObject({}),
   output: z.object({
-    organization: z.string().describe('The ID of the organization.'),
-    plan: z.string().describe('free or pro.'),
-    period: z
-      .object({
-        start: z.string().describe('The start of the month, in UTC.'),
-        end: z.string().describe('The end of the month, when the quota resets.'),
-      })
-      .describe('The month that the counts are of.'),
-    limit: z.int().describe('The transcripts that may be charged in the month.'),
-    used: z.int().describe('The transcripts charged so far.'),
-    reserved: z.int().describe('The transcripts that running calls may still be charged.'),
-    remaining: z.int().describe('The transcripts that are neither used nor reserved.'),
+    organization: z.string(),
+    plan: z.string(),
+    period: z.object({ start: z.string(), end: z.string() }),
+    limit: z.int(),
+    used: z.int(),
+    reserved: z.int(),
+    remaining: z.int(),
   }),
-  async run(_input, { context }, { quota }) {
+  async run(_input, context, { quota }) {
     const usage = await quota.usage(context.caller.organization.id);
     const { plan, period, limit, used, reserved, remaining } = usage;
     return {

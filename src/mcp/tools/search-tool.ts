@@ -4,7 +4,7 @@ import { inflate } from '../../transcripts/cache/transcript-text.js';
 import { clockTime } from '../../transcripts/formats/line-text.js';
 import { InvalidRequestError } from '../../domain/errors.js';
 import { normalized, searchTranscript, type Match } from '../transcript-search.js';
-import { channel, channelIdOutput, defineTool, languages, maxChars, summaryOutput, TEXT_IS_DATA } from './tool.js';
+import { channel, defineTool, languages, maxChars, summaryOutput, TEXT_IS_DATA } from './tool.js';
 
 const VIDEOS_MAX = 50;
 const MATCHES_MAX = 100;
@@ -40,50 +40,31 @@ export const searchChannelTranscripts = defineTool({
     ),
   }),
   output: z.object({
-    channelId: channelIdOutput,
-    matches: z
-      .array(
-        z.object({
-          videoId: z.string().describe('The ID of the video.'),
-          start: z.number().describe('The second at which the excerpt starts.'),
-          url: z.string().describe('The URL of the video at that second.'),
-        }),
-      )
-      .describe('The excerpts in the text, in the order of the videos.'),
-    matchesTotal: z
-      .int()
-      .describe(
-        'The number of excerpts found, including those that are not returned. Matches in neighbouring segments are one excerpt.',
-      ),
-    failed: z
-      .array(
-        z.object({
-          videoId: z.string().describe('The ID of the video.'),
-          code: z.string().describe('Why, by the code of the error.'),
-        }),
-      )
-      .describe('The videos that could not be searched: they have no transcript, or it could not be fetched now.'),
+    channelId: z.string(),
+    matches: z.array(z.object({ videoId: z.string(), start: z.number(), url: z.string() })),
+    matchesTotal: z.int(),
+    failed: z.array(z.object({ videoId: z.string(), code: z.string() })),
     summary: summaryOutput,
   }),
   async run(
     { channel: reference, query, limit, maxMatches, maxChars: charactersMax, languages: wanted = [] },
-    call,
+    context,
     services,
   ) {
     const phrase = normalized(query);
     if (phrase === '') throw new InvalidRequestError([{ field: 'query', message: 'query has no visible characters.' }]);
     const request = { source: services.uploads.source(reference, { limit }), languages: wanted };
-    const { plan, summary, events } = await services.read(request, call);
+    const delivery = await services.transcripts.start(request, context);
+    const { plan, summary } = delivery;
     const matches: { videoId: string; start: number; url: string }[] = [];
     const failed: { videoId: string; code: string }[] = [];
     let text = '';
-    let [videos, matchesTotal, isFull] = [0, 0, false];
-    for await (const event of events) {
+    let [matchesTotal, isFull] = [0, false];
+    for await (const event of delivery.events('listed')) {
       if (event.type === 'channel') text += `${listHead(event)}\n`;
       if (event.type !== 'result') continue;
       const { entry } = event;
       const { videoId } = entry;
-      call.progress(++videos, plan.order.length);
       if (!entry.ok) {
         failed.push({ videoId, code: entry.error.code });
         continue;

@@ -6,9 +6,7 @@ import type { Feature } from '../../domain/plan.js';
 import type { RequestContext } from '../../http/request-context.js';
 import { JobsService } from '../../jobs/jobs.service.js';
 import { QuotaService } from '../../quota/quota.service.js';
-import type { CallTimes } from '../../transcripts/call.js';
 import { ChannelUploads } from '../../transcripts/sources/channel-uploads.js';
-import type { TranscriptsRequest } from '../../transcripts/call-plan.js';
 import { TranscriptsService } from '../../transcripts/transcripts.service.js';
 
 /** The languages of a call. */
@@ -22,30 +20,11 @@ export const languageCodes = z
 @Injectable()
 export class ToolServices {
   constructor(
-    private readonly transcripts: TranscriptsService,
+    readonly transcripts: TranscriptsService,
     readonly uploads: ChannelUploads,
     readonly quota: QuotaService,
     readonly jobs: JobsService,
   ) {}
-
-  /**
-   * Plans a call and starts to fetch the transcripts.
-   *
-   * @returns the counts of the entries so far, and the events in the order of the list
-   * @throws the errors that refuse the call
-   */
-  async read(request: TranscriptsRequest, { context, times }: ToolCall) {
-    const delivery = await this.transcripts.start(request, context, times);
-    return { plan: delivery.plan, summary: delivery.summary, events: delivery.events('listed') };
-  }
-}
-
-/** One call of a tool. */
-export interface ToolCall {
-  context: RequestContext;
-  times: CallTimes;
-  /** Reports to a client that asked for progress how many videos have been read. */
-  progress(videos: number, total: number): void;
 }
 
 export interface ToolResult {
@@ -68,21 +47,21 @@ export interface Tool {
   input: z.ZodType;
   output: z.ZodObject;
   /** @throws InvalidRequestError and the errors that refuse the call */
-  run(input: unknown, call: ToolCall, services: ToolServices): Promise<ToolResult>;
+  run(input: unknown, context: RequestContext, services: ToolServices): Promise<ToolResult>;
 }
 
 /** Ties the input of a tool to its schema. The tool throws InvalidRequestError for other input, before anything is read. */
 export function defineTool<Input extends z.ZodType>(
   tool: Omit<Tool, 'input' | 'run'> & {
     input: Input;
-    run(input: z.output<Input>, call: ToolCall, services: ToolServices): Promise<ToolResult>;
+    run(input: z.output<Input>, context: RequestContext, services: ToolServices): Promise<ToolResult>;
   },
 ): Tool {
   return {
     ...tool,
-    async run(input, call, services) {
+    async run(input, context, services) {
       const parsed = tool.input.safeParse(input);
-      if (parsed.success) return tool.run(parsed.data, call, services);
+      if (parsed.success) return tool.run(parsed.data, context, services);
       throw new InvalidRequestError(parsed.error.issues.map(invalidField));
     },
   };
@@ -122,41 +101,30 @@ export const cursor = z
     'The cursor of the last result, to continue its text. The other parameters, except maxChars, are those of the first call.',
   );
 
-export const nextCursor = z.string().nullable().describe('Continues the text; null when it is complete.');
+// Fields of results have no descriptions: their names are those of the HTTP responses.
 
-export const channelIdOutput = z.string().describe('The ID of the channel (UC…).');
+export const nextCursor = z.string().nullable();
 
-export const summaryOutput = z
-  .object({
-    total: z.int().describe('The number of videos.'),
-    succeeded: z.int().describe('Videos with a transcript: cached and fetched ones.'),
-    failed: z.int().describe('Videos without a transcript in this result, whether or not a retry can succeed.'),
-    cached: z.int().describe('Transcripts that were cached, which are free.'),
-    fetched: z.int().describe('Transcripts charged to the monthly quota.'),
-  })
-  .describe('The counts of this call.');
+export const summaryOutput = z.object({
+  total: z.int(),
+  succeeded: z.int(),
+  failed: z.int(),
+  cached: z.int(),
+  fetched: z.int(),
+});
 
 /** The fields that a video has with and without its transcript. */
 export const listedVideo = {
-  videoId: z.string().describe('The ID of the video.'),
-  title: z.string().nullable().describe('The title; null when the platform gave none.'),
-  url: z.string().describe('The URL of the video.'),
-  publishedAt: z.string().nullable().describe('When it was published; null when no exact time is known.'),
-  durationSeconds: z.number().nullable().describe('The length of the video; null when it is not known.'),
+  videoId: z.string(),
+  title: z.string().nullable(),
+  url: z.string(),
+  publishedAt: z.string().nullable(),
+  durationSeconds: z.number().nullable(),
 };
 
-export const videoOutput = z
-  .object({
-    ...listedVideo,
-    ok: z.boolean().describe('Whether the video has a transcript in this call.'),
-    cached: z.boolean().default(false).describe('Whether the transcript was cached, and so is free.'),
-    error: z
-      .object({
-        code: z.string().describe('The code of the error.'),
-        message: z.string().describe('What happened, and what to do.'),
-        retryable: z.boolean().describe('Whether the same call can succeed later.'),
-      })
-      .optional()
-      .describe('Why the video has no transcript; only when ok is false.'),
-  })
-  .describe('A video of this call.');
+export const videoOutput = z.object({
+  ...listedVideo,
+  ok: z.boolean(),
+  cached: z.boolean().default(false),
+  error: z.object({ code: z.string(), message: z.string(), retryable: z.boolean() }).optional(),
+});

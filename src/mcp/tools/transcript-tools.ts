@@ -6,7 +6,6 @@ import type { Entry } from '../../transcripts/transcript-events.js';
 import { CURSOR_VIDEOS_MAX, readPage, type Position } from '../text-page.js';
 import {
   channel,
-  channelIdOutput,
   cursor,
   defineTool,
   languages,
@@ -47,14 +46,12 @@ export const getChannelTranscripts = defineTool({
     cursor,
   }),
   output: z.object({
-    channelId: channelIdOutput,
-    videos: z
-      .array(videoOutput)
-      .describe('The videos of this call, newest first, with those whose text follows with the cursor.'),
+    channelId: z.string(),
+    videos: z.array(videoOutput),
     summary: summaryOutput,
     cursor: nextCursor,
   }),
-  async run({ channel: reference, limit, languages: wanted = [], ...form }, call, services) {
+  async run({ channel: reference, limit, languages: wanted = [], ...form }, context, services) {
     const start = () => {
       if (reference === undefined) {
         const message = 'channel is required without a cursor: a handle (@name), a channel ID or a channel URL.';
@@ -63,7 +60,7 @@ export const getChannelTranscripts = defineTool({
       const source = services.uploads.source(reference, { limit });
       return { source, languages: wanted, range: WHOLE_VIDEOS };
     };
-    const page = await readPage({ tool: 'get_channel_transcripts', start, ...form }, call, services);
+    const page = await readPage({ tool: 'get_channel_transcripts', start, ...form }, context, services);
     const { text, resource, entries, summary, cursor: next } = page;
     return { text, structured: { channelId: resource, videos: entries.map(videoOf), summary, cursor: next } };
   },
@@ -92,7 +89,7 @@ export const getVideoTranscript = defineTool({
     cursor,
   }),
   output: z.object({ video: videoOutput, summary: summaryOutput, cursor: nextCursor }),
-  async run({ video, languages: wanted = [], fromSeconds, toSeconds = null, ...form }, call, services) {
+  async run({ video, languages: wanted = [], fromSeconds, toSeconds = null, ...form }, context, services) {
     if (toSeconds !== null && toSeconds <= fromSeconds) {
       throw new InvalidRequestError([{ field: 'toSeconds', message: 'toSeconds must be greater than fromSeconds.' }]);
     }
@@ -106,7 +103,7 @@ export const getVideoTranscript = defineTool({
       const range: Position['range'] = [fromSeconds, toSeconds];
       return { source: givenVideos([videoId], videoId), languages: wanted, range };
     };
-    const page = await readPage({ tool: 'get_video_transcript', start, ...form }, call, services);
+    const page = await readPage({ tool: 'get_video_transcript', start, ...form }, context, services);
     const [entry] = page.entries;
     if (!entry) throw new Error('The plan has no video.');
     if (!entry.ok) throw new VideoFailedError(entry.error);

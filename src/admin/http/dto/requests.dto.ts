@@ -26,20 +26,23 @@ function ReportDate(description: string, example: string): PropertyDecorator {
   );
 }
 
-function MonthlyLimit(): PropertyDecorator {
+function OptionalInteger(
+  [minimum, maximum]: [number, number],
+  { nullable = false, ...docs }: { description: string; example: number; nullable?: boolean },
+): PropertyDecorator {
   return applyDecorators(
-    ApiPropertyOptional({
-      type: 'integer',
-      nullable: true,
-      minimum: 0,
-      maximum: MONTHLY_LIMIT_MAX,
-      description: 'Transcripts per month, instead of the limit of the plan. Null applies the limit of the plan.',
-      example: 20000,
-    }),
+    ApiPropertyOptional({ type: 'integer', ...(nullable && { nullable }), minimum, maximum, ...docs }),
     Optional(),
-    IsIntegerBetween(0, MONTHLY_LIMIT_MAX, { orNull: true }),
+    IsIntegerBetween(minimum, maximum, { orNull: nullable }),
   );
 }
+
+const MonthlyLimit = (): PropertyDecorator =>
+  OptionalInteger([0, MONTHLY_LIMIT_MAX], {
+    nullable: true,
+    description: 'Transcripts per month, instead of the limit of the plan. Null applies the limit of the plan.',
+    example: 20000,
+  });
 
 @ApiSchema({ name: 'NewOrganizationBody' })
 export class CreateOrganizationDto {
@@ -84,29 +87,19 @@ export class IssueKeyDto {
   @IsString({ message: NAME_MESSAGE })
   name?: string;
 
-  @ApiPropertyOptional({
-    type: 'integer',
-    minimum: 1,
-    maximum: KEY_LIFETIME_DAYS_MAX,
+  @OptionalInteger([1, KEY_LIFETIME_DAYS_MAX], {
     description: 'The number of days after which the key expires. By default it does not expire.',
     example: 90,
   })
-  @Optional()
-  @IsIntegerBetween(1, KEY_LIFETIME_DAYS_MAX)
   expiresInDays?: number;
 }
 
 @ApiSchema({ name: 'RotationBody' })
 export class RotateKeyDto {
-  @ApiPropertyOptional({
-    type: 'integer',
-    minimum: 0,
-    maximum: GRACE_HOURS_MAX,
+  @OptionalInteger([0, GRACE_HOURS_MAX], {
     description: `The number of hours that the old key stays valid, ${GRACE_HOURS_DEFAULT} by default. 0 revokes it immediately.`,
     example: 24,
   })
-  @Optional()
-  @IsIntegerBetween(0, GRACE_HOURS_MAX)
   graceHours: number = GRACE_HOURS_DEFAULT;
 }
 

@@ -3,7 +3,7 @@ import { dateTime, nextCursor } from '../../../http/response-docs.js';
 import { ApiKey, type IssuedKey, type RevokedKey, type RotatedKey } from '../../../organizations/api-key.js';
 import { AuditEntry } from '../../../organizations/audit-trail.js';
 import { Organization, type DeletedOrganization } from '../../../organizations/organization.entity.js';
-import { Usage, UsagePeriod, Verification } from '../../../quota/usage.js';
+import { Usage, Verification } from '../../../quota/usage.js';
 import { UsageReport } from '../../../quota/usage-report.js';
 import type { Pruned } from '../../../quota/usage-retention.js';
 
@@ -25,15 +25,8 @@ export class KeysPageDto {
   next: string | null;
 }
 
-/** The name of this component is released, so it stays beside the equal `UsagePeriod`. */
-@ApiSchema({ name: 'Month' })
-class MonthDto extends UsagePeriod {}
-
 @ApiSchema({ name: 'AdminUsage' })
 export class AdminUsageDto extends Usage {
-  @ApiProperty({ type: MonthDto, description: 'The calendar month (UTC) that the counts apply to.' })
-  override period: MonthDto;
-
   @ApiPropertyOptional(dateTime('When the organization was deleted. Present only for a deleted organization.'))
   override deletedAt?: string;
 
@@ -87,52 +80,20 @@ export const KEY: ApiKey = {
   replacedBy: null,
 };
 
+const NEW_KEY_ID = 'key_c4b3a2817f4e3d9c2a6f1b5b';
+
 export const ISSUED_KEY: IssuedKey = { ...KEY, key: 'ctk_4fGh2K…' };
 
-export const ROTATED_KEY: RotatedKey = {
-  ...ISSUED_KEY,
-  id: 'key_c4b3a2817f4e3d9c2a6f1b5b',
-  prefix: 'ctk_9sTu7V',
-  key: 'ctk_9sTu7V…',
-  createdAt: new Date('2026-11-20T16:00:00Z'),
-  replaced: { ...KEY, expiresAt: new Date('2026-11-21T16:00:00Z'), replacedBy: 'key_c4b3a2817f4e3d9c2a6f1b5b' },
-};
+export const ROTATED_KEY: RotatedKey = { ...ISSUED_KEY, id: NEW_KEY_ID, replaced: { ...KEY, replacedBy: NEW_KEY_ID } };
 
-export const REVOKED_KEY: RevokedKey = {
-  ...KEY,
-  id: ROTATED_KEY.id,
-  prefix: ROTATED_KEY.prefix,
-  createdAt: ROTATED_KEY.createdAt,
-  revokedAt: new Date('2026-11-20T18:00:00Z'),
-  stillValid: [ROTATED_KEY.replaced],
-};
+export const REVOKED_KEY: RevokedKey = { ...KEY, revokedAt: new Date('2026-11-20T18:00:00Z'), stillValid: [] };
 
 export const ADMIN_USAGE: AdminUsageDto = {
   organization: ORGANIZATION.id,
   plan: 'pro',
   period: { start: '2026-11-01T00:00:00.000Z', end: '2026-12-01T00:00:00.000Z' },
-  limit: 5000,
-  used: 120,
-  reserved: 25,
-  remaining: 4855,
-  history: [
-    { period: '2026-11', used: 120 },
-    { period: '2026-10', used: 3480 },
-  ],
-  verification: {
-    exact: true,
-    periods: [{ period: '2026-11', used: 120, recomputed: 120, forfeited: 0, settledCalls: 9 }],
-  },
-  report: {
-    from: '2026-10-01',
-    to: '2026-11-01',
-    by: 'day',
-    charged: 3480,
-    rows: [
-      { group: '2026-10-05', calls: 40, charged: 2480, forfeited: 0 },
-      { group: '2026-10-19', calls: 10, charged: 1000, forfeited: 0 },
-    ],
-  },
+  ...{ limit: 5000, used: 120, reserved: 25, remaining: 4855 },
+  history: [{ period: '2026-11', used: 120 }],
 };
 
 export const AUDIT_ENTRY: AuditEntry = {

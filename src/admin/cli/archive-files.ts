@@ -2,17 +2,18 @@ import { existsSync } from 'node:fs';
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import type { Channel } from '../../../domain/transcript.js';
-import type { StoredEntry } from '../../../jobs/job.repository.js';
-import { fromJson } from '../../../transcripts/cache/keyed-codec.js';
-import { inflate, readTranscript } from '../../../transcripts/cache/transcript-text.js';
-import { formatTranscript } from '../../../transcripts/formats/transcript-formats.js';
-import { channelSchema, uploadSchema } from '../../../transcripts/sources/channel-uploads.js';
-import { metadataOf } from '../../../transcripts/transcript-events.js';
+import type { Channel, Upload } from '../../domain/transcript.js';
+import type { StoredEntry } from '../../jobs/job.repository.js';
+import { fromJson } from '../../transcripts/cache/keyed-codec.js';
+import { inflate, readTranscript } from '../../transcripts/cache/transcript-text.js';
+import { formatTranscript } from '../../transcripts/formats/transcript-formats.js';
+import { channelSchema, uploadSchema } from '../../transcripts/sources/channel-uploads.js';
+import { metadataOf } from '../../transcripts/transcript-events.js';
 
+export const ARCHIVE_FORMATS = ['json', 'markdown'] as const;
+export type ArchiveFormat = (typeof ARCHIVE_FORMATS)[number];
 /** The extension of the files in each format. */
-const EXTENSIONS = { json: 'json', markdown: 'md' } as const;
-export type ArchiveFormat = keyof typeof EXTENSIONS;
+const EXTENSIONS: Record<ArchiveFormat, string> = { json: 'json', markdown: 'md' };
 
 const INDEX = 'index.json';
 /** A file that is not complete yet. */
@@ -20,16 +21,12 @@ const UNFINISHED = '.unfinished';
 
 /** With the date and the ID at most 230 bytes, which common file systems allow. */
 const TITLE_CHARACTERS_MAX = 50;
-/** So that the names of up to 99,999 uploads sort by their position. */
-const POSITION_DIGITS = 5;
 
 const failure = z.object({ code: z.string(), message: z.string(), retryable: z.boolean() });
 
 const video = z.object({
   videoId: z.string(),
   title: z.string().nullable(),
-  url: z.string(),
-  publishedAt: z.string().nullable(),
   /** The name of its file; null when it has none. */
   file: z.string().nullable(),
   /** Why it has no file. */
@@ -41,20 +38,14 @@ type IndexedVideo = z.infer<typeof video>;
 /** The document `index.json` of an archive. Its videos are in the order of the channel's uploads. */
 const index = z.object({
   channel: channelSchema,
-  format: z.enum(['json', 'markdown'] satisfies ArchiveFormat[]),
+  format: z.enum(ARCHIVE_FORMATS),
   languages: z.array(z.string()),
-  limit: z.number().int().nullable(),
-  /** The newest video that the archive had when its last job began: the job takes the uploads above it. */
-  since: z.string().nullable(),
-  /** Whether the last job was completed. */
-  complete: z.boolean(),
+  /** Of the last job; null for all uploads. */
+  limit: z.int().nullable(),
   videos: z.array(video),
 });
 
 type ArchiveIndex = z.infer<typeof index>;
-
-/** Counts of the videos of an archive; the succeeded ones have a file. */
-export type ArchiveSummary = Record<'total' | 'succeeded' | 'failed', number>;
 
 /** What the files need of the result of a video. */
 const storedResult = z.object({
@@ -70,29 +61,30 @@ export interface ArchiveOptions {
   out: string;
   format: ArchiveFormat;
   languages: string[];
-  /** The number of uploads at most, the newest ones; null for all. */
-  limit: number | null;
+  /** The number of uploads at most, the newest ones; all by default. */
+  limit?: number;
 }
 
 /** The directory of an archive: a file for each video, and the index. A file is complete as soon as it has its name. */
 export class ArchiveFiles {
   /** The number of files that were written. */
   written = 0;
-  /** The video above which a job takes the uploads; null for all of them. */
-  readonly since: string | null;
   /** The videos of the job, in the order of its results. */
   private readonly current = new Map<string, IndexedVideo>();
-  /** The videos that an earlier job archived, and below which the uploads of this one end. */
-  private readonly olderVideos: number;
+  /** The file of each video in the index: its name can have a date that the list no longer has. */
+  private readonly knownFiles: ReadonlyMap<string, string | null>;
 
   private constructor(
     private readonly options: ArchiveOptions,
     private readonly known: ArchiveIndex | undefined,
   ) {
-    const { complete, since, limit, videos } = known ?? { complete: false, since: null, limit: null, videos: [] };
-    this.since = limit !== options.limit ? null : complete ? (videos[0]?.videoId ?? null) : since;
-    const sinceAt = videos.findIndex(({ videoId }) => videoId === this.since);
-    this.olderVideos = sinceAt === -1 ? 0 : videos.length - sinceAt;
+    this.knownFiles = new Map(known?.videos.map(({ videoId, file }) => [videoId, file]));
+  }
+
+  /** The video above which a job takes the uploads: the newest of the last job, unless that had another limit. */
+  get since(): string | null {
+    if (!this.known || this.known.limit !== (this.options.limit ?? null)) return null;
+    return this.known.videos[0]?.videoId ?? null;
   }
 
   /** Reads the index of the directory, which need not exist. @throws Error when it has something else than this archive */
@@ -117,19 +109,14 @@ export class ArchiveFiles {
       throw new Error(`${this.options.out} has the archive of ${other.name} (${other.id}). Choose another directory.`);
   }
 
-  /**
-   * Writes the file of a video unless it exists.
-   *
-   * @param uploads the number of videos of the job
-   */
-  async add({ position, text }: StoredEntry, uploads: number): Promise<void> {
+  /** Writes the file of a video unless it exists. */
+  async add({ text }: StoredEntry): Promise<void> {
     const json = await inflate(text);
     const { videoId, metadata, transcript, error } = storedResult.parse(JSON.parse(json.toString()));
     const upload = uploadSchema.parse({ ...metadata, videoId, failure: null });
-    const { title, url, publishedAt } = upload;
     const { out, format, languages } = this.options;
-    const file = error ? null : archiveFileName(upload, this.olderVideos + uploads - position + 1, format);
-    this.current.set(videoId, { videoId, title, url, publishedAt, file, error });
+    const file = error ? null : (this.knownFiles.get(videoId) ?? archiveFileName(upload, format));
+    this.current.set(videoId, { videoId, title: upload.title, file, error });
     if (file === null || existsSync(join(out, file))) return;
     const read = readTranscript(Buffer.from(JSON.stringify(transcript)));
     const stored = { videoId, metadata: metadataOf(upload), transcript: read };
@@ -137,17 +124,12 @@ export class ArchiveFiles {
     this.written++;
   }
 
-  /** Writes the index of all videos, the newest first. @param complete whether the job is completed */
-  async saveIndex(channel: Channel, complete: boolean): Promise<ArchiveSummary> {
+  /** Writes the index of all videos, the newest first, after a completed job. */
+  async saveIndex(channel: Channel): Promise<void> {
     const others = this.known?.videos.filter(({ videoId }) => !this.current.has(videoId)) ?? [];
-    const videos = [...this.current.values(), ...others];
-    const succeeded = videos.filter(({ file }) => file !== null).length;
-    const summary = { total: videos.length, succeeded, failed: videos.length - succeeded };
-    const { format, languages, limit } = this.options;
-    const head: Omit<ArchiveIndex, 'videos'> = { channel, format, languages, limit, since: this.since, complete };
-    const document = { ...head, updatedAt: new Date().toISOString(), summary, videos };
+    const { format, languages, limit = null } = this.options;
+    const document: ArchiveIndex = { channel, format, languages, limit, videos: [...this.current.values(), ...others] };
     await this.write(INDEX, `${JSON.stringify(document, null, 2)}\n`);
-    return summary;
   }
 
   private async write(name: string, data: Parameters<typeof writeFile>[1]): Promise<void> {
@@ -160,19 +142,13 @@ export class ArchiveFiles {
   }
 }
 
-/**
- * The file name of a video: its date, or its position when the date is not known, the letters and digits of its title, and
- * its ID.
- *
- * @param position among the listed uploads, counted from the oldest
- */
+/** The file name of a video: its date unless that is not known, the letters and digits of its title, and its ID. */
 export function archiveFileName(
-  { videoId, title, publishedAt }: Pick<IndexedVideo, 'videoId' | 'title' | 'publishedAt'>,
-  position: number,
+  { videoId, title, publishedAt }: Pick<Upload, 'videoId' | 'title' | 'publishedAt'>,
   format: ArchiveFormat,
 ): string {
-  const start = publishedAt?.slice(0, 'yyyy-mm-dd'.length) ?? String(position).padStart(POSITION_DIGITS, '0');
+  const date = publishedAt?.slice(0, 'yyyy-mm-dd'.length) ?? '';
   const words = (title ?? '').normalize('NFC').replace(/[^\p{L}\p{M}\p{N}.,'&()-]+/gu, ' ');
   const text = [...words.trim()].slice(0, TITLE_CHARACTERS_MAX).join('').trim();
-  return `${[start, text].join(' ').trim()} [${videoId}].${EXTENSIONS[format]}`;
+  return `${date} ${text} [${videoId}].${EXTENSIONS[format]}`.replace(/ {2,}/g, ' ').trimStart();
 }

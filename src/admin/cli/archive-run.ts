@@ -1,0 +1,153 @@
+import { createHash } from 'node:crypto';
+import { resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ChannelNotFoundError } from '../../domain/errors.js';
+import type { Channel } from '../../domain/transcript.js';
+import type { JobDto, JobRequestDto } from '../../jobs/dto/job.dto.js';
+import { isFinished } from '../../jobs/job.js';
+import type { JobsService } from '../../jobs/jobs.service.js';
+import type { Payer } from '../../quota/quota.service.js';
+import { ArchiveFiles, type ArchiveOptions } from './archive-files.js';
+import type { CommandServices } from './command-services.js';
+
+/** How often the job is looked at. */
+const INTERVAL_MS = 500;
+/** A job that does nothing for so long only waits to try failed videos again. */
+const WAIT_SECONDS_MAX = 300;
+const SLICES_AT_ONCE = 4;
+const ENTRIES_PER_READ = 50;
+
+export interface ArchiveRequest extends ArchiveOptions {
+  /** The channel as the caller names it. */
+  reference: string;
+}
+
+/** What a run has done. */
+export interface ArchiveResult {
+  channel: Channel;
+  /** The counts of the job. */
+  summary: JobDto['summary'];
+  /** The number of files that the run has written. */
+  written: number;
+  /** Seconds until the pending videos of the job are tried again. */
+  retryAfterSeconds: number;
+}
+
+/**
+ * Runs an archive job in this process and writes its results to a directory. A job that was stopped continues, and after a
+ * completed one a job for the newer uploads follows.
+ *
+ * @param stop ends the run early
+ * @param report shows a line about the progress
+ * @throws ChannelNotFoundError, and Error when the run was stopped or the directory has something else or cannot be written
+ */
+export async function archiveChannel(
+  request: ArchiveRequest,
+  services: CommandServices,
+  stop: AbortSignal,
+  report: (line: string) => void,
+): Promise<ArchiveResult> {
+  const files = await ArchiveFiles.open(request);
+  const payer = await services.payer();
+  const job = await startJob(request, files.since, services.jobs, payer);
+  services.worker.start(SLICES_AT_ONCE, payer.organizationId);
+  return new ArchiveRun(job, payer, services, files, report).untilEnd(stop);
+}
+
+/** Creates a job, or continues the one that an earlier run of the same command has begun. */
+async function startJob(
+  { reference, out, languages, limit }: ArchiveRequest,
+  since: string | null,
+  jobs: JobsService,
+  payer: Payer,
+): Promise<JobDto> {
+  const request: JobRequestDto = { channel: reference, languages, limit: limit ?? null, since, onQuota: 'pause' };
+  const key = createHash('sha256')
+    .update(JSON.stringify([resolve(out), request]))
+    .digest('hex');
+  const job = await jobs.create(request, payer, key);
+  const { id, state, expiresAt } = job;
+  if (expiresAt !== null && Date.parse(expiresAt) <= Date.now()) {
+    await jobs.delete(payer.organizationId, id);
+    return jobs.create(request, payer, key);
+  }
+  return state === 'completed' ? job : jobs.resume(payer.organizationId, id);
+}
+
+/** The job of one run of the command. */
+class ArchiveRun {
+  private after = 0;
+
+  constructor(
+    private job: JobDto,
+    private readonly payer: Payer,
+    private readonly services: CommandServices,
+    private readonly files: ArchiveFiles,
+    private readonly report: (line: string) => void,
+  ) {}
+
+  async untilEnd(stop: AbortSignal): Promise<ArchiveResult> {
+    // Also after an error, so that the job goes on with the next run only.
+    const retryAfterSeconds = await this.follow(stop).finally(() => this.stopJob());
+    await this.takeResults();
+    const { id, state, reason, channel, summary } = this.job;
+    if (channel && state === 'completed') await this.files.saveIndex(channel);
+    if (state === 'completed' || reason === 'channel_not_found')
+      await this.services.jobs.delete(this.payer.organizationId, id);
+    if (reason === 'channel_not_found') throw new ChannelNotFoundError();
+    if (stop.aborted || !channel) {
+      const facts = `${summary.succeeded} of ${summary.total} videos have a file`;
+      throw new Error(`Stopped: ${facts}. Run the same command again to continue.`);
+    }
+    return { channel, summary, written: this.files.written, retryAfterSeconds };
+  }
+
+  /**
+   * Writes results as they are stored, until the job ends or only waits to try videos again.
+   *
+   * @returns the seconds until then
+   */
+  private async follow(stop: AbortSignal): Promise<number> {
+    while (!stop.aborted) {
+      await this.takeResults();
+      const { state, checkAgainSeconds } = this.job;
+      if (isFinished(state)) return 0;
+      if (state === 'running' && (checkAgainSeconds ?? 0) > WAIT_SECONDS_MAX) return checkAgainSeconds ?? 0;
+      this.report(progressOf(this.job));
+      await sleep(INTERVAL_MS, undefined, { signal: stop }).catch(() => undefined);
+    }
+    return 0;
+  }
+
+  /** Writes the results that follow those which are written. */
+  private async takeResults(): Promise<void> {
+    for (;;) {
+      const page = { limit: ENTRIES_PER_READ, after: this.after };
+      const { job, entries } = await this.services.jobs.results(this.payer.organizationId, this.job.id, page);
+      this.job = job;
+      if (job.channel) this.files.check(job.channel);
+      for (const entry of entries) {
+        await this.files.add(entry);
+        this.after = entry.position;
+      }
+      if (entries.length === 0) return;
+    }
+  }
+
+  /** Ends the work on the job. What its running slice has fetched is stored. */
+  private async stopJob(): Promise<void> {
+    const { jobs, worker } = this.services;
+    await worker.close();
+    const { id, state } = await jobs.get(this.payer.organizationId, this.job.id);
+    if (!isFinished(state)) await jobs.cancel(this.payer.organizationId, id);
+  }
+}
+
+const BAR_CHARACTERS = 20;
+
+/** A line about the progress of a job. Its total grows while the uploads are listed. */
+function progressOf({ state, reason, summary: { total, succeeded, failed } }: JobDto): string {
+  const done = succeeded + failed;
+  const bar = '#'.repeat(Math.floor((done / Math.max(1, total)) * BAR_CHARACTERS)).padEnd(BAR_CHARACTERS, '-');
+  return `[${bar}] ${reason ?? state}: ${done} of ${total} videos, ${failed} without a transcript`;
+}

@@ -1,0 +1,91 @@
+import { InvalidArgumentError, Option, type Command } from 'commander';
+import { LANGUAGES_INVALID, parseLanguages } from '../../transcripts/dto/transcripts-query.dto.js';
+import { ENTRY_FORMATS } from '../../transcripts/response/transcripts-response.js';
+import { ARCHIVE_FORMATS } from './archive-files.js';
+import { archiveChannel, type ArchiveRequest, type ArchiveResult } from './archive-run.js';
+import { wholeNumber, type CommandResult, type RunWork } from './output.js';
+import { printTranscripts, type PrintOptions } from './print-transcripts.js';
+
+const LIMIT_DEFAULT = 25;
+const REFERENCE =
+  'a channel (@handle, ID or URL), a playlist (ID or URL) or the URL of a video; without @, a text in the form of a playlist ID is one';
+const CLEAR_LINE = '\r\u001b[K';
+
+const languagesOption = (): Option =>
+  new Option('--languages <codes>', 'language codes in order of preference, such as en,de')
+    .default([], 'the original language')
+    .argParser((codes) => {
+      const languages = parseLanguages(codes);
+      if (!languages) throw new InvalidArgumentError(LANGUAGES_INVALID);
+      return languages;
+    });
+
+/**
+ * Adds `transcripts`, which prints what the service would respond, and `archive`, which runs an archive job and writes a
+ * file for each video of a channel. Both need neither the service nor a key.
+ */
+export function addTranscriptCommands(program: Command, run: RunWork): void {
+  program
+    .command('transcripts')
+    .description('print the transcripts of a channel, a playlist or a video, without a service and keys')
+    .argument('<reference>', REFERENCE)
+    .option('--limit <n>', 'number of videos at most', wholeNumber(1), LIMIT_DEFAULT)
+    .addOption(languagesOption())
+    .addOption(
+      new Option('--format <format>', 'text, srt and vtt for one video only').choices(ENTRY_FORMATS).default('json'),
+    )
+    .action((reference: string, options: PrintOptions) =>
+      run((services) => printTranscripts(reference, options, services)),
+    );
+
+  program
+    .command('archive')
+    .description('write the transcripts of a channel to a directory, a file per video; continues what was stopped')
+    .argument('<channel>', '@handle, ID or URL')
+    .requiredOption('--out <directory>', 'created unless it exists')
+    .addOption(new Option('--format <format>', 'format of the files').choices(ARCHIVE_FORMATS).default('json'))
+    .option('--limit <n>', 'number of uploads at most, the newest ones (default: all)', wholeNumber(1))
+    .addOption(languagesOption())
+    .action((reference: string, options: Omit<ArchiveRequest, 'reference'>) =>
+      run(
+        async (services) => {
+          const archive = (stop: AbortSignal): Promise<ArchiveResult> =>
+            archiveChannel({ reference, ...options }, services, stop, showProgress);
+          return resultOf(options.out, await untilSignal(archive).finally(() => showProgress('')));
+        },
+        { handlesSignals: true },
+      ),
+    );
+}
+
+/** Shows a line on a terminal, instead of the one before. */
+function showProgress(line: string): void {
+  const { stderr } = process;
+  if (stderr.isTTY) stderr.write(`${CLEAR_LINE}${line.slice(0, stderr.columns - 1)}`);
+}
+
+/** Runs work that ends early, and cleanly, on the first signal. The second one ends the process. */
+async function untilSignal<T>(work: (stop: AbortSignal) => Promise<T>): Promise<T> {
+  const stop = new AbortController();
+  const abort = (): void => stop.abort();
+  process.once('SIGINT', abort).once('SIGTERM', abort);
+  try {
+    return await work(stop.signal);
+  } finally {
+    process.off('SIGINT', abort).off('SIGTERM', abort);
+  }
+}
+
+function resultOf(directory: string, { channel, summary, written, retryAfterSeconds }: ArchiveResult): CommandResult {
+  const { total, succeeded, pending } = summary;
+  const minutes = Math.ceil(retryAfterSeconds / 60);
+  return {
+    json: { channel, directory, written, summary },
+    text: `${channel.name}: ${succeeded} of ${total} new videos have a transcript, ${written} new files in ${directory}.`,
+    ...(pending > 0 && {
+      failure: new Error(
+        `${pending} videos could not be read yet. Run the same command again in ${minutes} min to retry them.`,
+      ),
+    }),
+  };
+}
