@@ -33,7 +33,7 @@ const SQL_STATE = /^(?=.*[0-9])[0-9A-Z]{5}$/;
 /**
  * Connection failed (08), login refused (28), out of resources (53), shut down, starting or session ended (57P01 to 57P05),
  * statement timeout (57014), lock timeout (55P03), read-only standby (25006), idle transaction ended (25P03), no such database
- * (3D000), serialization failure or deadlock after all retries (40001, 40P01).
+ * (3D000), serialization failure or deadlock (40001, 40P01).
  * Source: https://www.postgresql.org/docs/18/errcodes-appendix.html
  */
 const UNAVAILABLE_STATES = /^(?:(?:08|28|53)...|57P0[1-5]|57014|55P03|25006|25P03|3D000|40001|40P01)$/;
