@@ -83,19 +83,14 @@ export class JobsService {
   /**
    * Cancels a job; one that is canceled stays so. What its running slice has fetched is charged and stored.
    *
+   * @param by the organization that the job belongs to, or the operator, for a job of any organization
    * @throws JobNotFoundError | JobFinishedError
    */
-  async cancel(organizationId: string, id: string): Promise<JobDto> {
-    return (await this.cancelBy(organizationId, id)).job;
-  }
-
-  /**
-   * Cancels a job of any organization, for the operator; recorded in the audit trail.
-   *
-   * @throws JobNotFoundError | JobFinishedError
-   */
-  cancelAny(id: string, actor: Actor): Promise<ChangedJob> {
-    return this.cancelBy(actor, id);
+  async cancel(by: string | Actor, id: string): Promise<ChangedJob> {
+    const canceled = await found(id, (known) => this.store.cancel(by, known));
+    const { state } = canceled.job;
+    if (state !== 'canceled') throw new JobFinishedError('cancel', state);
+    return canceled;
   }
 
   /**
@@ -142,13 +137,6 @@ export class JobsService {
     const next = entries.at(-1)?.position ?? after;
     const ended = isFinal && (entries.length === 0 || next === job.summary.total);
     return { job, entries, next: ended ? null : next, isFinal };
-  }
-
-  private async cancelBy(by: string | Actor, id: string): Promise<ChangedJob> {
-    const canceled = await found(id, (known) => this.store.cancel(by, known));
-    const { state } = canceled.job;
-    if (state !== 'canceled') throw new JobFinishedError('cancel', state);
-    return canceled;
   }
 
   private tooMuchStored(): StoredResultsLimitError {

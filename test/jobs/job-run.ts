@@ -41,8 +41,8 @@ export class JobRun {
     return this.jobs.get(this.organization.id, this.id);
   }
 
-  cancel(): Promise<Job> {
-    return this.jobs.cancel(this.organization.id, this.id);
+  async cancel(): Promise<Job> {
+    return (await this.jobs.cancel(this.organization.id, this.id)).job;
   }
 
   resume(): Promise<Job> {
