@@ -11,12 +11,16 @@ import { ChannelNotFoundError, InvalidRequestError } from '../../domain/errors.j
 import { REFERENCE_LENGTH_MAX } from '../../domain/channel-reference.js';
 import { LANGUAGES_MAX } from '../../domain/language-codes.js';
 import {
+  AFTER_INVALID,
   digitsOf,
   HasNoApiKey,
   hasNoApiKey,
   IsIntegerBetween,
   LIMIT_INVALID,
   Optional,
+  PAGE_SIZE_DEFAULT,
+  PAGE_SIZE_MAX,
+  PageAfter,
   PageLimit,
 } from '../../http/validation.js';
 import { ON_QUOTA, toCursor, type OnQuota } from '../job.js';
@@ -25,9 +29,6 @@ import { VIDEO_ID } from '../../domain/video-reference.js';
 
 /** The number of uploads of a job is stored as an `integer` of PostgreSQL. */
 export const UPLOADS_MAX = 2_147_483_647;
-const PAGE_SIZE_DEFAULT = 25;
-const PAGE_SIZE_MAX = 100;
-const AFTER_INVALID = 'after must be the "next" value of a page, given once.';
 
 export const IDEMPOTENCY_KEY = 'Idempotency-Key';
 export const IDEMPOTENCY_KEY_LENGTH_MAX = 255;
@@ -123,23 +124,10 @@ export function idempotencyKey(request: Request): string | undefined {
 
 /** The query parameters of the list of jobs. */
 export class JobsQueryDto {
-  @ApiPropertyOptional({
-    type: 'integer',
-    minimum: 1,
-    default: PAGE_SIZE_DEFAULT,
-    description: `The maximum number of jobs to return. Values above ${PAGE_SIZE_MAX} are treated as ${PAGE_SIZE_MAX}.`,
-    example: 10,
-  })
-  @PageLimit(PAGE_SIZE_MAX)
+  @PageLimit('jobs', 10)
   limit: number = PAGE_SIZE_DEFAULT;
 
-  @ApiPropertyOptional({
-    type: 'string',
-    description: 'The `next` value of the previous page. By default the first page is returned.',
-    example: toCursor(NEW_JOB_EXAMPLE),
-  })
-  @Optional()
-  @IsString({ message: AFTER_INVALID })
+  @PageAfter({ example: toCursor(NEW_JOB_EXAMPLE) })
   after?: string;
 }
 
