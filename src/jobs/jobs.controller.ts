@@ -241,13 +241,12 @@ export class JobsController {
     RESULTS_EXPIRED,
   )
   sendResults(
-    @Param('id') jobId: string,
-    @Query() { limit, after }: ResultsQueryDto,
+    @Param('id') id: string,
+    @Query() query: ResultsQueryDto,
     @Req() request: Request,
     @Res() response: Response,
   ): Promise<void> {
-    const organizationId = organizationOf(request, jobId);
-    return this.results.send({ organizationId, jobId, limit, after }, request, response);
+    return this.results.send(organizationOf(request, id), id, query, request, response);
   }
 }
 

@@ -93,8 +93,6 @@ export class WebhooksService {
 
   /** Replaces the secret; for a day the old one signs too. @throws WebhookNotFoundError, WebhooksDisabledError */
   async rotate(organizationId: string, id: string): Promise<WebhookWithSecretDto> {
-    // An unknown webhook is reported before a key that is not set.
-    await this.find(organizationId, id);
     const secret = generateSecret();
     const values = [this.secrets.encrypt(id, secret), ROTATION_HOURS];
     const [[webhook] = []] = await this.query<[WebhookDto[], number]>(ROTATE, organizationId, id, ...values);

@@ -158,8 +158,3 @@ export class ResultsQueryDto {
   @Max(UPLOADS_MAX, { message: AFTER_INVALID })
   after?: number;
 }
-
-/** The number of entries of a page in JSON. */
-export function pageSize(limit: number = PAGE_SIZE_DEFAULT): number {
-  return Math.min(limit, PAGE_SIZE_MAX);
-}
