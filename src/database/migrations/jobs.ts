@@ -126,8 +126,8 @@ CREATE FUNCTION job_refusal(
       AND (expires_at IS NULL OR expires_at > quota_now())
 $$;
 
--- Creates a job, or finds the one with the same idempotency key. Locks the organization first, as every function that also
--- locks a job does. No row for an organization that was deleted.
+-- Creates a job, or finds the one with the same idempotency key. Locks the organization before the job, as job_resume and
+-- job_commit_slice do. No row for an organization that was deleted.
 CREATE FUNCTION job_create(
   p_id text, p_organization_id text, p_key_id text, p_idempotency_key text, p_reference text, p_languages text[],
   p_video_limit integer, p_since text, p_on_quota text, p_results_seconds integer, p_unfinished_max integer,
