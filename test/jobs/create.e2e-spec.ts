@@ -1,24 +1,19 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { generateKey } from '../../src/organizations/api-key.js';
 import { OrganizationsService } from '../../src/organizations/organizations.service.js';
 import { startService, type TestService } from '../service.js';
 import { JobRun } from './job-run.js';
 import { createJob, onJob, postJob } from './job-requests.js';
 
-let service: TestService;
 /** Runs no jobs, so that they stay as they are created. */
 let idle: TestService;
 
 beforeAll(async () => {
-  [service, idle] = await Promise.all([
-    startService({ environment: { RATE_LIMIT_PER_MINUTE: 0 } }),
-    startService({
-      environment: { RATE_LIMIT_PER_MINUTE: 0, CALLS_PER_KEY: 0, JOB_CONCURRENCY: 0, JOBS_PER_ORGANIZATION: 2 },
-    }),
-  ]);
+  idle = await startService({
+    environment: { RATE_LIMIT_PER_MINUTE: 0, CALLS_PER_KEY: 0, JOB_CONCURRENCY: 0, JOBS_PER_ORGANIZATION: 2 },
+  });
 });
-afterAll(() => Promise.all([service.close(), idle.close()]));
-beforeEach(() => service.fakeYoutube.reset());
+afterAll(() => idle.close());
 
 describe('a new job', () => {
   it('is accepted with its location, before anything was read from the platform', async () => {

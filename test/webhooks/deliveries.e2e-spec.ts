@@ -4,6 +4,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest 
 import { ATTEMPTS_MAX, WebhookDeliverer } from '../../src/webhooks/webhook-deliverer.js';
 import { WebhookHousekeeping } from '../../src/webhooks/webhook-housekeeping.js';
 import { WebhookSender } from '../../src/webhooks/webhook-sender.js';
+import { holdLock } from '../database/lock-table.js';
 import { startService, type ServiceResponse, type TestService } from '../service.js';
 import { until } from '../until.js';
 import { idOf, startReceiver, verified, WEBHOOK_SECRET_KEY, type ReceivedMessage, type Receiver } from './receiver.js';
@@ -152,6 +153,16 @@ describe('an event', () => {
     }
     expect(await deliveriesOf({ key: owner.key, id: unwanted.id })).toEqual([]);
     expect(await deliveriesOf(stranger)).toEqual([]);
+  });
+
+  it('that occurs while a webhook is deleted neither waits nor fails, and reaches the others', async () => {
+    const owner = await customer();
+    const { id } = await addWebhook(owner.key);
+    const commit = await holdLock(service.databaseUrl, `DELETE FROM webhooks WHERE id = '${owner.id}'`);
+    await enqueue(owner);
+    await commit();
+    await until(async () => (await deliveriesOf({ key: owner.key, id }))[0]?.state === 'succeeded');
+    expect(receiver.received).toHaveLength(1);
   });
 
   it('beyond 1,000 waiting deliveries of a webhook is not sent to it, and is listed', async () => {
@@ -421,24 +432,38 @@ describe('a process that ends', () => {
 });
 
 describe('claims', () => {
+  const claim = (webhooksMax: number, process = 1): Promise<Record<string, unknown>[]> =>
+    service.query(`SELECT * FROM webhook_claim('00000000-0000-0000-0000-00000000001${process}', ${webhooksMax}, 60)`);
+  const record = (deliveryId: unknown): Promise<unknown> =>
+    service.query(`SELECT webhook_record('${String(deliveryId)}', claim, 'succeeded', 200, NULL, 1, NULL, 1)
+      FROM webhooks WHERE id = (SELECT webhook_id FROM webhook_deliveries WHERE id = '${String(deliveryId)}')`);
+
   it('of any number of processes at once give each delivery to one process, and at most one of a webhook at a time', async () => {
     const owners = await Promise.all(Array.from({ length: 4 }, () => customer()));
     for (const owner of owners) for (let n = 0; n < 3; n += 1) await enqueue(owner);
-    const claim = async (n: number): Promise<unknown[]> =>
-      (await service.query(`SELECT * FROM webhook_claim('00000000-0000-0000-0000-0000000000${10 + n}', 50, 60)`)).map(
-        (row) => row['delivery_id'],
-      );
     const delivered = new Set<unknown>();
     for (let round = 1; round <= 3; round += 1) {
-      const claimed = (await Promise.all(Array.from({ length: 8 }, (_, n) => claim(n)))).flat();
+      const claimed = (await Promise.all(Array.from({ length: 8 }, (_, process) => claim(50, process)))).flat();
       expect(claimed).toHaveLength(4);
-      for (const id of claimed) {
+      for (const { delivery_id: id } of claimed) {
         delivered.add(id);
-        await service.query(`SELECT webhook_record('${String(id)}', claim, 'succeeded', 200, NULL, 1, NULL, 1)
-          FROM webhooks WHERE id = (SELECT webhook_id FROM webhook_deliveries WHERE id = '${String(id)}')`);
+        await record(id);
       }
     }
     expect(delivered.size).toBe(12);
-    expect((await Promise.all([claim(0), claim(1)])).flat()).toEqual([]);
+    expect((await Promise.all([claim(50), claim(50, 2)])).flat()).toEqual([]);
+  });
+
+  it('take turns between webhooks, so that one with many deliveries does not hold up another', async () => {
+    const [busy, other] = [await customer(), await customer()];
+    for (const owner of [busy, busy, busy, other, other]) await enqueue(owner);
+    const turns: unknown[] = [];
+    for (let turn = 0; turn < 5; turn += 1) {
+      const [claimed] = await claim(1);
+      turns.push(claimed?.['webhook_id']);
+      await record(claimed?.['delivery_id']);
+    }
+    expect(turns.slice(0, 4).filter((id) => id === other.id)).toHaveLength(2);
+    expect(turns.at(-1)).toBe(busy.id);
   });
 });
