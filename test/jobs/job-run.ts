@@ -53,6 +53,12 @@ export class JobRun {
     return this.jobs.delete(this.organization.id, this.id);
   }
 
+  /** The IDs of the listed videos, in the channel's order. */
+  async videoIds(): Promise<string[]> {
+    const statement = `SELECT video_id FROM job_videos WHERE job_id = '${this.id}' ORDER BY position`;
+    return (await this.service.query(statement)).map((row) => String(row['video_id']));
+  }
+
   /** Waits until the job has a state, with a reason if one is given. */
   async until(state: Job['state'], reason: Job['reason'] = null, waitMs = 20_000): Promise<Job> {
     let job = await this.get();

@@ -19,41 +19,20 @@ process.on('exit', () => postmasters.forEach((pid) => signal(pid, 'SIGQUIT')));
 
 const LOGIN_RULES = 'host all all 127.0.0.0/8 trust\nhost replication all 127.0.0.0/8 trust\n';
 
-/** A PostgreSQL of the chaos tests, whose address stays the same when it is stopped, killed and started again. */
-export interface Database {
-  /** URL of a database that always exists. */
-  readonly adminUrl: string;
-  /** Creates an empty database. */
-  create(): Promise<string>;
-  query(url: string, statement: string, values?: readonly unknown[]): Promise<Record<string, unknown>[]>;
-  start(settings?: readonly string[]): Promise<void>;
-  /** Shuts down in order and closes all connections. */
-  stop(): Promise<void>;
-  /** Kills all its processes at once. */
-  kill(): Promise<void>;
-  /** Suspends all its processes until they are resumed. */
-  freeze(): Promise<void>;
-  thaw(): Promise<void>;
-}
-
 export async function startDatabase(folder: string, name: string, settings: readonly string[] = []): Promise<Database> {
   const dataDir = join(folder, name);
   await mkdir(dataDir, { recursive: true });
   await chmod(dataDir, 0o711);
-  const database = new OwnDatabase(await prepareServer(dataDir), await freePort());
+  const cluster = await prepareCluster(dataDir);
+  await writeFile(join(cluster.directory, 'pg_hba.conf'), LOGIN_RULES);
+  const database = new Database(cluster, await freePort());
   await database.start(settings);
   return database;
 }
 
-/** A cluster whose superuser may connect to a port. */
-async function prepareServer(dataDir: string): Promise<PostgresCluster> {
-  const cluster = await prepareCluster(dataDir);
-  await writeFile(join(cluster.directory, 'pg_hba.conf'), LOGIN_RULES);
-  return cluster;
-}
-
-/** A PostgreSQL on a cluster that is already prepared. */
-class OwnDatabase implements Database {
+/** A PostgreSQL of the chaos tests, whose address stays the same when it is stopped, killed and started again. */
+export class Database {
+  /** URL of a database that always exists. */
   readonly adminUrl: string;
   private settings: readonly string[] = [];
 
@@ -64,6 +43,7 @@ class OwnDatabase implements Database {
     this.adminUrl = `postgres://${ROLE}:chaos@127.0.0.1:${port}/postgres`;
   }
 
+  /** Creates an empty database. */
   async create(): Promise<string> {
     const name = `chaos_${randomBytes(6).toString('hex')}`;
     await this.query(this.adminUrl, `CREATE DATABASE ${name}`);
@@ -95,6 +75,7 @@ class OwnDatabase implements Database {
     if (pid !== undefined) postmasters.add(pid);
   }
 
+  /** Shuts down in order and closes all connections. */
   async stop(): Promise<void> {
     const [pid] = await this.processes();
     if (pid === undefined) return;
@@ -102,6 +83,7 @@ class OwnDatabase implements Database {
     postmasters.delete(pid);
   }
 
+  /** Kills all its processes at once. */
   async kill(): Promise<void> {
     const processes = await this.processes();
     for (const pid of processes) {
@@ -111,6 +93,7 @@ class OwnDatabase implements Database {
     await until('PostgreSQL has stopped', () => !processes.some((pid) => signal(pid, 0)));
   }
 
+  /** Suspends all its processes until they are resumed. */
   async freeze(): Promise<void> {
     for (const pid of await this.processes()) signal(pid, 'SIGSTOP');
   }
