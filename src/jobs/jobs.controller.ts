@@ -44,7 +44,7 @@ import {
   NEW_JOB_EXAMPLE,
   RUNNING_JOB_EXAMPLE,
 } from './dto/job.dto.js';
-import { CreateJobDto, idempotencyKey, JobsQueryDto, ResultsQueryDto, toJobRequest } from './dto/jobs-request.dto.js';
+import { CreateJobDto, idempotencyKey, JobsQueryDto, ResultsQueryDto } from './dto/jobs-request.dto.js';
 import { JOB_ID } from './job.js';
 import { IdempotencyConflictError, JobFinishedError, StoredResultsLimitError } from './job-errors.js';
 import { JobsService } from './jobs.service.js';
@@ -98,14 +98,15 @@ export class JobsController {
     ...BODY_ERRORS,
   )
   async create(
-    @Body() body: CreateJobDto,
+    @Body() { channel, languages = [], limit, since, onQuota }: CreateJobDto,
     @Query() _query: NoParameters,
     @Req() request: Request,
     @Res({ passthrough: true }) response: Response,
   ): Promise<JobDto> {
     const { caller, requestId, log } = requestContext(request);
     const payer = { organizationId: caller.organization.id, keyId: caller.keyId, requestId };
-    const job = await this.jobs.create(toJobRequest(body), payer, idempotencyKey(request));
+    const wanted = { channel, languages, limit: limit ?? null, since: since ?? null, onQuota };
+    const job = await this.jobs.create(wanted, payer, idempotencyKey(request));
     log['jobId'] = job.id;
     response.setHeader('Location', `/jobs/${job.id}`);
     return job;

@@ -32,6 +32,9 @@ export interface JobResultsPage {
 /** Bounds the memory of one read of results, which ends after the entry that exceeds it. */
 const READ_BYTES_MAX = 8 * 1024 * 1024;
 
+/** PostgreSQL stores no text with these, and no reference to a channel needs them. */
+const UNSTORABLE = /[\p{Cc}\p{Cs}]/u;
+
 /** Creates archive jobs and reads, cancels, resumes and deletes them. */
 @Injectable()
 export class JobsService {
@@ -52,7 +55,8 @@ export class JobsService {
    * was deleted | ChannelNotFoundError when the text is no reference to a channel
    */
   async create(request: JobRequestDto, payer: Payer, idempotencyKey?: string): Promise<JobDto> {
-    if (!parseChannelReference(request.channel)) throw new ChannelNotFoundError();
+    const { channel } = request;
+    if (UNSTORABLE.test(channel) || !parseChannelReference(channel)) throw new ChannelNotFoundError();
     const id = `job_${base62(BigInt(`0x${randomBytes(16).toString('hex')}`), 22)}`;
     const { outcome, job } = await this.store.create(id, request, payer, idempotencyKey);
     if (outcome === 'conflict') throw new IdempotencyConflictError();

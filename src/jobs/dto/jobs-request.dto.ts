@@ -7,7 +7,7 @@ import {
   parseLanguageList,
   SINCE_INVALID,
 } from '../../transcripts/dto/transcripts-query.dto.js';
-import { ChannelNotFoundError, InvalidRequestError } from '../../domain/errors.js';
+import { InvalidRequestError } from '../../domain/errors.js';
 import { REFERENCE_LENGTH_MAX } from '../../domain/channel-reference.js';
 import { LANGUAGES_MAX } from '../../domain/language-codes.js';
 import {
@@ -24,7 +24,7 @@ import {
   PageLimit,
 } from '../../http/validation.js';
 import { ON_QUOTA, toCursor, type OnQuota } from '../job.js';
-import { NEW_JOB_EXAMPLE, type JobRequestDto } from './job.dto.js';
+import { NEW_JOB_EXAMPLE } from './job.dto.js';
 import { VIDEO_ID } from '../../domain/video-reference.js';
 
 /** The number of uploads of a job is stored as an `integer` of PostgreSQL. */
@@ -34,9 +34,6 @@ export const IDEMPOTENCY_KEY = 'Idempotency-Key';
 export const IDEMPOTENCY_KEY_LENGTH_MAX = 255;
 /** Printable ASCII characters. */
 export const IDEMPOTENCY_KEY_CHARACTERS = /^[ -~]+$/;
-
-/** PostgreSQL stores no text with these, and no reference to a channel has them. */
-const UNSTORABLE = /[\p{Cc}\p{Cs}]/u;
 
 /** The body of a new job. */
 @ApiSchema({ name: 'NewJobBody' })
@@ -96,12 +93,6 @@ export class CreateJobDto {
   @Optional()
   @IsIn(ON_QUOTA, { message: `onQuota must be ${ON_QUOTA.join(' or ')}.` })
   onQuota: OnQuota = 'pause';
-}
-
-/** @throws ChannelNotFoundError for a text that cannot be stored and so refers to no channel */
-export function toJobRequest({ channel, languages, limit, since, onQuota }: CreateJobDto): JobRequestDto {
-  if (UNSTORABLE.test(channel) || channel.length > REFERENCE_LENGTH_MAX) throw new ChannelNotFoundError();
-  return { channel, languages: languages ?? [], limit: limit ?? null, since: since ?? null, onQuota };
 }
 
 /**
