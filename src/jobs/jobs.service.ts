@@ -16,17 +16,13 @@ import {
   StoredResultsLimitError,
   TooManyJobsError,
 } from './job-errors.js';
-import { JobRepository, STORED_JOBS_MAX, type ChangedJob, type StoredEntry } from './job.repository.js';
+import { JobRepository, STORED_JOBS_MAX, type ChangedJob, type StoredResults } from './job.repository.js';
 import { JOB_ID, parseCursor, toCursor } from './job.js';
 
 /** A part of the results, in the channel's order. */
-export interface JobResultsPage {
-  job: JobDto;
-  entries: StoredEntry[];
+export interface JobResultsPage extends Omit<StoredResults, 'expired'> {
   /** The `after` of the next page; null at the end of a finished job. */
   next: number | null;
-  /** Whether the job could decide no more entries when this part was read, unless it is resumed. */
-  isFinal: boolean;
 }
 
 /** Bounds the memory of one read of results, which ends after the entry that exceeds it. */
