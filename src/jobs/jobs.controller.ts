@@ -45,8 +45,7 @@ import {
   RUNNING_JOB_EXAMPLE,
 } from './dto/job.dto.js';
 import { CreateJobDto, idempotencyKey, JobsQueryDto, ResultsQueryDto } from './dto/jobs-request.dto.js';
-import { JOB_ID } from './job.js';
-import { IdempotencyConflictError, JobFinishedError, StoredResultsLimitError } from './job-errors.js';
+import { IdempotencyConflictError, JOB_ID, JobFinishedError, StoredResultsLimitError } from './job.js';
 import { JobsService } from './jobs.service.js';
 import { ResultsResponse } from './results-response.js';
 

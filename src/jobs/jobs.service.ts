@@ -10,14 +10,16 @@ import type { Payer } from '../transcripts/quota-reservations.js';
 import type { JobDto, JobRequestDto, JobsPageDto } from './dto/job.dto.js';
 import {
   IdempotencyConflictError,
+  JOB_ID,
   JobFinishedError,
   JobNotFoundError,
+  parseCursor,
   ResultsExpiredError,
   StoredResultsLimitError,
   TooManyJobsError,
-} from './job-errors.js';
+  toCursor,
+} from './job.js';
 import { JobRepository, STORED_JOBS_MAX, type ChangedJob, type StoredResults } from './job.repository.js';
-import { JOB_ID, parseCursor, toCursor } from './job.js';
 
 /** A part of the results, in the channel's order. */
 export interface JobResultsPage extends Omit<StoredResults, 'expired'> {

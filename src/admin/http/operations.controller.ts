@@ -1,7 +1,7 @@
 import { Body, Controller, Get, HttpStatus, Param, Post, Query } from '@nestjs/common';
 import { ApiOperation } from '@nestjs/swagger';
 import type { Actor } from '../../domain/caller.js';
-import { JobFinishedError, JobNotFoundError } from '../../jobs/job-errors.js';
+import { JobFinishedError, JobNotFoundError } from '../../jobs/job.js';
 import { ApiErrors, BODY_ERRORS, invalidField, unknownParameter } from '../../http/error-docs.js';
 import { API_HEADERS, ApiResult } from '../../http/response-docs.js';
 import { NoParameters } from '../../http/validation.js';

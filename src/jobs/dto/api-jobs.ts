@@ -4,7 +4,7 @@ import { READ_ERRORS } from '../../transcripts/dto/api-transcripts.js';
 import type { ErrorExample } from '../../http/error-docs.js';
 import { API_HEADERS } from '../../http/response-docs.js';
 import { NDJSON } from '../../transcripts/response/transcripts-response.js';
-import { JobNotFoundError, ResultsExpiredError, TooManyJobsError } from '../job-errors.js';
+import { JobNotFoundError, ResultsExpiredError, TooManyJobsError } from '../job.js';
 import { JobResultsDto, RESULTS_EXAMPLE, RESULTS_NDJSON_EXAMPLE, RUNNING_JOB_EXAMPLE } from './job.dto.js';
 import { IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_LENGTH_MAX } from './jobs-request.dto.js';
 
