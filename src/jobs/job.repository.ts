@@ -59,8 +59,6 @@ export const CHANGED = `result.old_state, ${columnsOf('(result.job)')}`;
 export interface ChangedJob {
   job: JobDto;
   organizationId: string;
-  /** Until its next slice; null when it has none. */
-  dueInSeconds: number | null;
 }
 
 /** The entry of a video as it is stored: its JSON, deflated to a part of a gzip member. */
@@ -250,7 +248,7 @@ export function toChangedJob(row: ChangedRow): ChangedJob {
   const { id: jobId, organization_id: organizationId, old_state: oldState, state, reason } = row;
   if (state !== oldState)
     logger.log({ event: 'job_state_changed', jobId, organizationId, from: oldState, to: state, reason });
-  return { job: toJob(row), organizationId, dueInSeconds: row.due_in_seconds };
+  return { job: toJob(row), organizationId };
 }
 
 function toJob(row: JobRow): JobDto {

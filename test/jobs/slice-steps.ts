@@ -37,7 +37,7 @@ export class SliceSteps {
   }
 
   /** Runs the next slice until its requests for captions wait. */
-  async heldSlice(): Promise<{ running: Promise<number | null>; release: () => void }> {
+  async heldSlice(): Promise<{ running: Promise<void>; release: () => void }> {
     const hold = this.service.fakeYoutube.hold({ kind: 'timedtext' });
     const running = this.run(await this.claimed());
     await hold.arrived;
@@ -60,7 +60,7 @@ export class SliceSteps {
     return slice;
   }
 
-  run(slice: ClaimedSlice, stop = new AbortController().signal): Promise<number | null> {
+  run(slice: ClaimedSlice, stop = new AbortController().signal): Promise<void> {
     return this.service.app.get(SliceRunner).run(slice, stop);
   }
 
