@@ -1,4 +1,4 @@
-/** How statements run: with a deadline, retried after conflicts; and their errors. */
+/** How statements run with a deadline, and their errors. */
 const STATEMENTS = 'database/(query-with-deadline|database-errors)\\.ts$';
 const PORT = 'platform/[^/]+\\.ts$';
 /** Every feature registers its own metrics. */

@@ -33,7 +33,7 @@ const SQL_STATE = /^(?=.*[0-9])[0-9A-Z]{5}$/;
 /**
  * Connection failed (08), login refused (28), out of resources (53), shut down, starting or session ended (57P01 to 57P05),
  * statement timeout (57014), lock timeout (55P03), read-only standby (25006), idle transaction ended (25P03), no such database
- * (3D000), serialization failure or deadlock after all retries (40001, 40P01).
+ * (3D000), serialization failure or deadlock (40001, 40P01).
  * Source: https://www.postgresql.org/docs/18/errcodes-appendix.html
  */
 const UNAVAILABLE_STATES = /^(?:(?:08|28|53)...|57P0[1-5]|57014|55P03|25006|25P03|3D000|40001|40P01)$/;
@@ -46,20 +46,16 @@ const INTERRUPTED =
 /** TypeORM releases a broken connection, so the next statement of a transaction fails with one of its two errors. */
 const ERROR_CLASSES = [DatabaseSlowError, QueryRunnerAlreadyReleasedError, QueryRunnerProviderAlreadyReleasedError];
 
-const DEPTH_MAX = 8;
-
 /**
  * Whether the database is the reason for an error of a database operation, so that it may be retried later: the connection
  * failed, or the server refuses this process for now or does not respond in time; as opposed to an invalid statement or a
  * bug. A FATAL error ended the connection, so it is never caused by the statement.
  */
 export function isDatabaseUnavailable(error: unknown): boolean {
-  if (wasNotConnected(error)) return true;
-  return someError(error, ({ code, message, severity, self }) => {
-    if (BROKEN.test(code) || UNAVAILABLE_STATES.test(code)) return true;
-    if (SQL_STATE.test(code) && (severity === 'FATAL' || severity === 'PANIC')) return true;
-    return INTERRUPTED.test(message) || ERROR_CLASSES.some((errorClass) => self instanceof errorClass);
-  });
+  const { code, message, severity } = factsOf(error);
+  if (wasNotConnected(error) || BROKEN.test(code) || UNAVAILABLE_STATES.test(code)) return true;
+  if (SQL_STATE.test(code) && (severity === 'FATAL' || severity === 'PANIC')) return true;
+  return INTERRUPTED.test(message) || ERROR_CLASSES.some((errorClass) => error instanceof errorClass);
 }
 
 /**
@@ -72,35 +68,19 @@ export function mayHaveBeenExecuted(error: unknown): boolean {
 
 /** The SQLSTATE that the server reported for a statement; undefined when it did not respond. */
 export function sqlStateOf(error: unknown): string | undefined {
-  let state: string | undefined;
-  someError(error, ({ code }) => {
-    if (SQL_STATE.test(code)) state = code;
-    return state !== undefined;
-  });
-  return state;
+  const { code } = factsOf(error);
+  return SQL_STATE.test(code) ? code : undefined;
 }
 
 function wasNotConnected(error: unknown): boolean {
-  return someError(error, ({ code, message, syscall }) => {
-    if (NOT_CONNECTED.test(code) || NEVER_SENT.test(message)) return true;
-    return syscall === 'connect' && SOCKET_NOT_CONNECTED.test(code);
-  });
+  const { code, message, syscall } = factsOf(error);
+  if (NOT_CONNECTED.test(code) || NEVER_SENT.test(message)) return true;
+  return syscall === 'connect' && SOCKET_NOT_CONNECTED.test(code);
 }
 
-interface Facts {
-  readonly self: object;
-  readonly code: string;
-  readonly message: string;
-  readonly severity: unknown;
-  readonly syscall: unknown;
-}
-
-/** Whether the predicate is true for the error or for one that it wraps: TypeORM's, a cause, or one of several. */
-function someError(error: unknown, predicate: (facts: Facts) => boolean, depth = 0): boolean {
-  if (typeof error !== 'object' || error === null || depth > DEPTH_MAX) return false;
-  const { code, message, severity, syscall, driverError, cause, errors } = error as Readonly<Record<string, unknown>>;
-  const text = (value: unknown): string => (typeof value === 'string' ? value : '');
-  if (predicate({ self: error, code: text(code), message: text(message), severity, syscall })) return true;
-  const inner = [driverError, cause, ...(Array.isArray(errors) ? (errors as unknown[]) : [])];
-  return inner.some((each) => someError(each, predicate, depth + 1));
+/** The facts of the driver's error, which TypeORM copies to its own; empty texts for those that it lacks. */
+function factsOf(error: unknown): Record<'code' | 'message' | 'severity' | 'syscall', string> {
+  const facts = Object(error) as Readonly<Record<string, unknown>>;
+  const text = (name: string): string => (typeof facts[name] === 'string' ? facts[name] : '');
+  return { code: text('code'), message: text('message'), severity: text('severity'), syscall: text('syscall') };
 }

@@ -1,6 +1,7 @@
 import { applyDecorators, ValidationPipe, type ArgumentMetadata, type ValidationError } from '@nestjs/common';
+import { ApiPropertyOptional } from '@nestjs/swagger';
 import { Transform } from 'class-transformer';
-import { Min, ValidateBy, ValidateIf } from 'class-validator';
+import { IsString, Min, ValidateBy, ValidateIf } from 'class-validator';
 import { InvalidRequestError, type InvalidField } from '../domain/errors.js';
 import { redactApiKeys } from '../domain/api-key-text.js';
 import { createRedactor, type Redactor } from '../observability/logging/redaction.js';
@@ -38,11 +39,36 @@ export function Optional(): PropertyDecorator {
 
 export const LIMIT_INVALID = 'limit must be an integer of at least 1 in decimal digits, given once.';
 
-/** The size of a page, from a query parameter. Values above `max` count as `max`. */
-export function PageLimit(max: number): PropertyDecorator {
+export const AFTER_INVALID = 'after must be the "next" value of a page, given once.';
+
+export const PAGE_SIZE_DEFAULT = 25;
+export const PAGE_SIZE_MAX = 100;
+
+/** The query parameter `limit` of a list. Values above the maximum count as that. */
+export function PageLimit(items: string, example: number, defaultSize = PAGE_SIZE_DEFAULT): PropertyDecorator {
   return applyDecorators(
-    Transform(({ value }: { value: unknown }) => Math.min(digitsOf(value), max)),
+    ApiPropertyOptional({
+      type: 'integer',
+      minimum: 1,
+      default: defaultSize,
+      description: `The maximum number of ${items} to return. Values above ${PAGE_SIZE_MAX} are treated as ${PAGE_SIZE_MAX}.`,
+      example,
+    }),
+    Transform(({ value }: { value: unknown }) => Math.min(digitsOf(value), PAGE_SIZE_MAX)),
     Min(1, { message: LIMIT_INVALID }),
+  );
+}
+
+/** The query parameter `after` of a list. */
+export function PageAfter(options: { example?: string } = {}): PropertyDecorator {
+  return applyDecorators(
+    ApiPropertyOptional({
+      type: 'string',
+      description: 'The `next` value of the previous page. By default the first page is returned.',
+      ...options,
+    }),
+    Optional(),
+    IsString({ message: AFTER_INVALID }),
   );
 }
 

@@ -13,7 +13,7 @@ const REMOVALS_PER_SWEEP = 20;
 
 /**
  * Runs the archive jobs in this process: claims the slice that is next over all organizations, runs it, and looks for the
- * next; when none is due it waits for a job of this process, or some seconds for what other processes have left.
+ * next; when none is due it waits some seconds, or for a new job of this process.
  */
 @Injectable()
 export class JobWorker implements OnApplicationBootstrap, BeforeApplicationShutdown, ClosingServer {
@@ -60,22 +60,17 @@ export class JobWorker implements OnApplicationBootstrap, BeforeApplicationShutd
 
   /** Runs one slice after the other until the process stops. Never rejects. */
   private async work(organizationId: string | null): Promise<void> {
-    const { JOB_SWEEP_SECONDS } = this.environment;
-    /** Until the next slice of the job whose slice was the last, unless another process runs it. */
-    let dueInSeconds = JOB_SWEEP_SECONDS;
-    while (!this.stopping.signal.aborted) {
+    const { signal } = this.stopping;
+    while (!signal.aborted) {
       const slice = await this.attempt('job_claim_failed', () => this.store.claim(organizationId));
-      if (slice) {
-        dueInSeconds = Math.min(JOB_SWEEP_SECONDS, (await this.run(slice)) ?? JOB_SWEEP_SECONDS);
-      } else if (!this.stopping.signal.aborted) {
-        await firstValueFrom(merge(this.jobs.due, timer(Math.ceil(dueInSeconds * 1000))));
-        dueInSeconds = JOB_SWEEP_SECONDS;
-      }
+      if (slice) await this.run(slice);
+      else if (!signal.aborted)
+        await firstValueFrom(merge(this.jobs.due, timer(this.environment.JOB_SWEEP_SECONDS * 1000)));
     }
   }
 
   /** With a signal of its own, so that the listeners of ended slices do not stay on that of the process. */
-  private async run(slice: ClaimedSlice): Promise<number | null> {
+  private async run(slice: ClaimedSlice): Promise<void> {
     const stop = new AbortController();
     this.running.add(stop);
     if (this.stopping.signal.aborted) stop.abort();
@@ -86,8 +81,7 @@ export class JobWorker implements OnApplicationBootstrap, BeforeApplicationShutd
   private async sweepRegularly(): Promise<void> {
     const { signal } = this.stopping;
     do {
-      const changed = await this.attempt('job_sweep_failed', () => this.store.sweep());
-      if (changed && changed.length > 0) this.jobs.due.next();
+      await this.attempt('job_sweep_failed', () => this.store.sweep());
       await this.attempt('job_removal_failed', async () => {
         for (let batch = 1; batch <= REMOVALS_PER_SWEEP && !signal.aborted; batch++)
           if ((await this.store.removeBatch()) === 0) return;

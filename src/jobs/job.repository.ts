@@ -55,13 +55,10 @@ function columnsOf(job: string): string {
 /** The columns of a `ChangedRow`, of the result of a function. */
 export const CHANGED = `result.old_state, ${columnsOf('(result.job)')}`;
 
-/** A job, and its state before the operation that returned it. */
+/** A job after an operation changed it. */
 export interface ChangedJob {
   job: JobDto;
   organizationId: string;
-  oldState: JobState;
-  /** Until its next slice; null when it has none. */
-  dueInSeconds: number | null;
 }
 
 /** The entry of a video as it is stored: its JSON, deflated to a part of a gzip member. */
@@ -72,7 +69,7 @@ export interface StoredEntry {
 }
 
 /** A job with a part of its results. */
-interface StoredResults {
+export interface StoredResults {
   job: JobDto;
   /** Whether the results have expired. */
   expired: boolean;
@@ -251,7 +248,7 @@ export function toChangedJob(row: ChangedRow): ChangedJob {
   const { id: jobId, organization_id: organizationId, old_state: oldState, state, reason } = row;
   if (state !== oldState)
     logger.log({ event: 'job_state_changed', jobId, organizationId, from: oldState, to: state, reason });
-  return { job: toJob(row), organizationId, oldState, dueInSeconds: row.due_in_seconds };
+  return { job: toJob(row), organizationId };
 }
 
 function toJob(row: JobRow): JobDto {

@@ -20,16 +20,14 @@ import { FeatureNotInPlanError } from '../domain/errors.js';
 import { ApiErrors, BODY_ERRORS, invalidField, unknownParameter } from '../http/error-docs.js';
 import { JsonBody } from '../http/json-body.js';
 import { requestContext } from '../http/request-context.js';
-import { API_HEADERS } from '../http/response-docs.js';
+import { API_HEADERS, ApiResult } from '../http/response-docs.js';
 import { NoParameters } from '../http/validation.js';
 import { UnknownCursorError } from '../organizations/organization-errors.js';
 import { OwnRateLimit } from '../rate-limit/rate-limit.guard.js';
 import {
   ApiIdempotencyKey,
-  ApiJob,
   ApiJobId,
   ApiJobResults,
-  ApiJobs,
   JOB_NOT_FOUND,
   JOBS_ERRORS,
   JOBS_RATE_LIMIT,
@@ -41,13 +39,13 @@ import {
   CANCELED_JOB_EXAMPLE,
   JobDto,
   JobEventDto,
+  JOBS_PAGE_EXAMPLE,
   JobsPageDto,
   NEW_JOB_EXAMPLE,
   RUNNING_JOB_EXAMPLE,
 } from './dto/job.dto.js';
-import { CreateJobDto, idempotencyKey, JobsQueryDto, ResultsQueryDto, toJobRequest } from './dto/jobs-request.dto.js';
-import { JOB_ID } from './job.js';
-import { IdempotencyConflictError, JobFinishedError, StoredResultsLimitError } from './job-errors.js';
+import { CreateJobDto, idempotencyKey, JobsQueryDto, ResultsQueryDto } from './dto/jobs-request.dto.js';
+import { IdempotencyConflictError, JOB_ID, JobFinishedError, StoredResultsLimitError } from './job.js';
 import { JobsService } from './jobs.service.js';
 import { ResultsResponse } from './results-response.js';
 
@@ -78,11 +76,12 @@ export class JobsController {
       'once at most. Videos that can succeed later are tried again after 10 minutes, 1 hour and 6 hours. The results are available while the job runs.',
   })
   @ApiIdempotencyKey()
-  @ApiJob(
+  @ApiResult(
     HttpStatus.ACCEPTED,
+    JobDto,
     'The new job, or the one that a request with the same key has created.',
     NEW_JOB_EXAMPLE,
-    LOCATION,
+    { ...API_HEADERS, ...LOCATION },
   )
   @ApiErrors(
     ...JOBS_ERRORS.filter((code) => code !== 'invalid_request'),
@@ -98,14 +97,15 @@ export class JobsController {
     ...BODY_ERRORS,
   )
   async create(
-    @Body() body: CreateJobDto,
+    @Body() { channel, languages = [], limit, since, onQuota }: CreateJobDto,
     @Query() _query: NoParameters,
     @Req() request: Request,
     @Res({ passthrough: true }) response: Response,
   ): Promise<JobDto> {
     const { caller, requestId, log } = requestContext(request);
     const payer = { organizationId: caller.organization.id, keyId: caller.keyId, requestId };
-    const job = await this.jobs.create(toJobRequest(body), payer, idempotencyKey(request));
+    const wanted = { channel, languages, limit: limit ?? null, since: since ?? null, onQuota };
+    const job = await this.jobs.create(wanted, payer, idempotencyKey(request));
     log['jobId'] = job.id;
     response.setHeader('Location', `/jobs/${job.id}`);
     return job;
@@ -121,7 +121,7 @@ export class JobsController {
       'Lists the jobs of the organization, newest first, on every plan. Operations on existing jobs cost no quota and share a ' +
       'rate limit of their own: as many requests per minute as the other operations together, counted separately.',
   })
-  @ApiJobs()
+  @ApiResult(HttpStatus.OK, JobsPageDto, 'A page of jobs, newest first.', JOBS_PAGE_EXAMPLE, API_HEADERS)
   @ApiErrors(...JOBS_ERRORS, new UnknownCursorError(NEW_JOB_EXAMPLE.id))
   list(@Query() page: JobsQueryDto, @Req() request: Request): Promise<JobsPageDto> {
     return this.jobs.list(organizationOf(request), page);
@@ -137,7 +137,7 @@ export class JobsController {
       'Returns the state and the counts of a job, on every plan. `checkAgainSeconds` states when to look again.',
   })
   @ApiJobId()
-  @ApiJob(HttpStatus.OK, 'The job.', RUNNING_JOB_EXAMPLE)
+  @ApiResult(HttpStatus.OK, JobDto, 'The job.', RUNNING_JOB_EXAMPLE, API_HEADERS)
   @ApiErrors(...JOBS_ERRORS, JOB_NOT_FOUND)
   get(@Param('id') id: string, @Query() _query: NoParameters, @Req() request: Request): Promise<JobDto> {
     return this.jobs.get(organizationOf(request, id), id);
@@ -155,20 +155,20 @@ export class JobsController {
       'that is being fetched is still stored. A job that is already canceled is returned unchanged.',
   })
   @ApiJobId()
-  @ApiJob(HttpStatus.OK, 'The canceled job.', CANCELED_JOB_EXAMPLE)
+  @ApiResult(HttpStatus.OK, JobDto, 'The canceled job.', CANCELED_JOB_EXAMPLE, API_HEADERS)
   @ApiErrors(
     ...JOBS_ERRORS,
     JOB_NOT_FOUND,
     { title: 'The job has already been completed or has failed', error: new JobFinishedError('cancel', 'completed') },
     ...BODY_ERRORS,
   )
-  cancel(
+  async cancel(
     @Param('id') id: string,
     @Body() _body: NoParameters,
     @Query() _query: NoParameters,
     @Req() request: Request,
   ): Promise<JobDto> {
-    return this.jobs.cancel(organizationOf(request, id), id);
+    return (await this.jobs.cancel(organizationOf(request, id), id)).job;
   }
 
   @Post(':id/resume')
@@ -183,7 +183,7 @@ export class JobsController {
       'running is returned unchanged. On a plan without archive jobs it pauses again with the reason `plan_changed`.',
   })
   @ApiJobId()
-  @ApiJob(HttpStatus.OK, 'The job.', RUNNING_JOB_EXAMPLE)
+  @ApiResult(HttpStatus.OK, JobDto, 'The job.', RUNNING_JOB_EXAMPLE, API_HEADERS)
   @ApiErrors(
     ...JOBS_ERRORS,
     JOB_NOT_FOUND,
@@ -241,13 +241,12 @@ export class JobsController {
     RESULTS_EXPIRED,
   )
   sendResults(
-    @Param('id') jobId: string,
-    @Query() { limit, after }: ResultsQueryDto,
+    @Param('id') id: string,
+    @Query() query: ResultsQueryDto,
     @Req() request: Request,
     @Res() response: Response,
   ): Promise<void> {
-    const organizationId = organizationOf(request, jobId);
-    return this.results.send({ organizationId, jobId, limit, after }, request, response);
+    return this.results.send(organizationOf(request, id), id, query, request, response);
   }
 }
 

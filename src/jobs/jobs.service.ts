@@ -10,27 +10,28 @@ import type { Payer } from '../quota/quota.service.js';
 import type { JobDto, JobRequestDto, JobsPageDto } from './dto/job.dto.js';
 import {
   IdempotencyConflictError,
+  JOB_ID,
   JobFinishedError,
   JobNotFoundError,
+  parseCursor,
   ResultsExpiredError,
   StoredResultsLimitError,
   TooManyJobsError,
-} from './job-errors.js';
-import { JobRepository, STORED_JOBS_MAX, type ChangedJob, type StoredEntry } from './job.repository.js';
-import { JOB_ID, parseCursor, toCursor } from './job.js';
+  toCursor,
+} from './job.js';
+import { JobRepository, STORED_JOBS_MAX, type ChangedJob, type StoredResults } from './job.repository.js';
 
 /** A part of the results, in the channel's order. */
-export interface JobResultsPage {
-  job: JobDto;
-  entries: StoredEntry[];
+export interface JobResultsPage extends Omit<StoredResults, 'expired'> {
   /** The `after` of the next page; null at the end of a finished job. */
   next: number | null;
-  /** Whether the job could decide no more entries when this part was read, unless it is resumed. */
-  isFinal: boolean;
 }
 
 /** Bounds the memory of one read of results, which ends after the entry that exceeds it. */
 const READ_BYTES_MAX = 8 * 1024 * 1024;
+
+/** PostgreSQL stores no text with these, and no reference to a channel needs them. */
+const UNSTORABLE = /[\p{Cc}\p{Cs}]/u;
 
 /** Creates archive jobs and reads, cancels, resumes and deletes them. */
 @Injectable()
@@ -52,7 +53,8 @@ export class JobsService {
    * was deleted | ChannelNotFoundError when the text is no reference to a channel
    */
   async create(request: JobRequestDto, payer: Payer, idempotencyKey?: string): Promise<JobDto> {
-    if (!parseChannelReference(request.channel)) throw new ChannelNotFoundError();
+    const { channel } = request;
+    if (UNSTORABLE.test(channel) || !parseChannelReference(channel)) throw new ChannelNotFoundError();
     const id = `job_${base62(BigInt(`0x${randomBytes(16).toString('hex')}`), 22)}`;
     const { outcome, job } = await this.store.create(id, request, payer, idempotencyKey);
     if (outcome === 'conflict') throw new IdempotencyConflictError();
@@ -83,19 +85,14 @@ export class JobsService {
   /**
    * Cancels a job; one that is canceled stays so. What its running slice has fetched is charged and stored.
    *
+   * @param by the organization that the job belongs to, or the operator, for a job of any organization
    * @throws JobNotFoundError | JobFinishedError
    */
-  async cancel(organizationId: string, id: string): Promise<JobDto> {
-    return (await this.cancelBy(organizationId, id)).job;
-  }
-
-  /**
-   * Cancels a job of any organization, for the operator; recorded in the audit trail.
-   *
-   * @throws JobNotFoundError | JobFinishedError
-   */
-  cancelAny(id: string, actor: Actor): Promise<ChangedJob> {
-    return this.cancelBy(actor, id);
+  async cancel(by: string | Actor, id: string): Promise<ChangedJob> {
+    const canceled = await found(id, (known) => this.store.cancel(by, known));
+    const { state } = canceled.job;
+    if (state !== 'canceled') throw new JobFinishedError('cancel', state);
+    return canceled;
   }
 
   /**
@@ -142,13 +139,6 @@ export class JobsService {
     const next = entries.at(-1)?.position ?? after;
     const ended = isFinal && (entries.length === 0 || next === job.summary.total);
     return { job, entries, next: ended ? null : next, isFinal };
-  }
-
-  private async cancelBy(by: string | Actor, id: string): Promise<ChangedJob> {
-    const canceled = await found(id, (known) => this.store.cancel(by, known));
-    const { state } = canceled.job;
-    if (state !== 'canceled') throw new JobFinishedError('cancel', state);
-    return canceled;
   }
 
   private tooMuchStored(): StoredResultsLimitError {

@@ -3,7 +3,8 @@ import type { Request, Response } from 'express';
 import { HeldTexts, ResponseMemory } from '../transcripts/response/response-memory.js';
 import { writeResponse, type Chunk } from '../transcripts/response/response-writer.js';
 import { encodingFor, NDJSON } from '../transcripts/response/transcripts-response.js';
-import { pageSize } from './dto/jobs-request.dto.js';
+import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from '../http/validation.js';
+import type { ResultsQueryDto } from './dto/jobs-request.dto.js';
 import { JobsService, type JobResultsPage } from './jobs.service.js';
 
 /** Entries that are read from the database at a time, which is what a slow reader holds in memory. */
@@ -35,23 +36,15 @@ const FORMATS = {
   },
 } as const satisfies Record<string, Format>;
 
-/** Which results of a job to send. */
-interface WantedResults {
-  organizationId: string;
-  jobId: string;
-  /** By default all as NDJSON, and a page as JSON. */
-  limit?: number | undefined;
-  after?: number | undefined;
-}
-
-type ReadPart = (limit: number, after: number) => Promise<JobResultsPage>;
-
+/** Which results to send. */
 interface Range {
   limit: number;
   after: number;
   /** Whether entries after a pending video are sent. */
   pastPending: boolean;
 }
+
+type ReadPart = (limit: number, after: number) => Promise<JobResultsPage>;
 
 /** Sends the stored results of a job, read in small parts and no faster than the reader takes them. */
 @Injectable()
@@ -67,14 +60,24 @@ export class ResultsResponse {
    *
    * @throws JobNotFoundError, ResultsExpiredError; ServiceUnavailableError when too much memory waits for slow readers
    */
-  async send({ organizationId, jobId, ...wanted }: WantedResults, request: Request, response: Response): Promise<void> {
+  async send(
+    organizationId: string,
+    jobId: string,
+    { limit, after = 0 }: ResultsQueryDto,
+    request: Request,
+    response: Response,
+  ): Promise<void> {
     this.memory.refuseWhenFull();
     const type = request.accepts(['application/json', NDJSON]) === NDJSON ? NDJSON : 'application/json';
-    const range = rangeOf(type, wanted);
-    const read: ReadPart = (limit, after) =>
-      this.jobs.results(organizationId, jobId, {
-        ...{ limit: Math.min(limit, ENTRIES_PER_READ), after, pastPending: range.pastPending },
-      });
+    const range =
+      type === NDJSON
+        ? // Pages with entries after a pending video could not be continued.
+          { limit: limit ?? Infinity, after, pastPending: limit === undefined }
+        : { limit: Math.min(limit ?? PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX), after, pastPending: false };
+    const read: ReadPart = (missing, position) => {
+      const part = { limit: Math.min(missing, ENTRIES_PER_READ), after: position, pastPending: range.pastPending };
+      return this.jobs.results(organizationId, jobId, part);
+    };
     const first = await read(range.limit, range.after);
     response.vary('Accept-Encoding');
     response.vary('Accept');
@@ -110,13 +113,4 @@ export class ResultsResponse {
     const next = range.pastPending && !first.isFinal ? complete : part.next;
     yield [format.tail({ job: part.job, next })];
   }
-}
-
-/** Only a response without a limit has the entries after a pending video: pages of them could not be continued. */
-function rangeOf(
-  type: keyof typeof FORMATS,
-  { limit, after = 0 }: Omit<WantedResults, 'organizationId' | 'jobId'>,
-): Range {
-  if (type !== NDJSON) return { limit: pageSize(limit), after, pastPending: false };
-  return { limit: limit ?? Infinity, after, pastPending: limit === undefined };
 }

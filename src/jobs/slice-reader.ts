@@ -90,14 +90,14 @@ export class SliceReader {
     const plan = await this.plan(slice, videos.map(requestedUpload), stop);
     if (!('videos' in plan)) return plan;
     try {
-      const { fetched, read } = await this.read(plan, videos);
+      const read = await this.read(plan, videos);
       const stopped = stop.aborted;
       const conditions = { blocked: isBlocked(read), stopped };
       const decisions = read.map((video) => ({ ...video, disposition: dispositionOf(video, conditions) }));
       const durationSeconds = (performance.now() - startedAtMs) / 1000;
       const end = endOfSlice(read, { setbacks: slice.setbacks, stopped, durationSeconds });
       const decided = decisions.flatMap(({ entry, disposition }) => (disposition === 'decided' ? [entry] : []));
-      const results = { reservation: plan.reservation, fetched, ...storedForms(decisions) };
+      const results = { reservation: plan.reservation, ...storedForms(decisions) };
       return { end, results, decided, pending: read.length - decided.length };
     } catch (error) {
       this.release(plan);
@@ -129,10 +129,7 @@ export class SliceReader {
   }
 
   /** Fetches the videos of a plan, which is settled when its slice is stored. */
-  private async read(
-    plan: CallPlan,
-    videos: readonly PendingVideo[],
-  ): Promise<{ fetched: number; read: Omit<Decision, 'disposition'>[] }> {
+  private async read(plan: CallPlan, videos: readonly PendingVideo[]): Promise<Omit<Decision, 'disposition'>[]> {
     const delivery = this.transcripts.deliver(plan);
     const entries = new Map<string, Pick<Decision, 'entry' | 'text'>>();
     for await (const event of delivery.events('as-finished')) {
@@ -141,13 +138,10 @@ export class SliceReader {
       const { entry } = event;
       entries.set(entry.videoId, { entry, text: GzipMember.join(entryJson('', entry, '')) });
     }
-    const fetched = await delivery.fetched;
-    if (fetched !== delivery.summary.fetched) throw new Error('The settlement does not agree with the entries.');
-    const read = videos.flatMap(({ position, retries, upload: { videoId } }) => {
+    return videos.flatMap(({ position, retries, upload: { videoId } }) => {
       const found = entries.get(videoId);
       return found ? [{ position, retries, givenUp: delivery.givenUp.has(videoId), ...found }] : [];
     });
-    return { fetched, read };
   }
 }
 
@@ -165,8 +159,8 @@ function requestedUpload({ upload, retries }: PendingVideo): Upload {
   return passed ? { ...upload, failure: null } : upload;
 }
 
-/** The changes of the videos, and the joined forms of the decided ones. */
-function storedForms(decisions: readonly Decision[]): Pick<VideoResults, 'videos' | 'entries'> {
+/** The changes of the videos, the joined forms of the decided ones, and what they cost. */
+function storedForms(decisions: readonly Decision[]): Omit<VideoResults, 'reservation'> {
   const stored: Buffer[] = [];
   const videos = decisions.flatMap(({ position, entry, text, disposition }): VideoChange[] => {
     if (disposition === 'untried') return [];
@@ -175,5 +169,6 @@ function storedForms(decisions: readonly Decision[]): Pick<VideoResults, 'videos
     const form = { position, length: text.deflated.length, bytes: text.jsonBytes, crc: text.crc32 };
     return [entry.ok ? { ...form, state: 'succeeded', cached: entry.cached } : { ...form, state: 'failed' }];
   });
-  return { videos, entries: Buffer.concat(stored) };
+  const fetched = videos.filter((video) => video.state === 'succeeded' && !video.cached).length;
+  return { fetched, videos, entries: Buffer.concat(stored) };
 }

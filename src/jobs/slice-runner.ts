@@ -57,9 +57,8 @@ export class SliceRunner {
    * Runs a slice. Never rejects.
    *
    * @param stop ends the reading; what was read is stored
-   * @returns the seconds until the next slice of the job; null when it has none
    */
-  run(slice: ClaimedSlice, stop: AbortSignal): Promise<number | null> {
+  run(slice: ClaimedSlice, stop: AbortSignal): Promise<void> {
     const { job, organizationId } = slice;
     const startedAtMs = performance.now();
     const kind = slice.listed ? 'videos' : 'listing';
@@ -72,7 +71,6 @@ export class SliceRunner {
         const durationMs = Math.round(performance.now() - startedAtMs);
         const facts = { jobId: job.id, organizationId, slice: kind, result, durationMs, counts };
         this.logger.log({ event: 'slice_finished', ...facts });
-        return changed?.dueInSeconds ?? null;
       } catch (error) {
         failSpan(span, error instanceof DomainError ? error.code : '_OTHER');
         if (stop.aborted) return this.putBack(slice, { setbacks: slice.setbacks });
@@ -150,11 +148,7 @@ export class SliceRunner {
   }
 
   /** Puts a slice back after an error. Without the database its claim ends by itself. */
-  private async putBack(slice: ClaimedSlice, end: SliceEnd): Promise<number | null> {
-    try {
-      return (await this.end(slice, end)).changed?.dueInSeconds ?? null;
-    } catch {
-      return null;
-    }
+  private async putBack(slice: ClaimedSlice, end: SliceEnd): Promise<void> {
+    await this.end(slice, end).catch(() => undefined);
   }
 }

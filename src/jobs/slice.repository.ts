@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { Environment } from '../config/environment.js';
-import { retryConflicts } from '../database/query-with-deadline.js';
 import { PLANS, planIncludes, type Plan } from '../domain/plan.js';
 import { unlistedVideo } from '../domain/transcript.js';
 import { fromJson } from '../transcripts/cache/keyed-codec.js';
@@ -38,10 +37,10 @@ export class SliceRepository {
   /** Claims the slice that is next; undefined when none is due. @param organizationId null for the jobs of all organizations */
   async claim(organizationId: string | null): Promise<ClaimedSlice | undefined> {
     const claim = randomUUID();
-    const [row] = await this.query<ChangedRow & { plan: Plan | null }>(
+    const [row] = await this.database.query<(ChangedRow & { plan: Plan | null })[]>(
       `SELECT ${CHANGED}, CASE WHEN organization.deleted_at IS NULL THEN organization.plan END AS plan
          FROM job_claim($1, $2, $3) result JOIN organizations organization ON organization.id = (result.job).organization_id`,
-      ...[claim, this.environment.REQUEST_DEADLINE_SECONDS + CLAIM_MARGIN_SECONDS, organizationId],
+      [claim, this.environment.REQUEST_DEADLINE_SECONDS + CLAIM_MARGIN_SECONDS, organizationId],
     );
     if (!row) return undefined;
     const { key_id: keyId, plan, continuation, setbacks } = row;
@@ -53,11 +52,11 @@ export class SliceRepository {
    * the service. That is another one each time, because a single video can be refused for good.
    */
   async pendingVideos(jobId: string, { count, random }: { count: number; random: boolean }): Promise<PendingVideo[]> {
-    const rows = await this.query<{ position: number; video_id: string; upload: string; retries: number }>(
+    const rows = await this.database.query<{ position: number; video_id: string; upload: string; retries: number }[]>(
       `SELECT position, video_id, upload, retries FROM job_videos
          WHERE job_id = $1 AND state = 'pending' AND (retry_at IS NULL OR retry_at <= quota_now())
          ORDER BY ${random ? 'random()' : 'position'} LIMIT $2`,
-      ...[jobId, count],
+      [jobId, count],
     );
     return rows.map(({ position, video_id, upload, retries }) => {
       // A list of another version that cannot be read costs the metadata that only the list has.
@@ -76,9 +75,9 @@ export class SliceRepository {
   ): Promise<ChangedJob | undefined> {
     const ids = uploads.map(({ videoId }) => videoId);
     const texts = uploads.map((upload) => JSON.stringify(upload));
-    const [row] = await this.query<ChangedRow>(
+    const [row] = await this.database.query<ChangedRow[]>(
       `SELECT ${CHANGED} FROM job_commit_page($1, $2, $3, $4, $5, $6, $7) result`,
-      ...[job.id, claim, channel.id, JSON.stringify(channel), ids, texts, next],
+      [job.id, claim, channel.id, JSON.stringify(channel), ids, texts, next],
     );
     return row && toChangedJob(row);
   }
@@ -97,12 +96,14 @@ export class SliceRepository {
   ): Promise<(ChangedJob & { charged: number }) | undefined> {
     const { PLAN_FREE_MONTHLY, PLAN_PRO_MONTHLY } = this.environment;
     const { reservation, fetched = 0, videos = [], entries = Buffer.alloc(0) } = results ?? {};
-    const [row] = await this.query<ChangedRow & { charged: number }>(
+    const [row] = await this.database.query<(ChangedRow & { charged: number })[]>(
       `SELECT result.charged, ${CHANGED}
          FROM job_commit_slice($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) result`,
-      ...[job.id, claim, reservation?.id ?? null, fetched, JSON.stringify(videos), entries],
-      ...[change?.state ?? null, change?.reason ?? null, delaySeconds ?? null, setbacks, restartList],
-      ...[PLAN_FREE_MONTHLY, PLAN_PRO_MONTHLY],
+      [
+        ...[job.id, claim, reservation?.id ?? null, fetched, JSON.stringify(videos), entries],
+        ...[change?.state ?? null, change?.reason ?? null, delaySeconds ?? null, setbacks, restartList],
+        ...[PLAN_FREE_MONTHLY, PLAN_PRO_MONTHLY],
+      ],
     );
     return row && { ...toChangedJob(row), charged: row.charged };
   }
@@ -111,22 +112,25 @@ export class SliceRepository {
   async sweep(): Promise<ChangedJob[]> {
     const { PLAN_FREE_MONTHLY, PLAN_PRO_MONTHLY } = this.environment;
     const plans = PLANS.filter((plan) => planIncludes(plan, 'channel_archives'));
-    const rows = await this.query<ChangedRow>(
-      `SELECT ${CHANGED} FROM job_sweep($1, $2, $3) result`,
-      ...[plans, PLAN_FREE_MONTHLY, PLAN_PRO_MONTHLY],
-    );
+    const rows = await this.database.query<ChangedRow[]>(`SELECT ${CHANGED} FROM job_sweep($1, $2, $3) result`, [
+      plans,
+      PLAN_FREE_MONTHLY,
+      PLAN_PRO_MONTHLY,
+    ]);
     return rows.map(toChangedJob);
   }
 
   /** Removes some expired or deleted results. @returns the number of rows, 0 when there are none */
   async removeBatch(): Promise<number> {
-    const [row] = await this.query<{ removed: number }>('SELECT job_remove_batch($1) AS removed', REMOVED_ROWS_MAX);
+    const [row] = await this.database.query<{ removed: number }[]>('SELECT job_remove_batch($1) AS removed', [
+      REMOVED_ROWS_MAX,
+    ]);
     return row?.removed ?? 0;
   }
 
   /** The figures of all jobs, by state and reason. */
   figures(): Promise<JobFigures[]> {
-    return this.query<JobFigures>(
+    return this.database.query<JobFigures[]>(
       `SELECT state, reason, count(*)::integer AS jobs, sum(stored_bytes)::double precision AS stored_bytes,
               coalesce(max(extract(epoch FROM quota_now() - next_run_at)) FILTER (
                 WHERE next_run_at <= quota_now() AND (claim IS NULL OR claimed_until <= quota_now())), 0)::double precision
@@ -134,9 +138,5 @@ export class SliceRepository {
               max(setbacks) AS setbacks_max
          FROM jobs WHERE deleted_at IS NULL GROUP BY state, reason`,
     );
-  }
-
-  private query<Row>(statement: string, ...values: unknown[]): Promise<Row[]> {
-    return retryConflicts(() => this.database.query<Row[]>(statement, values));
   }
 }

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { DataSource, type EntityManager } from 'typeorm';
-import { queryWithDeadline, retryConflicts } from '../database/query-with-deadline.js';
+import { queryWithDeadline } from '../database/query-with-deadline.js';
 import { displayPrefix } from '../domain/api-key-text.js';
 import type { Actor, Caller } from '../domain/caller.js';
 import type { Plan } from '../domain/plan.js';
@@ -109,7 +109,7 @@ export class ApiKeysService {
       await recordChange(manager, actor, { action: 'key.rotated', organizationId, target: keyId, before, after });
       return { ...issued, replaced };
     };
-    return retryConflicts(() => this.database.transaction(rotating));
+    return this.database.transaction(rotating);
   }
 
   /**

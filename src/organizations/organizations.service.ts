@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager, IsNull, type Repository } from 'typeorm';
-import { retryConflicts } from '../database/query-with-deadline.js';
 import { redactApiKeys } from '../domain/api-key-text.js';
 import type { Actor } from '../domain/caller.js';
 import { InvalidRequestError } from '../domain/errors.js';
@@ -108,7 +107,7 @@ export class OrganizationsService {
       }
       return manager.findOneByOrFail(Organization, { id });
     };
-    return retryConflicts(() => this.database.transaction(changing));
+    return this.database.transaction(changing);
   }
 
   /**
@@ -128,7 +127,7 @@ export class OrganizationsService {
       await recordChange(manager, actor, { ...change, before: { name, plan, monthlyLimit }, after: { revokedKeys } });
       return { ...organization, deletedAt: deleted.deleted_at, revokedKeys };
     };
-    return retryConflicts(() => this.database.transaction(deleting));
+    return this.database.transaction(deleting);
   }
 
   private async findById(id: string, deleted: boolean): Promise<Organization | null> {

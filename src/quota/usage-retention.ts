@@ -4,7 +4,6 @@ import { DataSource } from 'typeorm';
 import type { Actor } from '../domain/caller.js';
 import { recordChange } from '../organizations/audit-trail.js';
 import { Environment } from '../config/environment.js';
-import { retryConflicts } from '../database/query-with-deadline.js';
 import { count } from '../http/response-docs.js';
 
 /** What `prune` removed. */
@@ -51,14 +50,14 @@ export class UsageRetention {
    */
   async prune(actor?: Actor): Promise<Pruned> {
     const retentionMonths = this.environment.USAGE_RETENTION_MONTHS;
-    const [row] = await this.query<{ kept_from: string }>(RETAINED_FROM, [retentionMonths]);
+    const [row] = await this.database.query<{ kept_from: string }[]>(RETAINED_FROM, [retentionMonths]);
     if (!row) throw new Error('The database returned no time.');
     const pruned = { retentionMonths, keptFrom: row.kept_from.slice(0, 7), periods: 0, calls: 0 };
-    for (const { id } of await this.query<{ id: string }>(ORGANIZATIONS, [])) {
+    for (const { id } of await this.database.query<{ id: string }[]>(ORGANIZATIONS)) {
       let calls: number;
       do {
         const values = [id, row.kept_from, BATCH_CALLS];
-        const [removed] = await this.query<{ periods: number; calls: number }>(PRUNE_BATCH, values);
+        const [removed] = await this.database.query<{ periods: number; calls: number }[]>(PRUNE_BATCH, values);
         calls = removed?.calls ?? 0;
         pruned.calls += calls;
         pruned.periods += removed?.periods ?? 0;
@@ -70,9 +69,5 @@ export class UsageRetention {
       await recordChange(manager, actor, { ...change, after: { ...pruned } });
     });
     return pruned;
-  }
-
-  private query<Row>(statement: string, values: readonly unknown[]): Promise<Row[]> {
-    return retryConflicts(() => this.database.query<Row[]>(statement, [...values]));
   }
 }

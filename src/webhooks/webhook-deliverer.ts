@@ -3,7 +3,6 @@ import { type BeforeApplicationShutdown, Injectable, Logger, type OnApplicationB
 import { Counter, Registry } from 'prom-client';
 import { firstValueFrom, merge, Subject, timer } from 'rxjs';
 import { DataSource } from 'typeorm';
-import { retryConflicts } from '../database/query-with-deadline.js';
 import { withTimeout } from '../domain/with-timeout.js';
 import { messageBody, WebhookSecrets, type StoredSecrets } from './webhook-secrets.js';
 import { WebhookSender } from './webhook-sender.js';
@@ -159,9 +158,7 @@ export class WebhookDeliverer implements OnApplicationBootstrap, BeforeApplicati
       const attempts = delivery.attempts + 1;
       const pause = outcome === 'failed' ? pauseSeconds(attempts) : undefined;
       const values = [id, claim, outcome, status, error, durationMs, pause ?? null, FAILING_DAYS * DAY];
-      const [recorded] = await retryConflicts(() =>
-        this.database.query<{ disabled: DisabledReason | null }[]>(RECORD, values),
-      );
+      const [recorded] = await this.database.query<{ disabled: DisabledReason | null }[]>(RECORD, values);
       if (!recorded) return;
       const result = outcome === 'succeeded' ? 'succeeded' : pause === undefined ? 'given_up' : 'retried';
       this.results.inc({ result });

@@ -1,13 +1,12 @@
 import { Injectable, Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
 import { Gauge, Registry } from 'prom-client';
+import { exhaustMap, timer, type Subscription } from 'rxjs';
 import { DataSource } from 'typeorm';
-import { withTimeout } from '../domain/with-timeout.js';
 import { DELIVERY_RETENTION_DAYS } from './webhook.js';
 
 const INTERVAL_MS = 60_000;
 /** Deletes in a limited time what has accumulated. */
 const REMOVED_AT_ONCE_MAX = 10_000;
-const SHUTDOWN_WAIT_MS = 2_000;
 
 /** $1 days, $2 most rows. */
 const REMOVE_OLD = `
@@ -38,8 +37,7 @@ export class WebhookHousekeeping implements OnApplicationBootstrap, BeforeApplic
   private readonly logger = new Logger(WebhookHousekeeping.name);
   private readonly waiting: Gauge;
   private readonly overdueSeconds: Gauge;
-  private timer: NodeJS.Timeout | undefined;
-  private running: Promise<void> | undefined;
+  private running: Subscription | undefined;
 
   constructor(
     private readonly database: DataSource,
@@ -59,13 +57,13 @@ export class WebhookHousekeeping implements OnApplicationBootstrap, BeforeApplic
   }
 
   onApplicationBootstrap(): void {
-    this.start();
-    this.timer = setInterval(() => this.start(), INTERVAL_MS);
+    this.running = timer(0, INTERVAL_MS)
+      .pipe(exhaustMap(() => this.clean()))
+      .subscribe();
   }
 
-  async beforeApplicationShutdown(): Promise<void> {
-    clearInterval(this.timer);
-    if (this.running) await withTimeout(this.running, SHUTDOWN_WAIT_MS);
+  beforeApplicationShutdown(): void {
+    this.running?.unsubscribe();
   }
 
   /** Removes what is stored for long enough, and updates the metrics. A failure is logged, and the next run repeats it. */
@@ -80,9 +78,5 @@ export class WebhookHousekeeping implements OnApplicationBootstrap, BeforeApplic
     } catch (error) {
       this.logger.warn({ event: 'webhook_cleanup_failed', cause: String(error) });
     }
-  }
-
-  private start(): void {
-    this.running ??= this.clean().finally(() => (this.running = undefined));
   }
 }

@@ -13,7 +13,6 @@ const USER_AGENT = 'channel-transcripts-webhooks';
 const BODY_BYTES_MAX = 64 * 1024;
 const GONE = 410;
 const ERROR_CODE = /^[A-Z][A-Z0-9_]{1,60}$/;
-const TLS_CODE = /^(?:ERR_TLS|ERR_SSL|CERT_|UNABLE_TO_|DEPTH_ZERO|SELF_SIGNED|HOSTNAME_MISMATCH|INVALID_CA|EPROTO)/;
 
 /** The result of one attempt. */
 export interface Attempt {
@@ -125,8 +124,5 @@ function statusError(status: number): string {
 function errorText(error: unknown): string {
   if (error instanceof DomainError) return error.message;
   const code = typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : '';
-  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return 'The host cannot be resolved.';
-  if (code === 'ECONNREFUSED') return 'The connection was refused.';
-  if (TLS_CODE.test(code)) return `The TLS connection failed (${code}).`;
   return ERROR_CODE.test(code) ? `The connection failed (${code}).` : 'The connection failed.';
 }

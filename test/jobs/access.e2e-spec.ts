@@ -121,11 +121,8 @@ describe('the list of jobs', () => {
 
   it.each([
     ['limit=0', 'limit'],
-    ['limit=1&limit=2', 'limit'],
-    ['after=', 'after'],
     ['after=5', 'after'],
     ['after=99999999999999.job_0000000000000000000000', 'after'],
-    ['after=%00', 'after'],
     ['page=2', 'page'],
   ])('with %s is refused', async (query, field) => {
     const { key } = await idle.organization();

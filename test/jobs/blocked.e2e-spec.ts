@@ -3,7 +3,6 @@ import { Registry } from 'prom-client';
 import { JobMetrics } from '../../src/jobs/job-metrics.js';
 import { SliceRepository } from '../../src/jobs/slice.repository.js';
 import { valueOf } from '../quota/quota-database.js';
-import { JobRun } from './job-run.js';
 import { SliceSteps } from './slice-steps.js';
 
 let steps: SliceSteps;
@@ -21,12 +20,6 @@ afterAll(async () => {
 });
 beforeEach(() => steps.reset());
 
-async function listed(channel: string): Promise<JobRun> {
-  const run = await JobRun.create(steps.service, await steps.service.organization(), channel);
-  await steps.steps(1);
-  return run;
-}
-
 /** `ct_job_setbacks_max` now. */
 async function setbacksMax(): Promise<number> {
   const { app } = steps.service;
@@ -37,7 +30,7 @@ async function setbacksMax(): Promise<number> {
 
 describe('a job while the platform blocks the service', () => {
   it('pauses without a failed video, tries one video after growing pauses, and goes on when it is served', async () => {
-    const run = await listed('@bench-30x22');
+    const run = await steps.listed('@bench-30x22');
     await blocked.steps(1);
     expect(await run.verify()).toMatchObject({
       state: 'paused',
@@ -63,7 +56,7 @@ describe('a job while the platform blocks the service', () => {
   });
 
   it('pauses while the list is blocked, too', async () => {
-    const run = await JobRun.create(steps.service, await steps.service.organization(), '@bench-5x23');
+    const run = await steps.job('@bench-5x23');
     await blocked.steps(1);
     expect(await run.get()).toMatchObject({ state: 'paused', reason: 'upstream_blocked', summary: { total: 0 } });
     await steps.pass(30);
@@ -74,7 +67,7 @@ describe('a job while the platform blocks the service', () => {
 
 describe('a list that cannot be read', () => {
   it('is read again after growing pauses, each failure is logged and counted, and the job shows in the metric of its alert', async () => {
-    const run = await JobRun.create(steps.service, await steps.service.organization(), '@bench-5x32');
+    const run = await steps.job('@bench-5x32');
     steps.service.fakeYoutube.setFaults({ kind: '500', match: { kind: 'browse' } });
     const before = await steps.slices('error');
     for (const seconds of [30, 60, 120]) {
@@ -96,11 +89,9 @@ describe('a list that cannot be read', () => {
 
 describe('a video that cannot be read', () => {
   it('is tried again after 10 minutes, 1 hour and 6 hours before it has failed', async () => {
-    const run = await listed('@bench-3x24');
-    const [video] = await steps.service.query(
-      `SELECT video_id FROM job_videos WHERE job_id = '${run.id}' AND position = 2`,
-    );
-    steps.service.fakeYoutube.setFaults({ kind: '500', match: { videoId: String(video?.['video_id']) } });
+    const run = await steps.listed('@bench-3x24');
+    const [, videoId = ''] = await run.videoIds();
+    steps.service.fakeYoutube.setFaults({ kind: '500', match: { videoId } });
     await steps.steps(1);
     expect(await run.verify()).toMatchObject({
       state: 'running',

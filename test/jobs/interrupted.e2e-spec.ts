@@ -15,13 +15,6 @@ beforeAll(async () => {
 afterAll(() => steps.service.close());
 beforeEach(() => steps.reset());
 
-/** A job whose list is read, so that its next slice is one of videos. */
-async function listed(channel: string): Promise<JobRun> {
-  const run = await JobRun.create(steps.service, await steps.service.organization(), channel);
-  await steps.steps(1);
-  return run;
-}
-
 async function reserved(run: JobRun): Promise<number> {
   const { reserved: count } = (await steps.service.get('/usage', run.organization.key)).body as { reserved: number };
   return count;
@@ -33,7 +26,7 @@ async function fetchedEntries(): Promise<number> {
 
 describe('a slice whose process is killed', () => {
   it('before it is stored charges nothing, and is repeated for free from the cache when its claim has ended', async () => {
-    const run = await listed('@bench-30x11');
+    const run = await steps.listed('@bench-30x11');
     await steps.read(await steps.claimed());
     expect((await run.verify()).summary).toMatchObject({ total: 30, succeeded: 0, pending: 30 });
     expect(await reserved(run)).toBe(25);
@@ -46,7 +39,7 @@ describe('a slice whose process is killed', () => {
   });
 
   it('is repeated after growing pauses when it ends each process that runs it', async () => {
-    const run = await listed('@bench-25x16');
+    const run = await steps.listed('@bench-25x16');
     await steps.claimed();
     for (const pauseSeconds of [0, 30, 60, 120]) {
       const [claim] = await steps.service.query(
@@ -63,15 +56,12 @@ describe('a slice whose process is killed', () => {
   });
 
   it('is not stored by its process either when another one has repeated it', async () => {
-    const run = await listed('@bench-25x12');
-    const hold = steps.service.fakeYoutube.hold({ kind: 'timedtext' });
-    const lost = await steps.claimed();
-    const losing = steps.run(lost);
-    await hold.arrived;
+    const run = await steps.listed('@bench-25x12');
+    const { running: losing, release } = await steps.heldSlice();
     await steps.pass(LEASES_SECONDS);
     const repeated = await steps.claimed();
     expect(repeated.job.id).toBe(run.id);
-    hold.release();
+    release();
     const before = { lost: await steps.slices('lost'), fetched: await fetchedEntries() };
     await losing;
     expect(await steps.slices('lost')).toBe(before.lost + 1);
@@ -87,10 +77,7 @@ describe('a slice whose process is killed', () => {
     const organization = await service.organization({ monthlyLimit: 4 });
     const run = await JobRun.create(service, organization, '@bench-4x13');
     await steps.steps(1);
-    const hold = service.fakeYoutube.hold({ kind: 'timedtext' });
-    const slice = await steps.claimed();
-    const running = steps.run(slice);
-    await hold.arrived;
+    const { running, release } = await steps.heldSlice();
     await steps.pass(LEASES_SECONDS);
     const quota = service.app.get(QuotaService);
     const other = await quota.reserve({
@@ -98,7 +85,7 @@ describe('a slice whose process is killed', () => {
       ...{ required: 4, leaseSeconds: 60 },
     });
     await quota.settle(other.reservation?.id ?? '', 4);
-    hold.release();
+    release();
     const before = await steps.slices('expired');
     await running;
     expect(await steps.slices('expired')).toBe(before + 1);
@@ -112,12 +99,10 @@ describe('a slice whose process is killed', () => {
 
 describe('a running slice', () => {
   it('of a job that is canceled is stored and charged; the job stays canceled', async () => {
-    const run = await listed('@bench-40x15');
-    const hold = steps.service.fakeYoutube.hold({ kind: 'timedtext' });
-    const running = steps.run(await steps.claimed());
-    await hold.arrived;
+    const run = await steps.listed('@bench-40x15');
+    const { running, release } = await steps.heldSlice();
     expect((await run.cancel()).checkAgainSeconds).toBe(2);
-    hold.release();
+    release();
     await running;
     expect(await run.verify()).toMatchObject({
       state: 'canceled',
@@ -128,16 +113,14 @@ describe('a running slice', () => {
   });
 
   it('of a job that is deleted is charged, and everything of the job is removed after that', async () => {
-    const run = await listed('@bench-10x16');
+    const run = await steps.listed('@bench-10x16');
     const rows = (table: string, id: string) => steps.service.query(`SELECT FROM ${table} WHERE ${id} = '${run.id}'`);
-    const hold = steps.service.fakeYoutube.hold({ kind: 'timedtext' });
-    const running = steps.run(await steps.claimed());
-    await hold.arrived;
+    const { running, release } = await steps.heldSlice();
     await run.delete();
     await expect(run.get()).rejects.toMatchObject({ code: 'job_not_found' });
     await steps.remove();
     expect(await rows('job_videos', 'job_id')).toHaveLength(10);
-    hold.release();
+    release();
     await running;
     expect((await steps.service.get('/usage', run.organization.key)).body).toMatchObject({ used: 10, reserved: 0 });
     expect(await steps.step()).toBe(false);
@@ -149,12 +132,10 @@ describe('a running slice', () => {
   });
 
   it('that is stopped stores what it has fetched, releases its claim, and counts no video as tried', async () => {
-    const run = await listed('@bench-5x17');
-    const [held] = await steps.service.query(`SELECT video_id FROM job_videos WHERE job_id = '${run.id}' LIMIT 1`);
-    const hold = steps.service.fakeYoutube.hold({ kind: 'player', videoId: String(held?.['video_id']) });
+    const run = await steps.listed('@bench-5x17');
+    const ids = await run.videoIds();
+    const hold = steps.service.fakeYoutube.hold({ kind: 'player', videoId: ids[0] ?? '' });
     const stop = new AbortController();
-    const videos = await steps.service.query(`SELECT video_id FROM job_videos WHERE job_id = '${run.id}'`);
-    const ids = videos.map((row) => String(row['video_id']));
     const cache = steps.service.app.get(TranscriptCache);
     const running = steps.run(await steps.claimed(), stop.signal);
     await hold.arrived;
@@ -172,12 +153,10 @@ describe('a running slice', () => {
   });
 
   it('is stored after the database was unavailable for a moment', async () => {
-    const run = await listed('@bench-6x19');
-    const hold = steps.service.fakeYoutube.hold({ kind: 'timedtext' });
-    const running = steps.run(await steps.claimed());
-    await hold.arrived;
+    const run = await steps.listed('@bench-6x19');
+    const { running, release } = await steps.heldSlice();
     steps.service.link.cut();
-    hold.release();
+    release();
     await until(() => steps.service.logs.some((line) => line.includes('slice_commit_retried')));
     steps.service.link.join();
     await running;

@@ -4,7 +4,7 @@ import type { JobDto as Job, JobRequestDto as JobRequest } from '../../src/jobs/
 import { JobsService } from '../../src/jobs/jobs.service.js';
 import { QuotaService } from '../../src/quota/quota.service.js';
 import type { TestOrganization, TestService } from '../service.js';
-import { until } from '../until.js';
+import { waitForJob } from './job-requests.js';
 
 const REQUEST: JobRequest = { channel: '', languages: [], limit: null, since: null, onQuota: 'pause' };
 
@@ -41,8 +41,8 @@ export class JobRun {
     return this.jobs.get(this.organization.id, this.id);
   }
 
-  cancel(): Promise<Job> {
-    return this.jobs.cancel(this.organization.id, this.id);
+  async cancel(): Promise<Job> {
+    return (await this.jobs.cancel(this.organization.id, this.id)).job;
   }
 
   resume(): Promise<Job> {
@@ -53,16 +53,14 @@ export class JobRun {
     return this.jobs.delete(this.organization.id, this.id);
   }
 
-  /** Waits until the job has a state, with a reason if one is given. */
-  async until(state: Job['state'], reason: Job['reason'] = null, waitMs = 20_000): Promise<Job> {
-    let job = await this.get();
-    await until(async () => {
-      job = await this.get();
-      return job.state === state && job.reason === reason;
-    }, waitMs).catch(() => {
-      throw new Error(`The job is not ${state} (${reason}): ${JSON.stringify(job)}\n${this.service.logs.join('')}`);
-    });
-    return job;
+  /** The IDs of the listed videos, in the channel's order. */
+  async videoIds(): Promise<string[]> {
+    const statement = `SELECT video_id FROM job_videos WHERE job_id = '${this.id}' ORDER BY position`;
+    return (await this.service.query(statement)).map((row) => String(row['video_id']));
+  }
+
+  untilCompleted(): Promise<Job> {
+    return waitForJob(this.service, this.organization.key, this.id);
   }
 
   /** All entries that can be read, in their order. */

@@ -78,7 +78,7 @@ describe('a job at the end of the quota', () => {
   });
 
   it('finds what others paid for in the cache, without quota', async () => {
-    const payer = await JobRun.create(steps.service, await steps.service.organization(), '@bench-30x6');
+    const payer = await steps.job('@bench-30x6');
     await steps.finish();
     const free = await JobRun.create(
       steps.service,

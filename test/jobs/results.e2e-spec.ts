@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { connect, type AddressInfo, type Socket } from 'node:net';
 import { gunzipSync } from 'node:zlib';
 import { request as httpRequest } from 'node:http';
@@ -204,19 +205,24 @@ describe('the results of a job that has ended early', () => {
 });
 
 describe('a reader of results that does not read', () => {
-  const sockets: Socket[] = [];
-  afterEach(() => sockets.splice(0).forEach((socket) => socket.destroy()));
-
-  it('holds a small part of them in memory, and receives all of them when it reads', async () => {
-    const { key } = await service.organization();
-    const id = await createJob(service, key, { channel: '@bench-100x1500' });
+  let key: string;
+  let id: string;
+  let memory: ResponseMemory;
+  const readers: Socket[] = [];
+  beforeAll(async () => {
+    memory = service.app.get(ResponseMemory);
+    ({ key } = await service.organization());
+    id = await createJob(service, key, { channel: '@bench-100x1500' });
     await waitForJob(service, key, id);
-    const whole = await rawBody(`/jobs/${id}/results`, key, { ...NDJSON, 'Accept-Encoding': 'identity' });
-    const memory = service.app.get(ResponseMemory);
+  });
+  afterEach(() => readers.splice(0).forEach((reader) => reader.destroy()));
+
+  /** Requests all results, until the service waits for the reader. @returns both ends of the connection */
+  async function stalled(): Promise<{ reader: Socket; socket: Socket }> {
     const accepted = new Promise<Socket>((resolve) => service.app.getHttpServer().once('connection', resolve));
     const { port } = service.app.getHttpServer().address() as AddressInfo;
     const reader = connect(port, '127.0.0.1').pause();
-    sockets.push(reader);
+    readers.push(reader);
     reader.write(
       `GET /jobs/${id}/results HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAuthorization: Bearer ${key}\r\n` +
         `Accept: application/x-ndjson\r\n\r\n`,
@@ -224,14 +230,33 @@ describe('a reader of results that does not read', () => {
     const socket = await accepted;
     // The entries of one read are held, in their stored form.
     await until(() => socket.writableNeedDrain && memory.heldBytes > 0);
+    return { reader, socket };
+  }
+
+  /** Everything that the reader receives until the connection closes. */
+  async function received(reader: Socket): Promise<string> {
+    let text = '';
+    reader.on('error', () => undefined).on('data', (chunk: Buffer) => (text += chunk.toString('latin1')));
+    await once(reader.resume(), 'close');
+    await until(() => memory.heldBytes === 0);
+    return text;
+  }
+
+  it('holds a small part of them in memory, and receives all of them when it reads', async () => {
+    const whole = await rawBody(`/jobs/${id}/results`, key, { ...NDJSON, 'Accept-Encoding': 'identity' });
+    const { reader, socket } = await stalled();
     expect(socket.bytesWritten).toBeLessThan(whole.length * 0.7);
     expect(memory.heldBytes).toBeLessThan(whole.length / 10);
-    let received = '';
-    reader.on('data', (chunk: Buffer) => (received += chunk.toString('latin1')));
-    reader.resume();
-    await new Promise((resolve) => reader.once('end', resolve));
-    expect(received.match(/"type":"result","position":/g)).toHaveLength(100);
-    expect(received).toContain('"type":"summary"');
-    await until(() => memory.heldBytes === 0);
+    const text = await received(reader);
+    expect(text.match(/"type":"result","position":/g)).toHaveLength(100);
+    expect(text).toContain('"type":"summary"');
+  });
+
+  it('receives no complete body when the job is deleted meanwhile', async () => {
+    const { reader } = await stalled();
+    expect((await onJob(service, key, 'DELETE', id)).status).toBe(204);
+    const text = await received(reader);
+    expect(text).toMatch(/^HTTP\/1\.1 200 /);
+    expect(text.endsWith('0\r\n\r\n') || text.includes('"type":"summary"')).toBe(false);
   });
 });

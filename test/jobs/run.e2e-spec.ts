@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { JobsService } from '../../src/jobs/jobs.service.js';
-import { JobRun, type EntryJson } from './job-run.js';
+import type { JobRun } from './job-run.js';
+import { type EntryJson } from './job-run.js';
 import { SliceSteps } from './slice-steps.js';
 
 let steps: SliceSteps;
@@ -12,8 +13,7 @@ afterAll(() => steps.service.close());
 beforeEach(() => steps.reset());
 
 async function finished(channel: string, request: Parameters<typeof JobRun.create>[3] = {}): Promise<JobRun> {
-  const { service } = steps;
-  const run = await JobRun.create(service, await service.organization(), channel, request);
+  const run = await steps.job(channel, request);
   await steps.finish();
   await run.verify();
   return run;
@@ -78,7 +78,7 @@ describe('an archive job', () => {
 
   it('reads the list again when the platform no longer accepts its place in it, without the uploads since its start', async () => {
     const { service } = steps;
-    const run = await JobRun.create(service, await service.organization(), '@bench-130x2');
+    const run = await steps.job('@bench-130x2');
     await steps.steps(1);
     // The newest two are as if they had been uploaded after the first page was read.
     await service.query(`DELETE FROM job_videos WHERE job_id = '${run.id}' AND position <= 2`);
@@ -98,8 +98,7 @@ describe('an archive job', () => {
 
 describe('the operations on a job:', () => {
   it('a canceled job that is resumed continues without repeating a video', async () => {
-    const { service } = steps;
-    const run = await JobRun.create(service, await service.organization(), '@bench-60x3');
+    const run = await steps.job('@bench-60x3');
     expect((await run.cancel()).state).toBe('canceled');
     expect((await run.resume()).state).toBe('queued');
     await steps.steps(2);

@@ -4,6 +4,7 @@ import { SliceReader } from '../../src/jobs/slice-reader.js';
 import { SliceRunner } from '../../src/jobs/slice-runner.js';
 import { SliceRepository } from '../../src/jobs/slice.repository.js';
 import type { ClaimedSlice } from '../../src/jobs/slice.js';
+import { JobRun } from './job-run.js';
 import { startService, type TestService, type TestServiceOptions } from '../service.js';
 
 /** Longer than the claim and the reservation of a slice live. */
@@ -23,6 +24,26 @@ export class SliceSteps {
     return new SliceSteps(service);
   }
 
+  /** A job of an organization of its own. */
+  async job(channel: string, request: Parameters<typeof JobRun.create>[3] = {}): Promise<JobRun> {
+    return JobRun.create(this.service, await this.service.organization(), channel, request);
+  }
+
+  /** A job whose list is read, so that its next slice is one of videos. */
+  async listed(channel: string): Promise<JobRun> {
+    const run = await this.job(channel);
+    await this.steps(1);
+    return run;
+  }
+
+  /** Runs the next slice until its requests for captions wait. */
+  async heldSlice(): Promise<{ running: Promise<void>; release: () => void }> {
+    const hold = this.service.fakeYoutube.hold({ kind: 'timedtext' });
+    const running = this.run(await this.claimed());
+    await hold.arrived;
+    return { running, release: () => hold.release() };
+  }
+
   /** Moves the clock of the database. */
   async pass(seconds: number): Promise<void> {
     await this.service.query(`UPDATE test_clock SET seconds = seconds + ${seconds}`);
@@ -39,7 +60,7 @@ export class SliceSteps {
     return slice;
   }
 
-  run(slice: ClaimedSlice, stop = new AbortController().signal): Promise<number | null> {
+  run(slice: ClaimedSlice, stop = new AbortController().signal): Promise<void> {
     return this.service.app.get(SliceRunner).run(slice, stop);
   }
 

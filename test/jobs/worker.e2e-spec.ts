@@ -19,17 +19,17 @@ describe('the workers of a process', () => {
     for (let index = 0; index < 3; index++)
       runs.push(await JobRun.create(service, await service.organization(), `@bench-60x${30 + index}`));
     for (const run of runs) {
-      await run.until('completed');
+      await run.untilCompleted();
       expect((await run.verify()).summary.fetched).toBe(60);
     }
   });
 
   it('report each change of a state and each slice, and the metrics of all jobs', async () => {
     const run = await JobRun.create(service, await service.organization(), '@bench-30x35');
-    await run.until('completed');
+    await run.untilCompleted();
     const lines = service.logs
       .map((line) => JSON.parse(line) as Record<string, unknown>)
-      .filter(({ jobId }) => jobId === run.id);
+      .filter(({ event, jobId }) => jobId === run.id && event !== 'request');
     expect(lines.map(({ event, from, to, slice }) => [event, from ?? slice, to])).toEqual([
       ['job_created', undefined, undefined],
       ['job_state_changed', 'queued', 'listing'],
@@ -71,7 +71,7 @@ describe('several processes', () => {
       databaseUrl: () => Promise.resolve(stopping.databaseUrl),
     });
     others.unshift(other);
-    await run.until('completed');
+    await run.untilCompleted();
     expect((await run.verify()).summary).toMatchObject({ fetched: 40 });
   });
 });

@@ -4,12 +4,12 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest 
 import { ATTEMPTS_MAX, WebhookDeliverer } from '../../src/webhooks/webhook-deliverer.js';
 import { WebhookHousekeeping } from '../../src/webhooks/webhook-housekeeping.js';
 import { WebhookSender } from '../../src/webhooks/webhook-sender.js';
+import { holdLock } from '../database/lock-table.js';
 import { startService, type ServiceResponse, type TestService } from '../service.js';
 import { until } from '../until.js';
 import { idOf, startReceiver, verified, WEBHOOK_SECRET_KEY, type ReceivedMessage, type Receiver } from './receiver.js';
 
 const SECONDS_PER_DAY = 86_400;
-const OTHER_PROCESS = '00000000-0000-0000-0000-000000000001';
 
 let service: TestService;
 let receiver: Receiver;
@@ -83,16 +83,14 @@ async function enqueueLastAttempt({ id }: Customer): Promise<void> {
       VALUES ('${id}', 'job.completed', '{}', quota_now(), quota_now(), ${ATTEMPTS_MAX - 1})`);
 }
 
-/** Waits until the process has looked for due deliveries, and nothing is being sent. */
-async function looked(): Promise<void> {
-  const marker = await startReceiver();
-  await attempted(await enqueued(await customer({ url: marker.url })), 1);
-  await marker.close();
-  await until(async () => {
-    const [row] = await service.query('SELECT count(*)::integer AS sending FROM webhooks WHERE claim IS NOT NULL');
-    return row?.['sending'] === 0;
-  });
-}
+/** The claim of a process other than the service. */
+const claimOf = (process: number): string => `00000000-0000-0000-0000-00000000001${process}`;
+const claim = (process = 1, webhooksMax = 50): Promise<Record<string, unknown>[]> =>
+  service.query(`SELECT * FROM webhook_claim('${claimOf(process)}', ${webhooksMax}, 60)`);
+const record = (deliveryId: unknown, process = 1): Promise<unknown[]> =>
+  service.query(
+    `SELECT * FROM webhook_record('${String(deliveryId)}', '${claimOf(process)}', 'succeeded', 200, NULL, 1, NULL, 1)`,
+  );
 
 async function enqueued(owner: Customer): Promise<Customer> {
   await enqueue(owner);
@@ -154,6 +152,16 @@ describe('an event', () => {
     expect(await deliveriesOf(stranger)).toEqual([]);
   });
 
+  it('that occurs while a webhook is deleted neither waits nor fails, and reaches the others', async () => {
+    const owner = await customer();
+    const { id } = await addWebhook(owner.key);
+    const commit = await holdLock(service.databaseUrl, `DELETE FROM webhooks WHERE id = '${owner.id}'`);
+    await enqueue(owner);
+    await commit();
+    await until(async () => (await deliveriesOf({ key: owner.key, id }))[0]?.state === 'succeeded');
+    expect(receiver.received).toHaveLength(1);
+  });
+
   it('beyond 1,000 waiting deliveries of a webhook is not sent to it, and is listed', async () => {
     const owner = await customer();
     const { id } = await addWebhook(owner.key);
@@ -191,7 +199,7 @@ describe('a delivery that fails', () => {
       pauses.push(pause);
       // Nothing is sent before it is due.
       await advance(pause - 1);
-      await looked();
+      expect(await claim()).toEqual([]);
       expect(receiver.received).toHaveLength(attempt);
       await advance(2);
     }
@@ -200,7 +208,7 @@ describe('a delivery that fails', () => {
     expect(days).toBeGreaterThan(0.85);
     expect(days).toBeLessThan(1.15);
     await advance(SECONDS_PER_DAY);
-    await looked();
+    expect(await claim()).toEqual([]);
     expect(receiver.received).toHaveLength(ATTEMPTS_MAX);
     expect(new Set(receiver.received.map(idOf)).size).toBe(1);
     expect(new Set(receiver.received.map(({ body }) => body)).size).toBe(1);
@@ -348,22 +356,6 @@ describe('a process that is killed', () => {
     expect(await attempted(owner, 1)).toMatchObject({ state: 'succeeded' });
     expect(receiver.received.map(idOf)).toEqual(Array(2).fill((await deliveriesOf(owner))[0]?.id));
   });
-
-  it('does not record for the process that has claimed the delivery since', async () => {
-    const owner = await customer();
-    let respond = (): void => undefined;
-    receiver.respond = (response) => {
-      respond = () => void response.writeHead(500).end();
-    };
-    await enqueue(owner);
-    await until(() => receiver.received.length === 1);
-    await service.query(`UPDATE webhooks SET claim = '${OTHER_PROCESS}' WHERE id = '${owner.id}'`);
-    respond();
-    await service.query(`SELECT webhook_record(id, '${OTHER_PROCESS}', 'succeeded', 200, NULL, 1, NULL, 1)
-      FROM webhook_deliveries WHERE webhook_id = '${owner.id}'`);
-    await looked();
-    expect(await deliveriesOf(owner)).toMatchObject([{ state: 'succeeded', attempts: 1, responseStatus: 200 }]);
-  });
 });
 
 describe('housekeeping', () => {
@@ -424,21 +416,42 @@ describe('claims', () => {
   it('of any number of processes at once give each delivery to one process, and at most one of a webhook at a time', async () => {
     const owners = await Promise.all(Array.from({ length: 4 }, () => customer()));
     for (const owner of owners) for (let n = 0; n < 3; n += 1) await enqueue(owner);
-    const claim = async (n: number): Promise<unknown[]> =>
-      (await service.query(`SELECT * FROM webhook_claim('00000000-0000-0000-0000-0000000000${10 + n}', 50, 60)`)).map(
-        (row) => row['delivery_id'],
-      );
     const delivered = new Set<unknown>();
     for (let round = 1; round <= 3; round += 1) {
-      const claimed = (await Promise.all(Array.from({ length: 8 }, (_, n) => claim(n)))).flat();
-      expect(claimed).toHaveLength(4);
-      for (const id of claimed) {
-        delivered.add(id);
-        await service.query(`SELECT webhook_record('${String(id)}', claim, 'succeeded', 200, NULL, 1, NULL, 1)
-          FROM webhooks WHERE id = (SELECT webhook_id FROM webhook_deliveries WHERE id = '${String(id)}')`);
-      }
+      const claims = await Promise.all(Array.from({ length: 8 }, (_, process) => claim(process)));
+      expect(claims.flat()).toHaveLength(4);
+      for (const [process, claimed] of claims.entries())
+        for (const { delivery_id: id } of claimed) {
+          delivered.add(id);
+          await record(id, process);
+        }
     }
     expect(delivered.size).toBe(12);
-    expect((await Promise.all([claim(0), claim(1)])).flat()).toEqual([]);
+    expect((await Promise.all([claim(1), claim(2)])).flat()).toEqual([]);
+  });
+
+  it('that another process has taken over record nothing', async () => {
+    const owner = await enqueued(await customer());
+    const [claimed] = await claim(1);
+    expect(await claim(2)).toEqual([]);
+    await advance(61);
+    expect(await claim(2)).toHaveLength(1);
+    expect(await record(claimed?.['delivery_id'], 1)).toEqual([]);
+    expect(await deliveriesOf(owner)).toMatchObject([{ state: 'pending', attempts: 0 }]);
+    expect(await record(claimed?.['delivery_id'], 2)).toHaveLength(1);
+    expect(await deliveriesOf(owner)).toMatchObject([{ state: 'succeeded', attempts: 1 }]);
+  });
+
+  it('take turns between webhooks, so that one with many deliveries does not hold up another', async () => {
+    const [busy, other] = [await customer(), await customer()];
+    for (const owner of [busy, busy, busy, other, other]) await enqueue(owner);
+    const turns: unknown[] = [];
+    for (let turn = 0; turn < 5; turn += 1) {
+      const [claimed] = await claim(1, 1);
+      turns.push(claimed?.['webhook_id']);
+      await record(claimed?.['delivery_id']);
+    }
+    expect(turns.slice(0, 4).filter((id) => id === other.id)).toHaveLength(2);
+    expect(turns.at(-1)).toBe(busy.id);
   });
 });

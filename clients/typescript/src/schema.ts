@@ -5811,7 +5811,7 @@ export interface operations {
     listOrganizations: {
         parameters: {
             query?: {
-                /** @description The maximum number of items to return, 50 by default. Values above 100 are treated as 100. */
+                /** @description The maximum number of items to return. Values above 100 are treated as 100. */
                 limit?: number;
                 /** @description The `next` value of the previous page. By default the first page is returned. */
                 after?: string;
@@ -6544,7 +6544,7 @@ export interface operations {
     listKeys: {
         parameters: {
             query?: {
-                /** @description The maximum number of items to return, 50 by default. Values above 100 are treated as 100. */
+                /** @description The maximum number of items to return. Values above 100 are treated as 100. */
                 limit?: number;
                 /** @description The `next` value of the previous page. By default the first page is returned. */
                 after?: string;
@@ -7713,7 +7713,7 @@ export interface operations {
     listAudit: {
         parameters: {
             query?: {
-                /** @description The maximum number of items to return, 50 by default. Values above 100 are treated as 100. */
+                /** @description The maximum number of items to return. Values above 100 are treated as 100. */
                 limit?: number;
                 /** @description The `next` value of the previous page. By default the first page is returned. */
                 after?: string;

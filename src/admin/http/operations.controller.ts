@@ -1,11 +1,11 @@
 import { Body, Controller, Get, HttpStatus, Param, Post, Query } from '@nestjs/common';
 import { ApiOperation } from '@nestjs/swagger';
 import type { Actor } from '../../domain/caller.js';
-import { JobFinishedError, JobNotFoundError } from '../../jobs/job-errors.js';
+import { JobFinishedError, JobNotFoundError } from '../../jobs/job.js';
 import { ApiErrors, BODY_ERRORS, invalidField, unknownParameter } from '../../http/error-docs.js';
-import { ApiResult } from '../../http/response-docs.js';
+import { API_HEADERS, ApiResult } from '../../http/response-docs.js';
 import { NoParameters } from '../../http/validation.js';
-import { ApiJob, ApiJobId } from '../../jobs/dto/api-jobs.js';
+import { ApiJobId } from '../../jobs/dto/api-jobs.js';
 import { CANCELED_JOB_EXAMPLE, JobDto } from '../../jobs/dto/job.dto.js';
 import { JobsService } from '../../jobs/jobs.service.js';
 import { AuditTrail } from '../../organizations/audit-trail.js';
@@ -74,7 +74,7 @@ export class AdminOperationsController {
     description:
       'What was fetched stays charged, and its results stay available. A job that is already canceled is returned unchanged.',
   })
-  @ApiJob(HttpStatus.OK, 'The canceled job.', CANCELED_JOB_EXAMPLE)
+  @ApiResult(HttpStatus.OK, JobDto, 'The canceled job.', CANCELED_JOB_EXAMPLE, API_HEADERS)
   @ApiErrors(
     unknownParameter('force'),
     { title: 'The job does not exist', error: new JobNotFoundError() },
@@ -88,7 +88,7 @@ export class AdminOperationsController {
     @Query() _query: NoParameters,
     @Operator() actor: Actor,
   ): Promise<JobDto> {
-    return (await this.jobs.cancelAny(id, actor)).job;
+    return (await this.jobs.cancel(actor, id)).job;
   }
 
   @Get('audit')

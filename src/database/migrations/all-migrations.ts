@@ -1,4 +1,5 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { JOB_SLICES } from './job-slices.js';
 import { JOBS } from './jobs.js';
 import { ORGANIZATIONS } from './organizations.js';
 import { QUOTA } from './quota.js';
@@ -9,7 +10,7 @@ export class CreateSchema1763683200000 implements MigrationInterface {
   readonly name = 'CreateSchema1763683200000';
 
   async up(queryRunner: QueryRunner): Promise<void> {
-    for (const statements of [ORGANIZATIONS, QUOTA, WEBHOOKS, JOBS]) await queryRunner.query(statements);
+    for (const statements of [ORGANIZATIONS, QUOTA, WEBHOOKS, JOBS, JOB_SLICES]) await queryRunner.query(statements);
   }
 
   down(): Promise<void> {

@@ -1,18 +1,11 @@
-import { applyDecorators, HttpStatus } from '@nestjs/common';
+import { applyDecorators } from '@nestjs/common';
 import { ApiExtraModels, ApiHeader, ApiOkResponse, ApiParam, getSchemaPath } from '@nestjs/swagger';
 import { READ_ERRORS } from '../../transcripts/dto/api-transcripts.js';
 import type { ErrorExample } from '../../http/error-docs.js';
-import { API_HEADERS, ApiResult } from '../../http/response-docs.js';
+import { API_HEADERS } from '../../http/response-docs.js';
 import { NDJSON } from '../../transcripts/response/transcripts-response.js';
-import { JobNotFoundError, ResultsExpiredError, TooManyJobsError } from '../job-errors.js';
-import {
-  JobDto,
-  JobResultsDto,
-  JobsPageDto,
-  RESULTS_EXAMPLE,
-  RESULTS_NDJSON_EXAMPLE,
-  RUNNING_JOB_EXAMPLE,
-} from './job.dto.js';
+import { JobNotFoundError, ResultsExpiredError, TooManyJobsError } from '../job.js';
+import { JobResultsDto, RESULTS_EXAMPLE, RESULTS_NDJSON_EXAMPLE, RUNNING_JOB_EXAMPLE } from './job.dto.js';
 import { IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_LENGTH_MAX } from './jobs-request.dto.js';
 
 /** The name of the count of the operations on existing jobs, so that looking at a job takes no call from other operations. */
@@ -36,26 +29,10 @@ export const TOO_MANY_JOBS: ErrorExample = {
   error: new TooManyJobsError(5),
 };
 
-/** The status of an operation that returns a job, and its response in the OpenAPI document. */
-export function ApiJob(
-  status: HttpStatus,
-  description: string,
-  example: JobDto,
-  headers: Partial<typeof LOCATION> = {},
-): MethodDecorator {
-  return ApiResult(status, JobDto, description, example, { ...API_HEADERS, ...headers });
-}
-
 /** The header of a response that has created a job. */
 export const LOCATION = {
   Location: { description: 'The path of the job: `/jobs/{id}`.', schema: { type: 'string' as const } },
 };
-
-/** Documents a page of the list of jobs. */
-export function ApiJobs(): MethodDecorator {
-  const example: JobsPageDto = { jobs: [RUNNING_JOB_EXAMPLE], next: null };
-  return ApiResult(HttpStatus.OK, JobsPageDto, 'A page of jobs, newest first.', example, API_HEADERS);
-}
 
 export function ApiJobId(): MethodDecorator {
   return ApiParam({

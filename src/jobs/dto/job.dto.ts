@@ -35,6 +35,8 @@ export const CANCELED_JOB_EXAMPLE = {
   checkAgainSeconds: null,
 } satisfies JobDto;
 
+export const JOBS_PAGE_EXAMPLE = { jobs: [RUNNING_JOB_EXAMPLE], next: null } satisfies JobsPageDto;
+
 /** What a job was created with. Uploads are the newest ones. */
 @ApiSchema({ name: 'JobRequest' })
 export class JobRequestDto {

@@ -7,35 +7,33 @@ import {
   parseLanguageList,
   SINCE_INVALID,
 } from '../../transcripts/dto/transcripts-query.dto.js';
-import { ChannelNotFoundError, InvalidRequestError } from '../../domain/errors.js';
+import { InvalidRequestError } from '../../domain/errors.js';
 import { REFERENCE_LENGTH_MAX } from '../../domain/page-url.js';
 import { LANGUAGES_MAX } from '../../domain/language-codes.js';
 import {
+  AFTER_INVALID,
   digitsOf,
   HasNoApiKey,
   hasNoApiKey,
   IsIntegerBetween,
   LIMIT_INVALID,
   Optional,
+  PAGE_SIZE_DEFAULT,
+  PAGE_SIZE_MAX,
+  PageAfter,
   PageLimit,
 } from '../../http/validation.js';
 import { ON_QUOTA, toCursor, type OnQuota } from '../job.js';
-import { NEW_JOB_EXAMPLE, type JobRequestDto } from './job.dto.js';
+import { NEW_JOB_EXAMPLE } from './job.dto.js';
 import { VIDEO_ID } from '../../domain/video-reference.js';
 
 /** The number of uploads of a job is stored as an `integer` of PostgreSQL. */
 export const UPLOADS_MAX = 2_147_483_647;
-const PAGE_SIZE_DEFAULT = 25;
-const PAGE_SIZE_MAX = 100;
-const AFTER_INVALID = 'after must be the "next" value of a page, given once.';
 
 export const IDEMPOTENCY_KEY = 'Idempotency-Key';
 export const IDEMPOTENCY_KEY_LENGTH_MAX = 255;
 /** Printable ASCII characters. */
 export const IDEMPOTENCY_KEY_CHARACTERS = /^[ -~]+$/;
-
-/** PostgreSQL stores no text with these, and no reference to a channel has them. */
-const UNSTORABLE = /[\p{Cc}\p{Cs}]/u;
 
 /** The body of a new job. */
 @ApiSchema({ name: 'NewJobBody' })
@@ -97,12 +95,6 @@ export class CreateJobDto {
   onQuota: OnQuota = 'pause';
 }
 
-/** @throws ChannelNotFoundError for a text that cannot be stored and so refers to no channel */
-export function toJobRequest({ channel, languages, limit, since, onQuota }: CreateJobDto): JobRequestDto {
-  if (UNSTORABLE.test(channel) || channel.length > REFERENCE_LENGTH_MAX) throw new ChannelNotFoundError();
-  return { channel, languages: languages ?? [], limit: limit ?? null, since: since ?? null, onQuota };
-}
-
 /**
  * The `Idempotency-Key` of a request; undefined when it has none. It is stored, so it must not contain an API key.
  *
@@ -123,23 +115,10 @@ export function idempotencyKey(request: Request): string | undefined {
 
 /** The query parameters of the list of jobs. */
 export class JobsQueryDto {
-  @ApiPropertyOptional({
-    type: 'integer',
-    minimum: 1,
-    default: PAGE_SIZE_DEFAULT,
-    description: `The maximum number of jobs to return. Values above ${PAGE_SIZE_MAX} are treated as ${PAGE_SIZE_MAX}.`,
-    example: 10,
-  })
-  @PageLimit(PAGE_SIZE_MAX)
+  @PageLimit('jobs', 10)
   limit: number = PAGE_SIZE_DEFAULT;
 
-  @ApiPropertyOptional({
-    type: 'string',
-    description: 'The `next` value of the previous page. By default the first page is returned.',
-    example: toCursor(NEW_JOB_EXAMPLE),
-  })
-  @Optional()
-  @IsString({ message: AFTER_INVALID })
+  @PageAfter({ example: toCursor(NEW_JOB_EXAMPLE) })
   after?: string;
 }
 
@@ -169,9 +148,4 @@ export class ResultsQueryDto {
   @Min(0, { message: AFTER_INVALID })
   @Max(UPLOADS_MAX, { message: AFTER_INVALID })
   after?: number;
-}
-
-/** The number of entries of a page in JSON. */
-export function pageSize(limit: number = PAGE_SIZE_DEFAULT): number {
-  return Math.min(limit, PAGE_SIZE_MAX);
 }

@@ -5,7 +5,6 @@ import type { JobDto } from '../../jobs/dto/job.dto.js';
 import {
   IDEMPOTENCY_KEY_CHARACTERS,
   IDEMPOTENCY_KEY_LENGTH_MAX,
-  toJobRequest,
   UPLOADS_MAX,
 } from '../../jobs/dto/jobs-request.dto.js';
 import { hasNoApiKey } from '../../http/validation.js';
@@ -65,13 +64,8 @@ export const startArchiveJob = defineTool({
       .describe('A call with the same key and parameters returns the job of the first call instead of a second one.'),
   }),
   output: jobOutput,
-  async run({ channel: reference, limit, since, languages: wanted, onQuota, idempotencyKey }, context, { jobs }) {
-    const request = toJobRequest({
-      ...{ channel: reference, onQuota },
-      ...(limit !== undefined && { limit }),
-      ...(since !== undefined && { since }),
-      ...(wanted && { languages: wanted }),
-    });
+  async run({ limit = null, since = null, languages: wanted = [], idempotencyKey, ...rest }, context, { jobs }) {
+    const request = { ...rest, languages: wanted, limit, since };
     const job = await jobs.create(request, payerOf(context), idempotencyKey);
     context.log['jobId'] = job.id;
     return resultOf(job);

@@ -1,13 +1,11 @@
 import { ApiProperty, ApiPropertyOptional, ApiSchema, getSchemaPath, type ApiOperationOptions } from '@nestjs/swagger';
 import { ArrayMaxSize, ArrayMinSize, IsArray, IsIn, IsString } from 'class-validator';
-import { HasNoApiKey, Optional, PageLimit } from '../../http/validation.js';
+import { HasNoApiKey, Optional, PAGE_SIZE_DEFAULT, PageAfter, PageLimit } from '../../http/validation.js';
 import { URL_LENGTH_MAX } from '../webhook-url.js';
 import { WEBHOOK_EVENTS, type WebhookEvent } from '../webhook.js';
 import { WEBHOOK } from './webhooks-response.dto.js';
 
 const EVENTS_MESSAGE = `events must be a list of one or more of ${WEBHOOK_EVENTS.join(', ')}.`;
-const PAGE_SIZE_DEFAULT = 25;
-const PAGE_SIZE_MAX = 100;
 
 @ApiSchema({ name: 'NewWebhookBody' })
 export class CreateWebhookDto {
@@ -40,22 +38,10 @@ export class CreateWebhookDto {
 }
 
 export class DeliveriesQueryDto {
-  @ApiPropertyOptional({
-    type: 'integer',
-    minimum: 1,
-    default: PAGE_SIZE_DEFAULT,
-    description: `The maximum number of deliveries to return. Values above ${PAGE_SIZE_MAX} are treated as ${PAGE_SIZE_MAX}.`,
-    example: 20,
-  })
-  @PageLimit(PAGE_SIZE_MAX)
+  @PageLimit('deliveries', 20)
   limit: number = PAGE_SIZE_DEFAULT;
 
-  @ApiPropertyOptional({
-    type: 'string',
-    description: 'The `next` value of the previous page. By default the first page is returned.',
-  })
-  @Optional()
-  @IsString({ message: 'after must be the "next" value of a page, given once.' })
+  @PageAfter()
   after?: string;
 }
 

