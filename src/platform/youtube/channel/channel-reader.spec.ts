@@ -71,7 +71,7 @@ function scope(): RequestScope {
   const egress = egresses.take('channel')?.egress;
   if (!egress) throw new Error('There is no egress.');
   const caller = { signal: new AbortController().signal, deadlineAtMs: Infinity, fairnessKey: {} };
-  return { egress, subject: CHANNEL_ID, context: caller, budget: new RetryBudget(0) };
+  return { egress, attempt: { subject: CHANNEL_ID }, context: caller, budget: new RetryBudget(0) };
 }
 
 const UPLOADS = `VLUU${CHANNEL_ID.slice(2)}`;

@@ -6,11 +6,11 @@ import { report } from '../event-log.js';
 import type { AttemptVerdict, Egress, EgressUse } from './egress.js';
 import { countVerdicts, exportEgressStates } from './egress-metrics.js';
 import { FairLimiter } from './fair-limiter.js';
-import { RequestControl } from './request-control.js';
+import { type ControlledKind, RequestControl } from './request-control.js';
+import { SendingRate } from './sending-rate.js';
 
-/** How long an egress is skipped after a refusal while others are available, unless the platform sends `Retry-After`. */
+/** How long an egress is skipped after it was refused or not reached, while others are available. */
 const COOLDOWN_MS = 60_000;
-const COOLDOWN_MAX_MS = 600_000;
 
 /** How many egresses one channel or video is attempted through. */
 const EGRESSES_PER_TASK_MAX = 3;
@@ -63,19 +63,16 @@ class PoolMember {
   ) {
     const { ceilings } = options;
     const rotating = (this.isGateway = proxyUrl?.includes(SESSION) === true);
-    const control = (use: EgressUse, ceilingPerMinute: number | undefined, followedBy?: RequestControl) => {
+    const control = (use: EgressUse, ...ceilings: (readonly [ControlledKind, number | undefined])[]) => {
+      const rates = new Map(ceilings.map(([kind, perMinute]) => [kind, new SendingRate(perMinute, now)]));
       const onPause = (pauseMs: number | null) => this.reportPause(use, pauseMs);
-      return new RequestControl({ limiter, ceilingPerMinute, rotating, followedBy, now, onPause });
+      return new RequestControl({ limiter, rates, rotating, now, onPause });
     };
-    const captions = control('video', ceilings?.captions);
-    const player = control('video', ceilings?.player, captions);
-    this.controls = { player, captions, lists: control('channel', 0) };
+    this.controls = {
+      channel: control('channel', ['list', 0]),
+      video: control('video', ['player', ceilings?.player], ['captions', ceilings?.captions]),
+    };
     if (!rotating) this.direct = { name, controls: this.controls, dispatcher: openDispatcher(proxyUrl, options) };
-  }
-
-  /** What decides whether an attempt can start: for a video, players and with them captions. */
-  controlOf(use: EgressUse): RequestControl {
-    return use === 'channel' ? this.controls.lists : this.controls.player;
   }
 
   /** Opens a session of a gateway, with connections of its own so that it gets an address of its own. */
@@ -97,11 +94,12 @@ class PoolMember {
   }
 
   private reportPause(use: EgressUse, pauseMs: number | null): void {
-    const { name: exit, controls } = this;
+    const { name: exit } = this;
     if (pauseMs !== null) return report('warn', 'youtube_block_opened', { exit, use, openForSeconds: pauseMs / 1000 });
     report('log', 'youtube_block_closed', { exit, use });
-    const [playerPerMinute, captionsPerMinute] = [controls.player.rate.perMinute, controls.captions.rate.perMinute];
-    if (use === 'video') report('log', 'youtube_pace_learned', { exit, playerPerMinute, captionsPerMinute });
+    if (use === 'channel') return;
+    const [playerPerMinute, captionsPerMinute] = [...this.controls.video.rates.values()].map((rate) => rate.perMinute);
+    report('log', 'youtube_pace_learned', { exit, playerPerMinute, captionsPerMinute });
   }
 }
 
@@ -138,14 +136,14 @@ export class EgressPool {
     const nowMs = this.now();
     const inTurn = [...this.members.slice(this.turn), ...this.members.slice(0, this.turn)];
     const free = inTurn.filter(
-      (member) => (member.isGateway || !tried.includes(member.name)) && member.controlOf(use).pauseRemainingMs === 0,
+      (member) => (member.isGateway || !tried.includes(member.name)) && member.controls[use].pauseRemainingMs === 0,
     );
     const ready = free.filter(({ coolingDownUntilMs }) => coolingDownUntilMs <= nowMs);
     // An egress that cools down is better than none, but not for a second attempt at the same subject.
     const first =
       ready.length > 0
         ? minimumOf(ready, (member) => {
-            const control = member.controlOf(use);
+            const control = member.controls[use];
             return control.asking ? Infinity : control.waitMs(requester);
           })
         : minimumOf(tried.length > 0 ? [] : free, ({ coolingDownUntilMs }) => coolingDownUntilMs);
@@ -156,20 +154,19 @@ export class EgressPool {
 
   /** Seconds until the first of the paused egresses is probed; null while one is not paused. */
   blockedForSeconds(use: EgressUse): number | null {
-    const firstMs = Math.min(...this.members.map((member) => member.controlOf(use).pauseRemainingMs));
+    const firstMs = Math.min(...this.members.map((member) => member.controls[use].pauseRemainingMs));
     return firstMs === 0 ? null : Math.ceil(firstMs / 1000);
   }
 
   /** Skips an egress for a while. With a single egress there is nothing to switch to; a gateway changes its address. */
-  cooldown({ name }: Egress, retryAfterSeconds: number | null): void {
+  cooldown({ name }: Egress): void {
     const member = this.members.find((candidate) => candidate.name === name);
     if (!member || member.isGateway || this.members.length === 1) return;
-    const cooldownMs = Math.min(COOLDOWN_MAX_MS, retryAfterSeconds === null ? COOLDOWN_MS : retryAfterSeconds * 1000);
     const nowMs = this.now();
-    // All requests in flight through it come back refused: one cooldown, reported once.
-    const coolingDown = member.coolingDownUntilMs > nowMs;
-    member.coolingDownUntilMs = Math.max(member.coolingDownUntilMs, nowMs + cooldownMs);
-    if (!coolingDown) report('log', 'youtube_exit_rested', { exit: name, restSeconds: cooldownMs / 1000 });
+    // All attempts in flight through it end alike: one cooldown, reported once.
+    if (member.coolingDownUntilMs <= nowMs)
+      report('log', 'youtube_exit_rested', { exit: name, restSeconds: COOLDOWN_MS / 1000 });
+    member.coolingDownUntilMs = nowMs + COOLDOWN_MS;
   }
 
   /** Counts the verdict of an attempt. */

@@ -4,12 +4,10 @@ import type { AddressInfo } from 'node:net';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Logger } from '@nestjs/common';
-import { Registry } from 'prom-client';
 import { Agent } from 'undici';
-import { EgressPool } from './egress-pool.js';
+import { newScope, nextEgress } from '../../../../test/youtube/egresses.js';
 import { FairLimiter } from './fair-limiter.js';
 import { RequestPipeline, type PipelineOptions } from './request-pipeline.js';
-import { RetryBudget } from './retry.js';
 
 Logger.overrideLogger(false);
 
@@ -59,11 +57,7 @@ interface Choices extends Partial<PipelineOptions> {
 function send(path = '/youtubei/v1/player', { signal = new AbortController().signal, body, ...rest }: Choices = {}) {
   const metrics = { request: () => undefined };
   const defaults = { limiter, baseUrl: new URL(origin), timeoutMs: 5_000, bodyBytesMax: 16 * 1024 * 1024, metrics };
-  const egresses = new EgressPool({ registry: new Registry(), proxyUrls: [], connectionsMax: 2, connectTimeoutMs: 1 });
-  const egress = egresses.take('video')?.egress;
-  if (!egress) throw new Error('There is no egress.');
-  const context = { signal, deadlineAtMs: performance.now() + 60_000, fairnessKey: {} };
-  const scope = { egress: { ...egress, dispatcher: agent }, subject: 'a video', context, budget: new RetryBudget(0) };
+  const scope = newScope({ signal }, { ...nextEgress(), dispatcher: agent });
   const outgoing = { url: new URL(path, PLATFORM), headers: { 'x-test': '1' }, ...(body !== undefined && { body }) };
   return new RequestPipeline({ ...defaults, ...rest }).send({ kind: 'visitor', client: 'VISIONOS', scope, outgoing });
 }

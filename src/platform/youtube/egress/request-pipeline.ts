@@ -1,6 +1,6 @@
 import type { ReadingContext } from '../../video-platform.js';
 import type { CompletedRequest } from '../upstream-metrics.js';
-import type { Egress } from './egress.js';
+import type { Egress, EgressUse } from './egress.js';
 import type { FairLimiter } from './fair-limiter.js';
 import {
   isTimeout,
@@ -10,15 +10,14 @@ import {
   type OutgoingRequest,
 } from './http-transport.js';
 import { addressKind } from './platform-url.js';
-import type { AddressVerdict, RequestControl } from './request-control.js';
+import type { AddressVerdict, ControlledAttempt, ControlledKind } from './request-control.js';
 import { withRetries, type RetryBudget } from './retry.js';
-import { classifyResponse, outcomeOf, parseJson, type UpstreamResponse } from './upstream-response.js';
+import { classifyResponse, outcomeOf, withJson, type UpstreamResponse } from './upstream-response.js';
 
 /** One attempt at a channel or video through one egress, to which requests belong. */
 export interface RequestScope {
   readonly egress: Egress;
-  /** The channel or video. */
-  readonly subject: string;
+  readonly attempt: ControlledAttempt;
   readonly context: ReadingContext;
   /** The retries that all requests share. */
   readonly budget: RetryBudget;
@@ -65,10 +64,12 @@ export class RequestPipeline {
   /** Waits for the turn of a request at its egress, and for one of the `UPSTREAM_CONCURRENCY` slots. */
   private async inTurn(request: PendingRequest): Promise<UpstreamResponse> {
     const { kind, client, scope } = request;
-    const control = controlOf(request);
     const exchange = () => this.exchange(request);
-    if (!control) return this.options.limiter.run(scope.context, exchange);
-    const result = await control.run(scope, exchange, (response) => verdictOf(request, response));
+    const controlled = controlledAs(kind);
+    if (!controlled) return this.options.limiter.run(scope.context, exchange);
+    const control = scope.egress.controls[controlled.use];
+    const verdict = (response: UpstreamResponse) => verdictOf(request, response);
+    const result = await control.run({ kind: controlled.kind, ...scope }, exchange, verdict);
     if (result.kind === 'busy' || (result.kind === 'blocked' && result.reason === 'exit-shut'))
       this.options.metrics.request({ kind, client, egress: scope.egress.name, outcome: outcomeOf(result), seconds: 0 });
     return result;
@@ -81,7 +82,7 @@ export class RequestPipeline {
     let outcome = 'aborted';
     try {
       const received = await this.transferInTime(request);
-      const response = outgoing.body === undefined ? received : parseJson(received);
+      const response = outgoing.body === undefined ? received : withJson(received);
       outcome = outcomeOf(response);
       return response;
     } finally {
@@ -124,32 +125,29 @@ export class RequestPipeline {
   }
 }
 
-/** What decides when a request is sent; undefined for what serves many channels and videos. */
-function controlOf({ kind, scope }: PendingRequest): RequestControl | undefined {
-  const { player, captions, lists } = scope.egress.controls;
+/** What controls when a request is sent; undefined for what serves many channels and videos. */
+function controlledAs(kind: string): { use: EgressUse; kind: ControlledKind } | undefined {
   switch (kind) {
     case 'captions':
-      return captions;
     case 'player':
+      return { use: 'video', kind };
     case 'microformat':
-      return player;
+      return { use: 'video', kind: 'player' };
     case 'visitor':
     case 'player-script':
       return undefined;
     default:
-      return lists;
+      return { use: 'channel', kind: 'list' };
   }
 }
 
 /** What a response says about the address of its egress. */
 function verdictOf({ client, refusesClient }: PendingRequest, response: UpstreamResponse): AddressVerdict {
   // WEB is refused for its token, which says nothing about the address.
-  const doubtful: AddressVerdict = client === 'WEB' ? { kind: 'nothing' } : { kind: 'doubtful', client };
+  const doubtful: AddressVerdict = { kind: client === 'WEB' ? 'nothing' : 'doubtful' };
   switch (response.kind) {
     case 'ok':
-      if (refusesClient?.(response.json)) return doubtful;
-      if (response.media !== 'empty') return { kind: 'served' };
-      return { kind: client === 'WEB' ? 'nothing' : 'withheld' };
+      return refusesClient?.(response.json) || response.media === 'empty' ? doubtful : { kind: 'served' };
     case 'blocked':
       // That a 403 concerns the address is a guess, and an empty response can concern the client: other videos decide.
       if (response.reason === 'forbidden' || response.reason === 'empty-body') return doubtful;

@@ -1,7 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { Registry } from 'prom-client';
-import { EgressPool } from '../egress/egress-pool.js';
-import { RetryBudget } from '../egress/retry.js';
+import { newScope } from '../../../../test/youtube/egresses.js';
 import type { UpstreamResponse } from '../egress/upstream-response.js';
 import { InnertubeClient } from '../innertube/innertube-client.js';
 import { readPlayerId, readSignatureTimestamp, SignatureTimestamp } from './web-proofs.js';
@@ -49,19 +47,9 @@ describe('SignatureTimestamp', () => {
     };
     const innertube = Object.assign(Object.create(InnertubeClient.prototype) as InnertubeClient, { fetchText });
     const timestamp = new SignatureTimestamp(innertube);
-    const egresses = new EgressPool({
-      registry: new Registry(),
-      proxyUrls: [],
-      connectionsMax: 1,
-      connectTimeoutMs: 1,
-    });
     const call = () => {
-      const taken = egresses.take('video');
-      if (!taken) throw new Error('There is no egress.');
       const leaving = new AbortController();
-      const caller = { signal: leaving.signal, deadlineAtMs: performance.now() + 60_000, fairnessKey: {} };
-      const scope = { egress: taken.egress, subject: 'a video', context: caller, budget: new RetryBudget(0) };
-      const value = timestamp.get(scope);
+      const value = timestamp.get(newScope({ signal: leaving.signal }));
       return { value, leave: () => leaving.abort(new Error('left')) };
     };
     return { call, release: () => release() };

@@ -75,13 +75,14 @@ export async function requestPlayer(
   onRefused: (kind: PlayerReading['kind']) => void,
 ): Promise<ParsedResponse<PlayerReading>> {
   const { client, scope } = request;
+  const isOpen = scope.egress.controls.video.open;
   let answer = await send(innertube, request);
   if (answer.kind === 'parsed') {
     const { reading, visitor } = answer.value;
     const isRefused = reading.kind === 'bot-check' || reading.kind === 'session-refused';
     const isReplaced = isRefused && innertube.replaceVisitorData(scope.egress, client, visitor);
-    // A probe sends as little as possible; the next one sends the new data.
-    if (isReplaced && !scope.egress.controls.player.isProbe(scope)) {
+    // What finds out about a refusal sends as little as possible; later requests send the new data.
+    if (isReplaced && isOpen) {
       onRefused(reading.kind);
       const second = await send(innertube, request);
       // Not sent in time: the refusal is what is known.

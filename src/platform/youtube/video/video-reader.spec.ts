@@ -66,7 +66,7 @@ function reading(players: Partial<Record<YoutubeClient, unknown>>, captions: Ups
       deadlineAtMs: performance.now() + 60_000,
       fairnessKey: {},
     };
-    const scope = { egress: taken.egress, subject: VIDEO, context: caller, budget: new RetryBudget(0) };
+    const scope = { egress: taken.egress, attempt: { subject: VIDEO }, context: caller, budget: new RetryBudget(0) };
     return (await reader.read(VIDEO, languages, scope)).result;
   };
   return { players, asked, read };
