@@ -61,6 +61,8 @@ interface PlayerRequest {
 interface PlayerAnswer {
   reading: PlayerReading;
   visitor: VisitorExchange;
+  /** Whether nothing was known to be refused at the egress before this response. */
+  isFirst: boolean;
 }
 
 /**
@@ -75,14 +77,13 @@ export async function requestPlayer(
   onRefused: (kind: PlayerReading['kind']) => void,
 ): Promise<ParsedResponse<PlayerReading>> {
   const { client, scope } = request;
-  const isOpen = scope.egress.controls.video.open;
   let answer = await send(innertube, request);
   if (answer.kind === 'parsed') {
-    const { reading, visitor } = answer.value;
+    const { reading, visitor, isFirst } = answer.value;
     const isRefused = reading.kind === 'bot-check' || reading.kind === 'session-refused';
     const isReplaced = isRefused && innertube.replaceVisitorData(scope.egress, client, visitor);
     // What finds out about a refusal sends as little as possible; later requests send the new data.
-    if (isReplaced && isOpen) {
+    if (isReplaced && isFirst) {
       onRefused(reading.kind);
       const second = await send(innertube, request);
       // Not sent in time: the refusal is what is known.
@@ -97,14 +98,20 @@ function send(
   { client, videoId, scope, proof }: PlayerRequest,
 ): Promise<ParsedResponse<PlayerAnswer>> {
   const { path, fields, payload, read } = ENDPOINTS[client];
+  let isFirst = true;
   const call: InnertubeCall = {
     ...{ kind: 'player', client, path, payload: payload(videoId, proof), fields },
     refusesClient: (response) => {
+      isFirst = scope.egress.controls.video.open;
       const reading = parsed(() => read(response, videoId));
       return reading.kind === 'parsed' && isClientRefused(reading.value);
     },
   };
-  const parse = (response: unknown, visitor: VisitorExchange) => ({ reading: read(response, videoId), visitor });
+  const parse = (response: unknown, visitor: VisitorExchange) => ({
+    reading: read(response, videoId),
+    visitor,
+    isFirst,
+  });
   return innertube.query(call, parse, scope);
 }
 
