@@ -1,19 +1,22 @@
 import { Registry } from 'prom-client';
+import { Environment } from '../../src/config/environment.js';
 import type { ReadingContext } from '../../src/platform/video-platform.js';
 import type { Egress } from '../../src/platform/youtube/egress/egress.js';
 import { EgressPool } from '../../src/platform/youtube/egress/egress-pool.js';
+import { FairLimiter } from '../../src/platform/youtube/egress/fair-limiter.js';
 import type { RequestScope } from '../../src/platform/youtube/egress/request-pipeline.js';
 import { RetryBudget } from '../../src/platform/youtube/egress/retry.js';
 
-type Choices = Partial<ConstructorParameters<typeof EgressPool>[0]>;
-
-/** A pool of proxies at ports where nothing listens, or of the direct egress when there are none. */
-export function newPool(proxies = 0, choices: Choices = {}): EgressPool {
-  const proxyUrls = Array.from({ length: proxies }, (_, index) => `http://user:secret@127.0.0.1:${index + 1}`);
-  return new EgressPool({
-    ...{ registry: new Registry(), proxyUrls, connectionsMax: 2, connectTimeoutMs: 1_000 },
-    ...choices,
-  });
+/** A pool of proxies, by their URLs or their number (where nothing listens), or of the direct egress when there are none. */
+export function newPool(
+  proxies: number | readonly string[] = 0,
+  registry = new Registry(),
+  now?: () => number,
+): EgressPool {
+  const url = (index: number) => `http://user:secret@127.0.0.1:${index + 1}`;
+  const urls = typeof proxies === 'number' ? Array.from({ length: proxies }, (_, index) => url(index)) : proxies;
+  const environment = Object.assign(new Environment(), urls.length > 0 && { UPSTREAM_PROXY_URL: urls });
+  return new EgressPool(environment, registry, new FairLimiter(2), now);
 }
 
 /** The egress that is used next. */

@@ -16,12 +16,10 @@ import {
   playlistVideo,
   redirectedUrl,
 } from '../../../../test/pages/youtube-pages.js';
+import { newScope } from '../../../../test/youtube/egresses.js';
 import { Environment } from '../../../config/environment.js';
 import { ContinuationRejectedError, type UploadsListPage } from '../../video-platform.js';
-import { EgressPool } from '../egress/egress-pool.js';
 import { FairLimiter } from '../egress/fair-limiter.js';
-import type { RequestScope } from '../egress/request-pipeline.js';
-import { RetryBudget } from '../egress/retry.js';
 import type { FailedResponse, UpstreamResponse } from '../egress/upstream-response.js';
 import type { InnertubeCall } from '../innertube/clients.js';
 import { InnertubeClient, parsed } from '../innertube/innertube-client.js';
@@ -66,13 +64,7 @@ function readerOf(innertube: InnertubeClient): ChannelReader {
   return new ChannelReader(innertube, new PlaylistReader(innertube, metrics));
 }
 
-function scope(): RequestScope {
-  const egresses = new EgressPool({ registry: new Registry(), proxyUrls: [], connectionsMax: 1, connectTimeoutMs: 1 });
-  const egress = egresses.take('channel')?.egress;
-  if (!egress) throw new Error('There is no egress.');
-  const caller = { signal: new AbortController().signal, deadlineAtMs: Infinity, fairnessKey: {} };
-  return { egress, attempt: { subject: CHANNEL_ID }, context: caller, budget: new RetryBudget(0) };
-}
+const scope = () => newScope({ deadlineAtMs: Infinity });
 
 const UPLOADS = `VLUU${CHANNEL_ID.slice(2)}`;
 const SHORTS = `VLUUSH${CHANNEL_ID.slice(2)}`;

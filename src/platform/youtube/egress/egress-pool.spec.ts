@@ -16,7 +16,7 @@ function pool(count: number) {
   const clock = { nowMs: 0 };
   const events = recordedEvents();
   const registry = new Registry();
-  const egresses = newPool(count, { registry, now: () => clock.nowMs });
+  const egresses = newPool(count, registry, () => clock.nowMs);
   const take = (tried: string[] = []) => egresses.take('video', tried)?.egress;
   const names = (times: number) => Array.from({ length: times }, () => take()?.name ?? null);
   const valuesOf = async (name: string) => (await registry.getSingleMetric(name)?.get())?.values ?? [];

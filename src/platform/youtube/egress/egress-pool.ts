@@ -1,11 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import type { Registry } from 'prom-client';
 import { Agent, type Dispatcher, ProxyAgent } from 'undici';
+import type { Environment } from '../../../config/environment.js';
 import type { Requester } from '../../video-platform.js';
 import { report } from '../event-log.js';
 import type { AttemptVerdict, Egress, EgressUse } from './egress.js';
 import { countVerdicts, exportEgressStates } from './egress-metrics.js';
-import { FairLimiter } from './fair-limiter.js';
+import type { FairLimiter } from './fair-limiter.js';
 import { type ControlledKind, RequestControl } from './request-control.js';
 import { SendingRate } from './sending-rate.js';
 
@@ -29,21 +30,6 @@ interface TakenEgress {
   release(): void;
 }
 
-interface EgressPoolOptions {
-  /** Empty: one direct egress. */
-  proxyUrls: readonly string[];
-  /** Of each egress. */
-  connectionsMax: number;
-  connectTimeoutMs: number;
-  /** The most requests a minute of each egress: undefined, the rate is learned without a ceiling; 0, it is not limited. */
-  ceilings?: Readonly<Record<'player' | 'captions', number | undefined>>;
-  /** Runs the requests of all egresses. */
-  limiter?: FairLimiter;
-  /** Milliseconds of a monotonic clock. */
-  now?: () => number;
-  registry: Registry;
-}
-
 /** An egress as configured. */
 class PoolMember {
   readonly controls: Egress['controls'];
@@ -57,11 +43,11 @@ class PoolMember {
   constructor(
     readonly name: string,
     private readonly proxyUrl: string | null,
-    private readonly options: EgressPoolOptions,
+    private readonly environment: Environment,
     limiter: FairLimiter,
     now: () => number,
   ) {
-    const { ceilings } = options;
+    const { UPSTREAM_PLAYER_PER_MINUTE, UPSTREAM_TIMEDTEXT_PER_MINUTE } = environment;
     const rotating = (this.isGateway = proxyUrl?.includes(SESSION) === true);
     const control = (use: EgressUse, ...ceilings: (readonly [ControlledKind, number | undefined])[]) => {
       const rates = new Map(ceilings.map(([kind, perMinute]) => [kind, new SendingRate(perMinute, now)]));
@@ -70,16 +56,16 @@ class PoolMember {
     };
     this.controls = {
       channel: control('channel', ['list', 0]),
-      video: control('video', ['player', ceilings?.player], ['captions', ceilings?.captions]),
+      video: control('video', ['player', UPSTREAM_PLAYER_PER_MINUTE], ['captions', UPSTREAM_TIMEDTEXT_PER_MINUTE]),
     };
-    if (!rotating) this.direct = { name, controls: this.controls, dispatcher: openDispatcher(proxyUrl, options) };
+    if (!rotating) this.direct = { name, controls: this.controls, dispatcher: openDispatcher(proxyUrl, environment) };
   }
 
   /** Opens a session of a gateway, with connections of its own so that it gets an address of its own. */
   open(): TakenEgress {
     if (this.direct) return { egress: this.direct, release: () => undefined };
     const url = this.proxyUrl?.replaceAll(SESSION, randomBytes(8).toString('hex')) ?? null;
-    const dispatcher = openDispatcher(url, { ...this.options, connectionsMax: CONNECTIONS_PER_SESSION });
+    const dispatcher = openDispatcher(url, this.environment, CONNECTIONS_PER_SESSION);
     this.sessions.add(dispatcher);
     const release = () => {
       this.sessions.delete(dispatcher);
@@ -106,20 +92,26 @@ class PoolMember {
 /** The egresses, in rotation. One that was refused cools down while others are used. */
 export class EgressPool {
   private readonly members: readonly PoolMember[];
-  private readonly now: () => number;
   private readonly verdicts: ReturnType<typeof countVerdicts>;
   private turn = 0;
 
-  constructor(options: EgressPoolOptions) {
-    this.now = options.now ?? (() => performance.now());
-    const limiter = options.limiter ?? new FairLimiter(options.connectionsMax);
-    const proxies: readonly (string | null)[] = options.proxyUrls.length > 0 ? options.proxyUrls : [null];
+  /**
+   * @param limiter runs the requests of all egresses
+   * @param now milliseconds of a monotonic clock
+   */
+  constructor(
+    environment: Environment,
+    registry: Registry,
+    limiter: FairLimiter,
+    private readonly now = () => performance.now(),
+  ) {
+    const proxies = environment.UPSTREAM_PROXY_URL ?? [null];
     this.members = proxies.map((proxyUrl, index) => {
       const name = proxyUrl === null ? 'direct' : `proxy-${index + 1}`;
-      return new PoolMember(name, proxyUrl, options, limiter, this.now);
+      return new PoolMember(name, proxyUrl, environment, limiter, now);
     });
-    exportEgressStates(options.registry, this.members, this.now);
-    this.verdicts = countVerdicts(options.registry, this.members);
+    exportEgressStates(registry, this.members, now);
+    this.verdicts = countVerdicts(registry, this.members);
   }
 
   /** The number of attempts at one channel or video. */
@@ -189,9 +181,11 @@ function minimumOf(members: readonly PoolMember[], valueOf: (member: PoolMember)
 /** Opens connections directly, or through an HTTP(S) proxy. @param proxyUrl null for direct connections */
 function openDispatcher(
   proxyUrl: string | null,
-  { connectionsMax, connectTimeoutMs: timeout }: Pick<EgressPoolOptions, 'connectionsMax' | 'connectTimeoutMs'>,
+  { UPSTREAM_CONCURRENCY, UPSTREAM_TIMEOUT_SECONDS }: Environment,
+  connections = UPSTREAM_CONCURRENCY,
 ): Dispatcher {
-  const shared = { connections: connectionsMax, pipelining: 1, connect: { timeout } };
+  const timeout = UPSTREAM_TIMEOUT_SECONDS * 1000;
+  const shared = { connections, pipelining: 1, connect: { timeout } };
   if (proxyUrl === null) return new Agent(shared);
   return new ProxyAgent({ ...shared, uri: proxyUrl, requestTls: { timeout }, proxyTls: { timeout } });
 }

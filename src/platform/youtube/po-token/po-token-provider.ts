@@ -78,10 +78,10 @@ export class PoTokenProvider implements OnApplicationShutdown {
       url: this.endpoint,
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify({ content_binding: videoId }),
+      bodyBytesMax: BODY_BYTES_MAX,
     };
     const ending = AbortSignal.any([signal, AbortSignal.timeout(this.options.timeoutMs ?? TIMEOUT_MS)]);
-    const options = { baseUrl: null, bodyBytesMax: BODY_BYTES_MAX };
-    const { status, body } = await transfer(request, this.dispatcher, ending, options);
+    const { status, body } = await transfer(request, this.dispatcher, ending, null);
     if (status !== 200) return null;
     const issued = readPoToken(body, videoId, Date.now());
     if (!issued) return null;
