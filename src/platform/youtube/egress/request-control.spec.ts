@@ -217,16 +217,6 @@ describe('a refusal of a client', () => {
     expect(await kinds(others)).toEqual(['done', 'done', 'done']);
   });
 
-  it('ends what waits as blocked when it pauses the egress', async () => {
-    const { exchange, startAll, kinds, leave } = control();
-    await exchange('a', DOUBTFUL);
-    leave('a');
-    await exchange('b', DOUBTFUL);
-    const waiting = await startAll(3);
-    leave('b');
-    expect(await kinds(waiting)).toEqual(['blocked', 'blocked', 'blocked']);
-  });
-
   it('is still asked about by an attempt when another one at the same video ends', async () => {
     const { requests, exchange } = control();
     const [asker, other] = [{ subject: 'a' }, { subject: 'a' }];
@@ -301,14 +291,4 @@ describe('the rate', () => {
     await settle();
     expect(ends).toHaveLength(12);
   });
-});
-
-it('requests of a job leave the turn to those of calls', async () => {
-  const { start, startAll, subjects, respond } = control();
-  void (await startAll(4));
-  void start('job', { background: true });
-  void start('call');
-  await respond(NOTHING);
-  expect(subjects()).toContain('call');
-  expect(subjects()).not.toContain('job');
 });

@@ -55,22 +55,15 @@ describe('SignatureTimestamp', () => {
     return { call, release: () => release() };
   }
 
-  it('continues for the other callers when the one that started the download disconnects', async () => {
+  it('is downloaded for all callers: one that disconnects neither ends it nor waits for it, and it is cached', async () => {
     const { call, release } = downloading();
-    const [first, second] = [call(), call()];
-    first.leave();
-    await expect(first.value).rejects.toThrow('left');
+    const [first, second, third] = [call(), call(), call()];
+    for (const leaving of [first, third]) {
+      leaving.leave();
+      await expect(leaving.value).rejects.toThrow('left');
+    }
     release();
     await expect(second.value).resolves.toBe(20_345);
     await expect(call().value).resolves.toBe(20_345);
-  });
-
-  it('does not keep a caller that disconnects waiting for the download of another', async () => {
-    const { call, release } = downloading();
-    const [first, second] = [call(), call()];
-    second.leave();
-    await expect(second.value).rejects.toThrow('left');
-    release();
-    await expect(first.value).resolves.toBe(20_345);
   });
 });
