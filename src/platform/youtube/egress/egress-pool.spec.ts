@@ -40,7 +40,7 @@ describe('the egress pool', () => {
     const state = async () => [await active('ct_upstream_exit_resting'), await active('ct_upstream_breaker_open')];
     const first = nextEgress(egresses);
     expect(await state()).toEqual([[], []]);
-    egresses.cooldown(first);
+    egresses.recordVerdict(first, 'video', 'unreached');
     expect(await state()).toEqual([['proxy-1'], []]);
     clock.nowMs = 60_000;
     await refuse(first, 'list');
@@ -68,7 +68,7 @@ describe('the egress pool', () => {
 
   it('skips an egress that cools down, and reports no password', () => {
     const { egresses, clock, events, names } = pool(2);
-    egresses.cooldown(nextEgress(egresses));
+    egresses.recordVerdict(nextEgress(egresses), 'video', 'unreached');
     expect(names(3)).toEqual(['proxy-2', 'proxy-2', 'proxy-2']);
     clock.nowMs = 60_000;
     expect(new Set(names(2))).toEqual(new Set(['proxy-1', 'proxy-2']));
@@ -80,9 +80,9 @@ describe('the egress pool', () => {
     const { egresses, clock, take } = pool(2);
     const [first, second] = [nextEgress(egresses), nextEgress(egresses)];
     expect(take([first.name])?.name).toBe('proxy-2');
-    egresses.cooldown(first);
+    egresses.recordVerdict(first, 'video', 'unreached');
     clock.nowMs = 1_000;
-    egresses.cooldown(second);
+    egresses.recordVerdict(second, 'video', 'unreached');
     expect(take([first.name])).toBeUndefined();
     // For a first attempt, one that cools down is better than none.
     expect(take()?.name).toBe('proxy-1');
@@ -91,7 +91,7 @@ describe('the egress pool', () => {
   it('never cools down a single egress', () => {
     const { egresses, take, events } = pool(1);
     const only = nextEgress(egresses);
-    egresses.cooldown(only);
+    egresses.recordVerdict(only, 'video', 'unreached');
     expect([take(), events]).toEqual([only, []]);
   });
 });

@@ -150,20 +150,20 @@ export class EgressPool {
     return firstMs === 0 ? null : Math.ceil(firstMs / 1000);
   }
 
-  /** Skips an egress for a while. With a single egress there is nothing to switch to; a gateway changes its address. */
-  cooldown({ name }: Egress): void {
-    const member = this.members.find((candidate) => candidate.name === name);
-    if (!member || member.isGateway || this.members.length === 1) return;
+  /**
+   * Counts the verdict of an attempt. An egress that was refused or not reached is skipped for a while, unless there is
+   * nothing to switch to: a single egress, or a gateway, which changes its address.
+   */
+  recordVerdict({ name: exit }: Egress, use: EgressUse, finding: AttemptVerdict): void {
+    this.verdicts.inc({ exit, use, finding });
+    const member = this.members.find(({ name }) => name === exit);
+    const isSkipped = finding === 'refused' || finding === 'unreached';
+    if (!isSkipped || !member || member.isGateway || this.members.length === 1) return;
     const nowMs = this.now();
     // All attempts in flight through it end alike: one cooldown, reported once.
     if (member.coolingDownUntilMs <= nowMs)
-      report('log', 'youtube_exit_rested', { exit: name, restSeconds: COOLDOWN_MS / 1000 });
+      report('log', 'youtube_exit_rested', { exit, restSeconds: COOLDOWN_MS / 1000 });
     member.coolingDownUntilMs = nowMs + COOLDOWN_MS;
-  }
-
-  /** Counts the verdict of an attempt. */
-  recordVerdict({ name: exit }: Egress, use: EgressUse, finding: AttemptVerdict): void {
-    this.verdicts.inc({ exit, use, finding });
   }
 
   /** Closes every connection, in use or not. */

@@ -47,7 +47,6 @@ export async function withProxyFailover<T>(
       const made = await attempt({ egress, attempt: id, context, budget });
       egresses.recordVerdict(egress, use, made.verdict);
       if (!REPORTED_FIRST.includes(made.verdict)) return made.result;
-      if (made.verdict !== 'busy') egresses.cooldown(egress);
       if (best === null || rank(made) < rank(best)) best = made;
       // The one that can serve first was chosen; the others are busy for longer.
       if (made.verdict === 'busy') break;
