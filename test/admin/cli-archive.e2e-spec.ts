@@ -139,7 +139,11 @@ describe('the command archive', () => {
     await archive('@tidewater', out, '--limit', '2');
     expect(filesOf(out)).toHaveLength(2);
     expect((await archive('@tidewater', out)).output).toMatch(/: 5 of 5 new videos have a transcript, 3 new files in /);
-    expect(indexOf(out).videos.map(({ file }) => file).sort()).toEqual(filesOf(out).sort());
+    expect(
+      indexOf(out)
+        .videos.map(({ file }) => file)
+        .sort(),
+    ).toEqual(filesOf(out).sort());
   });
 
   it('ends cleanly on a signal, and the same command continues', async () => {

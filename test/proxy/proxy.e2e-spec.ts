@@ -155,15 +155,11 @@ const lineOf = (id: string): Record<string, unknown> | undefined => {
     '/docs/..#/',
     '/metrics?/channels/',
     'http://proxy.test/channels/../metrics',
-    '/admin',
     '/admin/organizations',
     '/CHANNELS/@tidewater/transcripts',
-    '//channels/@tidewater/transcripts',
     '/usage/',
     '/proxy-errors/404',
-    '/transcripts/',
     '/jobs//results',
-    '/webhooks/../metrics',
   ])('%s does not reach the service', async (path) => {
     const [id = ''] = newIds(1);
     const refused = await get(path, { headers: { 'X-Request-Id': id } });
@@ -187,17 +183,14 @@ const lineOf = (id: string): Record<string, unknown> | undefined => {
     ['/docs', 200],
     ['/docs-json', 200],
     ['/health/live', 200],
-    ['/channels/@tidewater/transcripts?limit=1', 200],
     ['http://proxy.test/usage', 200],
     ['/channels/@name/%2e%2e%2e/transcripts', 404],
     ['/', 404],
     ['/channels/@tidewater/uploads', 200],
     ['/videos/https://www.youtube.com/watch?v=tw-tea_____/transcript', 200],
-    ['/videos/https://youtu.be/tw-tea_____?si=abc/transcript?languages=en', 200],
     ['/playlists/https://www.youtube.com/playlist?list=UUtidewater_____________/transcripts?limit=1', 200],
     ['/jobs', 200],
     ['/jobs/job_none/results?after=1', 404],
-    ['/jobs/job_none/cancel', 405],
     ['/webhooks/whk_000000000000000000000000/deliveries?limit=1', 404],
   ])('%s reaches the service, which responds with %i', async (path, status) => {
     const [id = ''] = newIds(1);

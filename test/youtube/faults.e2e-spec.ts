@@ -31,7 +31,7 @@ const withToken = new Set(
 
 beforeAll(async () => {
   const real = { ...REAL_RETRY_ENVIRONMENT };
-  // Retries wait for a tenth of their time, also after `Retry-After`.
+  // Retries wait for a tenth of their time.
   jest.spyOn(REAL_RETRY_ENVIRONMENT, 'sleep').mockImplementation((ms, signal) => real.sleep(ms / 10, signal));
   fakeYoutube = await startFakeYoutube({ seed: 11 });
   adapter = await openAdapter(fakeYoutube.url);

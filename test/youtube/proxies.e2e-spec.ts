@@ -17,7 +17,7 @@ beforeAll(async () => {
 beforeEach(() => {
   fakeYoutube.reset();
   refusing.reset();
-  refusing.setFaults({ kind: '429' });
+  refusing.setFaults({ kind: '429-retry-after', retryAfterSeconds: 30 });
   proxies = [];
 });
 
@@ -35,7 +35,7 @@ async function openThrough(...targets: (string | null)[]): Promise<void> {
       startGateway({ ...(target !== null && { target }), addressOf: () => `127.0.0.${index + 2}` }),
     ),
   );
-  adapter = await openAdapter(fakeYoutube.url, { UPSTREAM_PROXY_URL: proxies.map(urlOf) });
+  adapter = await openAdapter(fakeYoutube.url, { UPSTREAM_PROXY_URL: proxies.map(urlOf), UPSTREAM_RETRIES: 2 });
 }
 
 const urlOf = ({ url }: Gateway) => url.replace(/operator.*:secret@/, 'operator:p%40ss@');
@@ -51,11 +51,14 @@ describe('a pool of proxies', () => {
     expect([...(proxies[0]?.credentials ?? [])]).toEqual(['operator:p@ss']);
   });
 
-  it('a refused proxy is paused and another takes over, within the same call', async () => {
+  it('a refused proxy is paused for its Retry-After, and another takes over at once, within the same call', async () => {
     await openThrough(refusingAddress(), null);
     expect(end(await read('hl-island'))).toBe('ok');
     expect(adapter.logged).toContainEqual(expect.objectContaining({ event: 'youtube_exit_rested', exit: 'proxy-1' }));
     const requested = refusing.requests.total;
+    expect(adapter.logged).toContainEqual(
+      expect.objectContaining({ event: 'youtube_block_opened', openForSeconds: 30 }),
+    );
     for (const name of ['hl-walk', 'hl-dinghy', 'hl-first']) expect(end(await read(name))).toBe('ok');
     expect(refusing.requests.total).toBe(requested);
   });

@@ -105,11 +105,6 @@ describe('timeouts and deadlines', () => {
     expect(end(await read(context({ deadlineAtMs: performance.now() - 1 })))).toBe('upstream_timeout');
     expect(fakeYoutube.requests.count({ kind: 'player' })).toBe(0);
   });
-
-  it('a failed visitor data request does not fail the video', async () => {
-    fakeYoutube.setFaults({ kind: '500', match: { kind: 'visitor' } });
-    expect(end(await read())).toBe('ok');
-  });
 });
 
 describe('an abort by the caller', () => {

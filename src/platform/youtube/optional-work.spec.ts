@@ -1,21 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
-import { Registry } from 'prom-client';
-import { EgressPool } from './egress/egress-pool.js';
+import { newScope } from '../../../test/youtube/egresses.js';
 import type { RequestScope } from './egress/request-pipeline.js';
-import { RetryBudget } from './egress/retry.js';
 import { withOptional } from './optional-work.js';
 
-function scope(signal = new AbortController().signal): RequestScope {
-  const taken = new EgressPool({
-    registry: new Registry(),
-    proxyUrls: [],
-    connectionsMax: 1,
-    connectTimeoutMs: 1,
-  }).take('channel');
-  if (!taken) throw new Error('no exit');
-  const context = { signal, deadlineAtMs: 1, fairnessKey: {} };
-  return { egress: taken.egress, subject: 'a channel', budget: new RetryBudget(0), context };
-}
+const scope = (signal = new AbortController().signal) => newScope({ signal });
 
 /** Ends only when it is told to stop, as everything that watches its signal does. */
 const untilStopped = ({ context }: RequestScope) =>

@@ -16,6 +16,15 @@ export class UnreadableError extends Error {
   }
 }
 
+/** A JSON value; undefined for a text that is none. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
 type Key = string | number;
 
 /** The value at a path of property names and array indices, or undefined. */

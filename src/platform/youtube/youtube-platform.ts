@@ -144,7 +144,7 @@ export class YoutubePlatform extends VideoPlatform implements OnApplicationShutd
       if (scope.context.signal.aborted) throw scope.context.signal.reason;
       // One video's failure must not fail the call, even when it is caused by a bug.
       report('error', 'youtube_internal_error', { videoId, stack: stackOf(error) });
-      return { result: FAILED, verdict: 'nothing', retryAfterSeconds: null };
+      return { result: FAILED, verdict: 'nothing' };
     }
   }
 
@@ -157,7 +157,7 @@ export class YoutubePlatform extends VideoPlatform implements OnApplicationShutd
     if (this.environment.PUBLISH_DATES !== 'exact') return {};
     if (publishedAt !== null) return { publishedAt };
     // A probe sends as little as possible.
-    if (!scope.egress.controls.player.open) return {};
+    if (!scope.egress.controls.video.open) return {};
     return { publishedAt: await requestPublishDate(this.innertube, videoId, scope) };
   }
 }
@@ -168,19 +168,18 @@ async function attemptList<T>(
   read: (scope: RequestScope) => Promise<T>,
 ): Promise<Attempt<{ value: T } | { error: Error }>> {
   try {
-    return { result: { value: await read(scope) }, verdict: 'answered', retryAfterSeconds: null };
+    return { result: { value: await read(scope) }, verdict: 'answered' };
   } catch (error) {
     if (scope.context.signal.aborted) throw scope.context.signal.reason;
     // These state what the platform answered: another egress would get the same answer.
     for (const answer of [ChannelNotFoundError, PlaylistNotFoundError, ContinuationRejectedError])
-      if (error instanceof answer) return { result: { error }, verdict: 'answered', retryAfterSeconds: null };
+      if (error instanceof answer) return { result: { error }, verdict: 'answered' };
     if (error instanceof UpstreamError && error.cause instanceof ChannelReadError) {
-      const { verdict, retryAfterSeconds } = error.cause;
-      return { result: { error }, verdict, retryAfterSeconds };
+      return { result: { error }, verdict: error.cause.verdict };
     }
     report('error', 'youtube_internal_error', { stack: stackOf(error) });
     const failure = new UpstreamError('upstream_failure', error);
-    return { result: { error: failure }, verdict: 'nothing', retryAfterSeconds: null };
+    return { result: { error: failure }, verdict: 'nothing' };
   }
 }
 

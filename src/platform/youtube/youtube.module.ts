@@ -7,7 +7,6 @@ import { ChannelReader } from './channel/channel-reader.js';
 import { PlaylistReader } from './channel/playlist-reader.js';
 import { EgressPool } from './egress/egress-pool.js';
 import { FairLimiter } from './egress/fair-limiter.js';
-import { BODY_BYTES_MAX, ExchangeListener } from './egress/http-transport.js';
 import { RequestPipeline } from './egress/request-pipeline.js';
 import { InnertubeClient } from './innertube/innertube-client.js';
 import { PoTokenProvider } from './po-token/po-token-provider.js';
@@ -30,13 +29,10 @@ import { YoutubePlatform } from './youtube-platform.js';
     {
       provide: EgressPool,
       inject: [Environment, Registry, FairLimiter],
-      useFactory: createEgressPool,
+      useFactory: (environment: Environment, registry: Registry, limiter: FairLimiter) =>
+        new EgressPool(environment, registry, limiter),
     },
-    {
-      provide: RequestPipeline,
-      inject: [Environment, FairLimiter, UpstreamMetrics, { token: ExchangeListener, optional: true }],
-      useFactory: createPipeline,
-    },
+    RequestPipeline,
     ClientOrder,
     { provide: PoTokenProvider, inject: [Environment], useFactory: createPoTokenProvider },
     SignatureTimestamp,
@@ -51,37 +47,6 @@ import { YoutubePlatform } from './youtube-platform.js';
   exports: [VideoPlatform],
 })
 export class YoutubeModule {}
-
-function createEgressPool(environment: Environment, registry: Registry, limiter: FairLimiter): EgressPool {
-  return new EgressPool({
-    registry,
-    limiter,
-    proxyUrls: environment.UPSTREAM_PROXY_URL ?? [],
-    connectionsMax: environment.UPSTREAM_CONCURRENCY,
-    connectTimeoutMs: environment.UPSTREAM_TIMEOUT_SECONDS * 1000,
-    ceilings: {
-      player: environment.UPSTREAM_PLAYER_PER_MINUTE,
-      captions: environment.UPSTREAM_TIMEDTEXT_PER_MINUTE,
-    },
-  });
-}
-
-function createPipeline(
-  environment: Environment,
-  limiter: FairLimiter,
-  metrics: UpstreamMetrics,
-  listener?: ExchangeListener,
-): RequestPipeline {
-  const { YOUTUBE_BASE_URL, UPSTREAM_TIMEOUT_SECONDS } = environment;
-  return new RequestPipeline({
-    limiter,
-    baseUrl: YOUTUBE_BASE_URL === undefined ? null : new URL(YOUTUBE_BASE_URL),
-    timeoutMs: UPSTREAM_TIMEOUT_SECONDS * 1000,
-    bodyBytesMax: BODY_BYTES_MAX,
-    metrics,
-    listener,
-  });
-}
 
 function createPoTokenProvider({ PO_TOKEN_URL, UPSTREAM_CONCURRENCY }: Environment): PoTokenProvider | null {
   if (PO_TOKEN_URL === undefined) return null;

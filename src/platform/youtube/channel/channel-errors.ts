@@ -9,7 +9,6 @@ export class ChannelReadError extends Error {
   constructor(
     message: string,
     readonly verdict: 'refused' | 'unreached' | 'nothing',
-    readonly retryAfterSeconds: number | null,
     cause?: unknown,
   ) {
     super(message, cause === undefined ? undefined : { cause });
@@ -24,16 +23,15 @@ export function isJsonError(response: ParsedResponse<unknown>, ...statuses: numb
 
 /** The public error for a channel that could not be read, with the private cause for the log. */
 export function upstreamError(response: FailedReading, subject: string): UpstreamError {
-  const failure = (text: string, verdict: ChannelReadError['verdict'] = 'nothing', seconds: number | null = null) =>
-    new ChannelReadError(
-      `${subject}: ${text}`,
-      verdict,
-      seconds,
-      response.kind === 'network' ? response.cause : undefined,
-    );
+  const failure = (text: string, verdict: ChannelReadError['verdict'] = 'nothing') =>
+    new ChannelReadError(`${subject}: ${text}`, verdict, response.kind === 'network' ? response.cause : undefined);
   switch (response.kind) {
     case 'blocked':
-      return new UpstreamError('upstream_blocked', failure(response.reason, 'refused', response.retryAfterSeconds));
+      return new UpstreamError(
+        'upstream_blocked',
+        failure(response.reason, 'refused'),
+        response.retryAfterSeconds ?? undefined,
+      );
     // Requests for channels are not paced, so this cannot happen; it would be a timeout before the deadline.
     case 'busy':
     case 'timeout':

@@ -13,12 +13,10 @@ import {
   playlistVideo,
   redirectedUrl,
 } from '../../../../test/pages/youtube-pages.js';
+import { newScope } from '../../../../test/youtube/egresses.js';
 import { Environment } from '../../../config/environment.js';
 import { ContinuationRejectedError, type UploadsListPage } from '../../video-platform.js';
-import { EgressPool } from '../egress/egress-pool.js';
 import { FairLimiter } from '../egress/fair-limiter.js';
-import type { RequestScope } from '../egress/request-pipeline.js';
-import { RetryBudget } from '../egress/retry.js';
 import type { FailedResponse, UpstreamResponse } from '../egress/upstream-response.js';
 import type { InnertubeCall } from '../innertube/clients.js';
 import { InnertubeClient, parsed } from '../innertube/innertube-client.js';
@@ -65,13 +63,7 @@ function open(respond: (argument: string) => unknown, feed: UpstreamResponse = F
   };
 }
 
-function scope(): RequestScope {
-  const egresses = new EgressPool({ registry: new Registry(), proxyUrls: [], connectionsMax: 1, connectTimeoutMs: 1 });
-  const egress = egresses.take('channel')?.egress;
-  if (!egress) throw new Error('There is no egress.');
-  const caller = { signal: new AbortController().signal, deadlineAtMs: Infinity, fairnessKey: {} };
-  return { egress, subject: CHANNEL_ID, context: caller, budget: new RetryBudget(0) };
-}
+const scope = () => newScope({ deadlineAtMs: Infinity });
 
 const UPLOADS = `VLUU${CHANNEL_ID.slice(2)}`;
 const SHORTS = `VLUUSH${CHANNEL_ID.slice(2)}`;
@@ -127,18 +119,23 @@ describe('a failed request', () => {
     expect(requested).toEqual([CHANNEL_ID, 'https://www.youtube.com/@youtube']);
   });
 
-  it.each<[FailedResponse, string, object]>([
+  it.each<[FailedResponse, object]>([
     [
       { kind: 'blocked', reason: 'too-many-requests', retryAfterSeconds: 7 },
-      'upstream_blocked',
-      { verdict: 'refused', retryAfterSeconds: 7 },
+      { code: 'upstream_blocked', retryAfterSeconds: 7, cause: { verdict: 'refused' } },
     ],
-    [{ kind: 'timeout' }, 'upstream_timeout', { verdict: 'nothing' }],
-    [{ kind: 'network', cause: new Error('reset') }, 'upstream_failure', { verdict: 'unreached' }],
-    [{ kind: 'http-error', status: 500, media: 'html' }, 'upstream_failure', { verdict: 'nothing' }],
-  ])('a 400 for an ID whose check has the response %j is %s', async (check, code, cause) => {
+    [{ kind: 'timeout' }, { code: 'upstream_timeout', cause: { verdict: 'nothing' } }],
+    [
+      { kind: 'network', cause: new Error('reset') },
+      { code: 'upstream_failure', cause: { verdict: 'unreached' } },
+    ],
+    [
+      { kind: 'http-error', status: 500, media: 'html' },
+      { code: 'upstream_failure', cause: { verdict: 'nothing' } },
+    ],
+  ])('a 400 for an ID whose check has the response %j is %j', async (check, error) => {
     const { read } = open((argument) => (argument === CHANNEL_ID ? failed(400) : new Failed(check)));
-    await expect(read()).rejects.toMatchObject({ code, cause });
+    await expect(read()).rejects.toMatchObject(error);
   });
 });
 

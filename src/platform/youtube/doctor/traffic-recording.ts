@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Exchange, ExchangeListener } from '../egress/http-transport.js';
-import { asString, at } from '../response-parsing.js';
+import { asString, at, parseJson } from '../response-parsing.js';
 import type { DoctorReport } from './doctor.js';
 
 const REMOVED = 'removed';
@@ -48,7 +48,7 @@ export class TrafficRecording extends ExchangeListener {
 }
 
 function recordingOf({ client, outgoing, response }: Exchange): object {
-  const body = outgoing.body === undefined ? null : parse(outgoing.body);
+  const body = outgoing.body === undefined ? null : parseJson(outgoing.body);
   const sentAs = at(body, 'context', 'client');
   return {
     request: {
@@ -61,18 +61,10 @@ function recordingOf({ client, outgoing, response }: Exchange): object {
     response: {
       status: response.status,
       contentType: [response.headers['content-type'] ?? ''].flat()[0] ?? '',
-      body: parse(response.body),
+      // Captions and refusal pages are written as they are.
+      body: parseJson(response.body) ?? response.body,
     },
   };
-}
-
-/** A JSON value; any other text as it is. */
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
 }
 
 function withoutTokens(url: URL): URL {

@@ -1,15 +1,13 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
-import { ATTEMPT_VERDICTS, EGRESS_USES, type Egress, type EgressUse } from './egress.js';
-import type { RequestControl } from './request-control.js';
+import { ATTEMPT_VERDICTS, EGRESS_USES, type Egress } from './egress.js';
 
 /** What is observed of an egress. Sessions of a gateway are counted as their gateway. */
 interface ObservedEgress extends Pick<Egress, 'name' | 'controls'> {
   readonly coolingDownUntilMs: number;
-  controlOf(use: EgressUse): RequestControl;
 }
 
-/** By use or kind. */
-type Values = Readonly<Record<string, number | null>>;
+/** The value of each series, by the value of its second label; null for none. */
+type Values = readonly (readonly [label: string, value: number | null])[];
 
 /** Exports the state of the egresses. */
 export function exportEgressStates(registry: Registry, members: readonly ObservedEgress[], now: () => number): void {
@@ -23,36 +21,30 @@ export function exportEgressStates(registry: Registry, members: readonly Observe
       for (const { name, coolingDownUntilMs } of members) this.set({ exit: name }, Number(coolingDownUntilMs > now()));
     },
   });
-  /** A gauge with a series for each egress and each property of its values; null for none. */
-  const gauge = (name: string, help: string, label: string, valuesOf: (egress: ObservedEgress) => Values) =>
+  const gauge = (name: string, help: string, label: string, valuesOf: (controls: Egress['controls']) => Values) =>
     new Gauge({
       ...{ name, help, labelNames: ['exit', label], registers },
       collect() {
         this.reset();
         for (const member of members)
-          for (const [of, value] of Object.entries(valuesOf(member)))
+          for (const [of, value] of valuesOf(member.controls))
             if (value !== null) this.set({ exit: member.name, [label]: of }, value);
       },
     });
   const breaker = '1 while an egress is paused or probed because the platform refuses it.';
-  gauge('ct_upstream_breaker_open', breaker, 'use', ({ controls: { lists, player, captions } }) => ({
-    channel: Number(lists.refused),
-    video: Number(player.refused || captions.refused),
-  }));
-  gauge('ct_upstream_pause_seconds', 'Seconds until a refused egress is probed.', 'use', (member) => ({
-    channel: member.controlOf('channel').pauseRemainingMs / 1000,
-    video: member.controlOf('video').pauseRemainingMs / 1000,
-  }));
+  gauge('ct_upstream_breaker_open', breaker, 'use', (controls) =>
+    EGRESS_USES.map((use) => [use, Number(controls[use].refused)]),
+  );
+  gauge('ct_upstream_pause_seconds', 'Seconds until a refused egress is probed.', 'use', (controls) =>
+    EGRESS_USES.map((use) => [use, controls[use].pauseRemainingMs / 1000]),
+  );
   const pace = 'Requests per minute that an egress may send; absent while there is no limit.';
-  gauge('ct_upstream_pace_per_minute', pace, 'kind', ({ controls: { player, captions } }) => ({
-    player: player.rate.perMinute,
-    captions: captions.rate.perMinute,
-  }));
-  const queued = 'Requests that wait for their turn at an egress.';
-  gauge('ct_upstream_pace_queued', queued, 'kind', ({ controls: { player, captions } }) => ({
-    player: player.queued,
-    captions: captions.queued,
-  }));
+  gauge('ct_upstream_pace_per_minute', pace, 'kind', ({ video }) =>
+    [...video.rates].map(([kind, { perMinute }]) => [kind, perMinute]),
+  );
+  gauge('ct_upstream_pace_queued', 'Requests that wait for their turn at an egress.', 'kind', ({ video }) =>
+    [...video.rates.keys()].map((kind) => [kind, video.queued(kind)]),
+  );
 }
 
 /** A counter of the verdicts of attempts. Its series start at 0, because rate() misses an increment that starts a series. */

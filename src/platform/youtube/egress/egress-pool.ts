@@ -1,16 +1,17 @@
 import { randomBytes } from 'node:crypto';
 import type { Registry } from 'prom-client';
 import { Agent, type Dispatcher, ProxyAgent } from 'undici';
+import type { Environment } from '../../../config/environment.js';
 import type { Requester } from '../../video-platform.js';
 import { report } from '../event-log.js';
 import type { AttemptVerdict, Egress, EgressUse } from './egress.js';
 import { countVerdicts, exportEgressStates } from './egress-metrics.js';
-import { FairLimiter } from './fair-limiter.js';
-import { RequestControl } from './request-control.js';
+import type { FairLimiter } from './fair-limiter.js';
+import { type ControlledKind, RequestControl } from './request-control.js';
+import { SendingRate } from './sending-rate.js';
 
-/** How long an egress is skipped after a refusal while others are available, unless the platform sends `Retry-After`. */
+/** How long an egress is skipped after it was refused or not reached, while others are available. */
 const COOLDOWN_MS = 60_000;
-const COOLDOWN_MAX_MS = 600_000;
 
 /** How many egresses one channel or video is attempted through. */
 const EGRESSES_PER_TASK_MAX = 3;
@@ -29,21 +30,6 @@ interface TakenEgress {
   release(): void;
 }
 
-interface EgressPoolOptions {
-  /** Empty: one direct egress. */
-  proxyUrls: readonly string[];
-  /** Of each egress. */
-  connectionsMax: number;
-  connectTimeoutMs: number;
-  /** The most requests a minute of each egress: undefined, the rate is learned without a ceiling; 0, it is not limited. */
-  ceilings?: Readonly<Record<'player' | 'captions', number | undefined>>;
-  /** Runs the requests of all egresses. */
-  limiter?: FairLimiter;
-  /** Milliseconds of a monotonic clock. */
-  now?: () => number;
-  registry: Registry;
-}
-
 /** An egress as configured. */
 class PoolMember {
   readonly controls: Egress['controls'];
@@ -57,32 +43,29 @@ class PoolMember {
   constructor(
     readonly name: string,
     private readonly proxyUrl: string | null,
-    private readonly options: EgressPoolOptions,
+    private readonly environment: Environment,
     limiter: FairLimiter,
     now: () => number,
   ) {
-    const { ceilings } = options;
+    const { UPSTREAM_PLAYER_PER_MINUTE, UPSTREAM_TIMEDTEXT_PER_MINUTE } = environment;
     const rotating = (this.isGateway = proxyUrl?.includes(SESSION) === true);
-    const control = (use: EgressUse, ceilingPerMinute: number | undefined, followedBy?: RequestControl) => {
+    const control = (use: EgressUse, ...ceilings: (readonly [ControlledKind, number | undefined])[]) => {
+      const rates = new Map(ceilings.map(([kind, perMinute]) => [kind, new SendingRate(perMinute, now)]));
       const onPause = (pauseMs: number | null) => this.reportPause(use, pauseMs);
-      return new RequestControl({ limiter, ceilingPerMinute, rotating, followedBy, now, onPause });
+      return new RequestControl({ limiter, rates, rotating, now, onPause });
     };
-    const captions = control('video', ceilings?.captions);
-    const player = control('video', ceilings?.player, captions);
-    this.controls = { player, captions, lists: control('channel', 0) };
-    if (!rotating) this.direct = { name, controls: this.controls, dispatcher: openDispatcher(proxyUrl, options) };
-  }
-
-  /** What decides whether an attempt can start: for a video, players and with them captions. */
-  controlOf(use: EgressUse): RequestControl {
-    return use === 'channel' ? this.controls.lists : this.controls.player;
+    this.controls = {
+      channel: control('channel', ['list', 0]),
+      video: control('video', ['player', UPSTREAM_PLAYER_PER_MINUTE], ['captions', UPSTREAM_TIMEDTEXT_PER_MINUTE]),
+    };
+    if (!rotating) this.direct = { name, controls: this.controls, dispatcher: openDispatcher(proxyUrl, environment) };
   }
 
   /** Opens a session of a gateway, with connections of its own so that it gets an address of its own. */
   open(): TakenEgress {
     if (this.direct) return { egress: this.direct, release: () => undefined };
     const url = this.proxyUrl?.replaceAll(SESSION, randomBytes(8).toString('hex')) ?? null;
-    const dispatcher = openDispatcher(url, { ...this.options, connectionsMax: CONNECTIONS_PER_SESSION });
+    const dispatcher = openDispatcher(url, this.environment, CONNECTIONS_PER_SESSION);
     this.sessions.add(dispatcher);
     const release = () => {
       this.sessions.delete(dispatcher);
@@ -97,31 +80,38 @@ class PoolMember {
   }
 
   private reportPause(use: EgressUse, pauseMs: number | null): void {
-    const { name: exit, controls } = this;
+    const { name: exit } = this;
     if (pauseMs !== null) return report('warn', 'youtube_block_opened', { exit, use, openForSeconds: pauseMs / 1000 });
     report('log', 'youtube_block_closed', { exit, use });
-    const [playerPerMinute, captionsPerMinute] = [controls.player.rate.perMinute, controls.captions.rate.perMinute];
-    if (use === 'video') report('log', 'youtube_pace_learned', { exit, playerPerMinute, captionsPerMinute });
+    if (use === 'channel') return;
+    const [playerPerMinute, captionsPerMinute] = [...this.controls.video.rates.values()].map((rate) => rate.perMinute);
+    report('log', 'youtube_pace_learned', { exit, playerPerMinute, captionsPerMinute });
   }
 }
 
 /** The egresses, in rotation. One that was refused cools down while others are used. */
 export class EgressPool {
   private readonly members: readonly PoolMember[];
-  private readonly now: () => number;
   private readonly verdicts: ReturnType<typeof countVerdicts>;
   private turn = 0;
 
-  constructor(options: EgressPoolOptions) {
-    this.now = options.now ?? (() => performance.now());
-    const limiter = options.limiter ?? new FairLimiter(options.connectionsMax);
-    const proxies: readonly (string | null)[] = options.proxyUrls.length > 0 ? options.proxyUrls : [null];
+  /**
+   * @param limiter runs the requests of all egresses
+   * @param now milliseconds of a monotonic clock
+   */
+  constructor(
+    environment: Environment,
+    registry: Registry,
+    limiter: FairLimiter,
+    private readonly now = () => performance.now(),
+  ) {
+    const proxies = environment.UPSTREAM_PROXY_URL ?? [null];
     this.members = proxies.map((proxyUrl, index) => {
       const name = proxyUrl === null ? 'direct' : `proxy-${index + 1}`;
-      return new PoolMember(name, proxyUrl, options, limiter, this.now);
+      return new PoolMember(name, proxyUrl, environment, limiter, now);
     });
-    exportEgressStates(options.registry, this.members, this.now);
-    this.verdicts = countVerdicts(options.registry, this.members);
+    exportEgressStates(registry, this.members, now);
+    this.verdicts = countVerdicts(registry, this.members);
   }
 
   /** The number of attempts at one channel or video. */
@@ -138,14 +128,14 @@ export class EgressPool {
     const nowMs = this.now();
     const inTurn = [...this.members.slice(this.turn), ...this.members.slice(0, this.turn)];
     const free = inTurn.filter(
-      (member) => (member.isGateway || !tried.includes(member.name)) && member.controlOf(use).pauseRemainingMs === 0,
+      (member) => (member.isGateway || !tried.includes(member.name)) && member.controls[use].pauseRemainingMs === 0,
     );
     const ready = free.filter(({ coolingDownUntilMs }) => coolingDownUntilMs <= nowMs);
     // An egress that cools down is better than none, but not for a second attempt at the same subject.
     const first =
       ready.length > 0
         ? minimumOf(ready, (member) => {
-            const control = member.controlOf(use);
+            const control = member.controls[use];
             return control.asking ? Infinity : control.waitMs(requester);
           })
         : minimumOf(tried.length > 0 ? [] : free, ({ coolingDownUntilMs }) => coolingDownUntilMs);
@@ -156,25 +146,24 @@ export class EgressPool {
 
   /** Seconds until the first of the paused egresses is probed; null while one is not paused. */
   blockedForSeconds(use: EgressUse): number | null {
-    const firstMs = Math.min(...this.members.map((member) => member.controlOf(use).pauseRemainingMs));
+    const firstMs = Math.min(...this.members.map((member) => member.controls[use].pauseRemainingMs));
     return firstMs === 0 ? null : Math.ceil(firstMs / 1000);
   }
 
-  /** Skips an egress for a while. With a single egress there is nothing to switch to; a gateway changes its address. */
-  cooldown({ name }: Egress, retryAfterSeconds: number | null): void {
-    const member = this.members.find((candidate) => candidate.name === name);
-    if (!member || member.isGateway || this.members.length === 1) return;
-    const cooldownMs = Math.min(COOLDOWN_MAX_MS, retryAfterSeconds === null ? COOLDOWN_MS : retryAfterSeconds * 1000);
-    const nowMs = this.now();
-    // All requests in flight through it come back refused: one cooldown, reported once.
-    const coolingDown = member.coolingDownUntilMs > nowMs;
-    member.coolingDownUntilMs = Math.max(member.coolingDownUntilMs, nowMs + cooldownMs);
-    if (!coolingDown) report('log', 'youtube_exit_rested', { exit: name, restSeconds: cooldownMs / 1000 });
-  }
-
-  /** Counts the verdict of an attempt. */
+  /**
+   * Counts the verdict of an attempt. An egress that was refused or not reached is skipped for a while, unless there is
+   * nothing to switch to: a single egress, or a gateway, which changes its address.
+   */
   recordVerdict({ name: exit }: Egress, use: EgressUse, finding: AttemptVerdict): void {
     this.verdicts.inc({ exit, use, finding });
+    const member = this.members.find(({ name }) => name === exit);
+    const isSkipped = finding === 'refused' || finding === 'unreached';
+    if (!isSkipped || !member || member.isGateway || this.members.length === 1) return;
+    const nowMs = this.now();
+    // All attempts in flight through it end alike: one cooldown, reported once.
+    if (member.coolingDownUntilMs <= nowMs)
+      report('log', 'youtube_exit_rested', { exit, restSeconds: COOLDOWN_MS / 1000 });
+    member.coolingDownUntilMs = nowMs + COOLDOWN_MS;
   }
 
   /** Closes every connection, in use or not. */
@@ -192,9 +181,11 @@ function minimumOf(members: readonly PoolMember[], valueOf: (member: PoolMember)
 /** Opens connections directly, or through an HTTP(S) proxy. @param proxyUrl null for direct connections */
 function openDispatcher(
   proxyUrl: string | null,
-  { connectionsMax, connectTimeoutMs: timeout }: Pick<EgressPoolOptions, 'connectionsMax' | 'connectTimeoutMs'>,
+  { UPSTREAM_CONCURRENCY, UPSTREAM_TIMEOUT_SECONDS }: Environment,
+  connections = UPSTREAM_CONCURRENCY,
 ): Dispatcher {
-  const shared = { connections: connectionsMax, pipelining: 1, connect: { timeout } };
+  const timeout = UPSTREAM_TIMEOUT_SECONDS * 1000;
+  const shared = { connections, pipelining: 1, connect: { timeout } };
   if (proxyUrl === null) return new Agent(shared);
   return new ProxyAgent({ ...shared, uri: proxyUrl, requestTls: { timeout }, proxyTls: { timeout } });
 }

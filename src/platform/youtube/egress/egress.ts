@@ -5,9 +5,6 @@ import type { RequestControl } from './request-control.js';
 export const EGRESS_USES = ['channel', 'video'] as const;
 export type EgressUse = (typeof EGRESS_USES)[number];
 
-/** The kinds of requests that the platform refuses independently. A video needs its player and then its captions. */
-export type ControlledKind = 'player' | 'captions' | 'lists';
-
 /**
  * What an attempt says about its egress. `refused`: the platform blocks it. `unreached`: no response arrived through it.
  * These lead to another egress. `busy`: it cannot serve the attempt before the deadline. `withheld`: the caption texts were
@@ -26,7 +23,7 @@ export interface Egress {
   readonly name: string;
   readonly dispatcher: Dispatcher;
   /** Sessions share those of their gateway. */
-  readonly controls: Readonly<Record<ControlledKind, RequestControl>>;
+  readonly controls: Readonly<Record<EgressUse, RequestControl>>;
   /** The same for all sessions of a gateway; undefined for other egresses. */
   readonly gateway?: object;
 }

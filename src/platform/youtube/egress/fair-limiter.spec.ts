@@ -16,114 +16,97 @@ const turns = async () => {
   for (let turn = 0; turn < 20; turn += 1) await Promise.resolve();
 };
 
+/** A limiter whose slots are taken by held tasks of these callers, and the order in which further tasks ran. */
+function limited(...holders: { fairnessKey?: object; background?: boolean }[]) {
+  const limiter = new FairLimiter(holders.length);
+  const order: string[] = [];
+  const held = holders.map((holder) => ({ holder, ...pending() }));
+  const done: Promise<unknown>[] = held.map(({ holder, task }) =>
+    limiter.run({ fairnessKey: {}, signal: NEVER, ...holder }, task),
+  );
+  const queue = (name: string, context: object = {}, waitMs?: () => number) => {
+    const task = () => Promise.resolve(void order.push(name));
+    done.push(limiter.run({ fairnessKey: {}, signal: NEVER, ...context }, task, waitMs));
+  };
+  const end = async () => {
+    held.forEach(({ resolve }) => resolve());
+    await Promise.all(done);
+  };
+  return { limiter, order, held, queue, end };
+}
+
 describe('FairLimiter', () => {
   it('alternates between keys and preserves the order within one', async () => {
-    const limiter = new FairLimiter(1);
-    const [large, small] = [{}, {}];
-    const order: string[] = [];
-    const first = pending();
-    const run = (fairnessKey: object, name: string) =>
-      limiter.run({ fairnessKey, signal: NEVER }, () => Promise.resolve(void order.push(name)));
-    const done = [
-      limiter.run({ fairnessKey: large, signal: NEVER }, first.task),
-      run(large, 'large 1'),
-      run(large, 'large 2'),
-      run(large, 'large 3'),
-    ];
-    done.push(run(small, 'small 1'), run(small, 'small 2'));
-    first.resolve();
-    await Promise.all(done);
+    const [large, small] = [{ fairnessKey: {} }, { fairnessKey: {} }];
+    const { order, queue, end } = limited(large);
+    for (const index of [1, 2, 3]) queue(`large ${index}`, large);
+    for (const index of [1, 2]) queue(`small ${index}`, small);
+    await end();
     expect(order).toEqual(['large 1', 'small 1', 'large 2', 'small 2', 'large 3']);
   });
 
   it('gives the next free slot to a key without running tasks first', async () => {
-    const limiter = new FairLimiter(4);
-    const order: string[] = [];
-    const large = [{}, {}];
-    const running = large.flatMap((fairnessKey) => [pending(), pending()].map((job) => ({ fairnessKey, job })));
-    const done = running.map(({ fairnessKey, job }) => limiter.run({ fairnessKey, signal: NEVER }, job.task));
-    const queue = (fairnessKey: object, name: string) =>
-      done.push(limiter.run({ fairnessKey, signal: NEVER }, () => Promise.resolve(void order.push(name))));
-    large.forEach((fairnessKey, index) => queue(fairnessKey, `large ${index}`));
-    queue({}, 'small');
-    running[0]?.job.resolve();
+    const [one, other] = [{ fairnessKey: {} }, { fairnessKey: {} }];
+    const { order, held, queue, end } = limited(one, one, other, other);
+    queue('one', one);
+    queue('other', other);
+    queue('small');
+    held[0]?.resolve();
     await turns();
     expect(order[0]).toBe('small');
-    running.forEach(({ job }) => job.resolve());
-    await Promise.all(done);
+    await end();
     expect(order).toHaveLength(3);
   });
 
-  it('an aborted waiting task rejects with the reason, does not run and frees its slot', async () => {
-    const limiter = new FairLimiter(1);
+  it('an aborted waiting task rejects with the reason, and does not run', async () => {
+    const { limiter, order, queue, end } = limited({});
     const canceled = new AbortController();
     const context = { fairnessKey: {}, signal: canceled.signal };
-    const first = pending();
-    const running = limiter.run({ fairnessKey: {}, signal: NEVER }, first.task);
-    let ran = false;
-    const abandoned = limiter.run(context, () => Promise.resolve(void (ran = true)));
+    const run = () => limiter.run(context, () => Promise.resolve(void order.push('canceled')));
+    const abandoned = run();
+    queue('next');
     canceled.abort(new Error('canceled'));
     await expect(abandoned).rejects.toThrow('canceled');
-    await expect(limiter.run(context, () => Promise.resolve(void (ran = true)))).rejects.toThrow('canceled');
-    expect(limiter.queued).toBe(0);
-    first.resolve();
-    await running;
-    await expect(limiter.run({ fairnessKey: {}, signal: NEVER }, () => Promise.resolve('next'))).resolves.toBe('next');
-    expect(ran).toBe(false);
+    await expect(run()).rejects.toThrow('canceled');
+    await end();
+    expect([order, limiter.queued]).toEqual([['next'], 0]);
   });
 
   it('starts background tasks when no other task waits, whichever came first', async () => {
-    const limiter = new FairLimiter(1);
-    const order: string[] = [];
-    const first = pending();
-    const run = (name: string, context: object) =>
-      limiter.run({ fairnessKey: {}, signal: NEVER, ...context }, () => Promise.resolve(void order.push(name)));
-    const done = [limiter.run({ fairnessKey: {}, signal: NEVER, background: true }, first.task)];
-    done.push(run('job', { background: true }), run('other job', { background: true }), run('call', {}));
-    first.resolve();
+    const { order, held, queue, end } = limited({ background: true });
+    queue('job', { background: true });
+    queue('other job', { background: true });
+    queue('call');
+    held[0]?.resolve();
     await turns();
-    done.push(run('late call', {}));
-    await Promise.all(done);
+    queue('late call');
+    await end();
     expect(order).toEqual(['call', 'job', 'other job', 'late call']);
   });
 
   it('starts a waiting background task for which a call waits too as a task of the call', async () => {
-    const limiter = new FairLimiter(2);
-    const [first, second] = [pending(), pending()];
-    const job = { fairnessKey: {}, signal: NEVER, background: true };
+    const { limiter, order, end } = limited({ background: true }, { background: true });
     const shared = { fairnessKey: {}, signal: NEVER, background: true };
-    const done = [limiter.run(job, first.task), limiter.run(job, second.task)];
-    let started = false;
-    done.push(limiter.run(shared, () => Promise.resolve(void (started = true))));
+    const run = limiter.run(shared, () => Promise.resolve(void order.push('shared')));
     shared.background = false;
     limiter.startNext();
-    await turns();
-    expect(started).toBe(true);
-    first.resolve();
-    second.resolve();
-    await Promise.all(done);
+    await run;
+    expect(order).toEqual(['shared']);
+    await end();
   });
 
   it('a task that may not start yet lets others go first, and starts when it may', async () => {
-    const limiter = new FairLimiter(1);
-    const order: string[] = [];
+    const { limiter, order, queue, end } = limited({});
     let waitMs = Infinity;
-    const context = { fairnessKey: {}, signal: NEVER };
-    const held = limiter.run(
-      context,
-      () => Promise.resolve(void order.push('held')),
-      () => waitMs,
-    );
-    const timed = limiter.run(
-      context,
-      () => Promise.resolve(void order.push('timed')),
-      () => (order.length > 0 ? 0 : 1),
-    );
-    await limiter.run(context, () => Promise.resolve(void order.push('other')));
-    await timed;
+    queue('held', {}, () => waitMs);
+    queue('timed', {}, () => (order.length > 0 ? 0 : 1));
+    queue('other');
+    const ended = end();
+    await turns();
+    expect(order).toEqual(['other', 'timed']);
     waitMs = 0;
     limiter.startNext();
-    await held;
+    await ended;
     expect(order).toEqual(['other', 'timed', 'held']);
   });
 

@@ -4,7 +4,7 @@ import { type Dispatcher, request as sendRequest } from 'undici';
 import { contactedUrl } from './platform-url.js';
 
 /** Largest body that is read, in bytes after decompression. A recorded playlist page has 0.5 MB, 10,000 cues 5 MB. */
-export const BODY_BYTES_MAX = 16 * 1024 * 1024;
+const BODY_BYTES_MAX = 16 * 1024 * 1024;
 
 /** Declines consent in advance; without it a European address gets a consent page instead of a response. */
 const CONSENT_COOKIE = 'SOCS=CAE=';
@@ -21,7 +21,7 @@ export interface OutgoingRequest {
   headers: Readonly<Record<string, string>>;
   /** A request with a body is a POST, else a GET. */
   body?: string;
-  /** Largest response body, in bytes after decompression; `BODY_BYTES_MAX` by default. */
+  /** Largest response body, in bytes after decompression; 16 MB by default. */
   bodyBytesMax?: number;
 }
 
@@ -52,16 +52,16 @@ export class UnreadableBodyError extends Error {}
 /**
  * Sends one request and reads its response under a size limit.
  *
- * @param options `bodyBytesMax` applies to requests that set none of their own
+ * @param baseUrl receives the request instead of the URL's own host; null for that host itself
  * @throws UnreadableBodyError, or undici's error for a connection that failed
  */
 export async function transfer(
   request: OutgoingRequest,
   dispatcher: Dispatcher,
   signal: AbortSignal,
-  { baseUrl, ...options }: { baseUrl: URL | null; bodyBytesMax: number },
+  baseUrl: URL | null,
 ): Promise<RawResponse> {
-  const { url, headers, body, bodyBytesMax = options.bodyBytesMax } = request;
+  const { url, headers, body, bodyBytesMax = BODY_BYTES_MAX } = request;
   const response = await sendRequest(contactedUrl(url, baseUrl), {
     dispatcher,
     signal,

@@ -9,8 +9,6 @@ import { RetryBudget } from './retry.js';
 export interface Attempt<T> {
   result: T;
   verdict: AttemptVerdict;
-  /** From the platform's `Retry-After`, if it sent one. */
-  retryAfterSeconds: number | null;
 }
 
 /** Of several attempts without a result, the one that is reported: what another attempt can cure soonest. */
@@ -41,19 +39,20 @@ export async function withProxyFailover<T>(
     const taken = egresses.take(use, tried, context);
     if (!taken) break;
     const { egress } = taken;
+    const control = egress.controls[use];
+    const id = { subject };
     tried.push(egress.name);
     const budget = typeof retries === 'number' ? new RetryBudget(retries) : retries;
     try {
-      const made = await attempt({ egress, subject, context, budget });
+      const made = await attempt({ egress, attempt: id, context, budget });
       egresses.recordVerdict(egress, use, made.verdict);
       if (!REPORTED_FIRST.includes(made.verdict)) return made.result;
-      if (made.verdict !== 'busy') egresses.cooldown(egress, made.retryAfterSeconds);
       if (best === null || rank(made) < rank(best)) best = made;
       // The one that can serve first was chosen; the others are busy for longer.
       if (made.verdict === 'busy') break;
     } finally {
       // Also after an exception: others wait for the result of an attempt.
-      for (const control of Object.values(egress.controls)) control.leave({ subject });
+      control.leave(id);
       taken.release();
     }
   }

@@ -1,11 +1,13 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import type { ReadingContext } from '../../video-platform.js';
 import { FairLimiter } from './fair-limiter.js';
-import { type AddressVerdict, RequestControl } from './request-control.js';
+import { type AddressVerdict, type ControlledAttempt, type ControlledKind, RequestControl } from './request-control.js';
+import { SendingRate } from './sending-rate.js';
 
 const CONCURRENCY = 16;
 const SERVED: AddressVerdict = { kind: 'served' };
-const DOUBTFUL: AddressVerdict = { kind: 'doubtful', client: 'VISIONOS' };
+const DOUBTFUL: AddressVerdict = { kind: 'doubtful' };
+const NOTHING: AddressVerdict = { kind: 'nothing' };
 const refused = (retryAfterSeconds: number | null = null): AddressVerdict => ({ kind: 'refused', retryAfterSeconds });
 
 /** A request that was sent, whose response the test gives. */
@@ -25,30 +27,41 @@ afterEach(() => {
 });
 
 interface Choices {
-  ceilingPerMinute?: number;
+  playersPerMinute?: number;
+  captionsPerMinute?: number;
   rotating?: boolean;
-  /** Whether captions follow, which the test controls as `captions`. */
-  withCaptions?: boolean;
 }
 
-function control({ ceilingPerMinute, rotating = false, withCaptions = false }: Choices = {}) {
+interface Starting extends Partial<ReadingContext> {
+  kind?: ControlledKind;
+  /** By default the one attempt at the subject. */
+  attempt?: ControlledAttempt;
+}
+
+/** The control of the videos of an egress. */
+function control({ playersPerMinute, captionsPerMinute, rotating = false }: Choices = {}) {
   const clock = { nowMs: 0 };
+  const now = () => clock.nowMs;
   const pauses: (number | null)[] = [];
   const sent: Sent[] = [];
-  const options = {
-    limiter: new FairLimiter(CONCURRENCY),
-    ...{ rotating, now: () => clock.nowMs },
+  const attempts = new Map<string, ControlledAttempt>();
+  const attemptAt = (subject: string) => {
+    const attempt = attempts.get(subject) ?? { subject };
+    attempts.set(subject, attempt);
+    return attempt;
   };
-  const captions = withCaptions
-    ? new RequestControl({ ...options, ceilingPerMinute: undefined, onPause: () => undefined })
-    : undefined;
   const requests = new RequestControl({
-    ...{ ...options, ceilingPerMinute, followedBy: captions },
+    limiter: new FairLimiter(CONCURRENCY),
+    rates: new Map([
+      ['player', new SendingRate(playersPerMinute, now)],
+      ['captions', new SendingRate(captionsPerMinute, now)],
+    ]),
+    ...{ rotating, now },
     onPause: (pauseMs) => pauses.push(pauseMs),
   });
-  const start = (subject: string, context: Partial<ReadingContext> = {}, through = requests) => {
+  const start = (subject: string, { kind = 'player', attempt = attemptAt(subject), ...rest }: Starting = {}) => {
     const deadlineAtMs = performance.now() + 60_000;
-    const attempt = { subject, context: { signal: caller.signal, deadlineAtMs, fairnessKey: {}, ...context } };
+    const context = { signal: caller.signal, deadlineAtMs, fairnessKey: {}, ...rest };
     const send = () =>
       new Promise<{ kind: 'done'; verdict: AddressVerdict }>((resolve) => {
         const respond = async (verdict: AddressVerdict) => {
@@ -59,7 +72,7 @@ function control({ ceilingPerMinute, rotating = false, withCaptions = false }: C
         const each = { subject, respond };
         sent.push(each);
       });
-    const done = through.run(attempt, send, ({ verdict }) => verdict);
+    const done = requests.run({ kind, attempt, context }, send, ({ verdict }) => verdict);
     done.catch(() => undefined);
     return done;
   };
@@ -70,11 +83,15 @@ function control({ ceilingPerMinute, rotating = false, withCaptions = false }: C
   };
   const respondToAll = (verdict: AddressVerdict) => Promise.all([...sent].map((each) => each.respond(verdict)));
   /** One request, and its response. */
-  const exchange = async (subject: string, verdict: AddressVerdict, through = requests) => {
-    const done = start(subject, {}, through);
+  const exchange = async (subject: string, verdict: AddressVerdict, starting: Starting = {}) => {
+    const done = start(subject, starting);
     await settle();
     await sent.at(-1)?.respond(verdict);
     return done;
+  };
+  const leave = (subject: string) => {
+    requests.leave(attemptAt(subject));
+    attempts.delete(subject);
   };
   /** Starts videos at once, and lets those run that may. */
   const startAll = async (count: number, name = 'video') => {
@@ -86,13 +103,13 @@ function control({ ceilingPerMinute, rotating = false, withCaptions = false }: C
     (await Promise.all(results)).map(({ kind }) => kind);
   const subjects = () => sent.map(({ subject }) => subject);
   return {
-    ...{ requests, captions, clock, pauses, sent, subjects, kinds },
+    ...{ requests, clock, pauses, sent, subjects, kinds, leave },
     ...{ start, startAll, respond, respondToAll, exchange },
   };
 }
 
 describe('slow start', () => {
-  it('sends four requests at a time, and doubles them in each round trip up to the limit', async () => {
+  it('starts four videos at a time, and doubles them in each round trip up to the limit', async () => {
     const { startAll, sent, respondToAll } = control();
     const results = await startAll(100);
     const rounds: number[] = [];
@@ -105,7 +122,7 @@ describe('slow start', () => {
   });
 
   it('starts again after a pause', async () => {
-    const { startAll, sent, clock, exchange, respondToAll } = control({ ceilingPerMinute: 0 });
+    const { startAll, sent, clock, exchange, respondToAll } = control({ playersPerMinute: 0, captionsPerMinute: 0 });
     for (let times = 0; times < 20; times += 1) await exchange('served', SERVED);
     void (await startAll(20));
     expect(sent).toHaveLength(16);
@@ -151,19 +168,40 @@ describe('a refusal of the address', () => {
   });
 
   it('is probed by the next video when the probe ended without a response that says anything', async () => {
-    const { requests, exchange, start, clock, subjects, respond } = control();
+    const { requests, exchange, start, clock, subjects, respond, leave } = control();
     await exchange('a', refused());
     clock.nowMs += 30_000;
     const probed = start('probe');
     const next = start('next');
-    await respond({ kind: 'nothing' });
+    await respond(NOTHING);
     await probed;
     expect(subjects()).toEqual([]);
-    requests.leave({ subject: 'probe' });
+    leave('probe');
     expect(subjects()).toEqual(['next']);
     await respond(SERVED);
     await next;
     expect(requests.open).toBe(true);
+  });
+
+  it('of captions pauses the egress for players too, until captions are served', async () => {
+    const { clock, pauses, exchange, startAll, kinds, subjects, respond } = control();
+    await exchange('a', refused(60), { kind: 'captions' });
+    expect(await kinds(await startAll(2))).toEqual(['blocked', 'blocked']);
+    clock.nowMs += 60_000;
+    void (await startAll(3, 'later'));
+    await respond(SERVED);
+    expect(subjects()).toEqual([]);
+    await exchange('later 0', SERVED, { kind: 'captions' });
+    expect(subjects()).toEqual(['later 1', 'later 2']);
+    expect(pauses).toEqual([60_000, null]);
+  });
+
+  it('of players lets the captions through whose player was served', async () => {
+    const { exchange } = control();
+    await exchange('before', SERVED);
+    await exchange('a', refused());
+    await expect(exchange('before', SERVED, { kind: 'captions' })).resolves.toMatchObject({ kind: 'done' });
+    await expect(exchange('after', SERVED)).resolves.toMatchObject({ kind: 'blocked' });
   });
 });
 
@@ -179,57 +217,43 @@ describe('a refusal of a client', () => {
     expect(await kinds(others)).toEqual(['done', 'done', 'done']);
   });
 
-  it('pauses the egress when two videos in a row and a second client are refused, and the others end as blocked', async () => {
-    const { requests, exchange, startAll, kinds, pauses } = control();
-    await exchange('a', DOUBTFUL);
-    await exchange('a', DOUBTFUL);
-    requests.leave({ subject: 'a' });
-    expect(pauses).toEqual([]);
-    await exchange('b', DOUBTFUL);
-    const waiting = await startAll(3);
-    expect(pauses).toEqual([]);
-    await exchange('b', { kind: 'doubtful', client: 'ANDROID' });
-    expect(pauses).toEqual([30_000]);
-    expect(await kinds(waiting)).toEqual(['blocked', 'blocked', 'blocked']);
-  });
-
-  it('pauses the egress when two videos in a row were refused by the only client there is', async () => {
-    const { requests, exchange, pauses } = control();
-    for (const subject of ['a', 'b']) {
-      await exchange(subject, DOUBTFUL);
-      requests.leave({ subject });
-    }
-    expect(pauses).toEqual([30_000]);
-  });
-
-  it('does not pause the egress for one video, however often it is refused', async () => {
-    const { requests, exchange, pauses } = control();
-    for (let times = 0; times < 5; times += 1) {
-      await exchange('odd', DOUBTFUL);
-      requests.leave({ subject: 'odd' });
-    }
-    await exchange('a', SERVED);
-    expect([pauses, requests.open]).toEqual([[], true]);
+  it('is still asked about by an attempt when another one at the same video ends', async () => {
+    const { requests, exchange } = control();
+    const [asker, other] = [{ subject: 'a' }, { subject: 'a' }];
+    await exchange('a', SERVED, { attempt: other });
+    await exchange('a', DOUBTFUL, { attempt: asker });
+    requests.leave(other);
+    expect(requests.asking).toBe(true);
+    requests.leave(asker);
+    expect(requests.asking).toBe(false);
   });
 });
 
-it('texts that are withheld pause the egress for five videos in a row, and not for one video', async () => {
-  const { requests, exchange, pauses } = control();
-  const withhold = async (subject: string) => {
-    await exchange(subject, { kind: 'withheld' });
-    requests.leave({ subject });
-  };
-  for (const video of ['a', 'b', 'c', 'd', 'd', 'd']) await withhold(video);
-  await exchange('e', SERVED);
-  for (const video of ['a', 'b', 'c', 'd', 'd', 'd']) await withhold(video);
-  expect(pauses).toEqual([]);
-  await withhold('e');
-  expect(pauses).toEqual([30_000]);
+/**
+ * Attempts one after the other, by the video and what it gets: `+` served, `-` doubtful, `!` refused. A small letter asks for
+ * the player, a capital one for the captions.
+ */
+it.each([
+  ['is paused', 'two videos in a row are refused', 'a- b-'],
+  ['is not paused', 'one video is refused again and again', 'a- a- a- a- a-'],
+  ['is not paused', 'another video is served in between', 'a- b+ c-'],
+  ['is paused', 'the captions of five videos in a row are withheld', 'A- B- C- D- D- D- f+ g+ E-'],
+  ['is not paused', 'captions are served in between', 'A- B- C- D- E+ A- B- C- D-'],
+  ['is not paused', 'addresses of a gateway are refused', `${'a! '.repeat(99)}b+ ${'a- '.repeat(99)}`],
+  ['is paused', 'a hundred attempts in a row are refused through a gateway', 'a! '.repeat(100)],
+])('an egress %s when %s', async (end, name, script) => {
+  const { pauses, exchange, leave } = control({ rotating: name.includes('gateway') });
+  for (const [subject = '', result] of script.trim().split(' ')) {
+    const kind = subject === subject.toLowerCase() ? 'player' : 'captions';
+    await exchange(subject, result === '+' ? SERVED : result === '-' ? DOUBTFUL : refused(), { kind });
+    leave(subject);
+  }
+  expect(pauses).toEqual(end === 'is paused' ? [30_000] : []);
 });
 
 describe('the rate', () => {
   it('makes a request busy whose turn comes after its deadline, and does not send it', async () => {
-    const { start, sent } = control({ ceilingPerMinute: 60 });
+    const { start, sent } = control({ playersPerMinute: 60 });
     const deadlineAtMs = performance.now() + 5_000;
     const results = Array.from({ length: 20 }, (_, index) => start(`${index}`, { deadlineAtMs }));
     await settle();
@@ -237,19 +261,20 @@ describe('the rate', () => {
     expect(await results.at(-1)).toMatchObject({ kind: 'busy' });
   });
 
-  it('lets the second request of a video go at once: without it the first was sent in vain', async () => {
-    const { exchange, start, subjects, respond } = control({ ceilingPerMinute: 10 });
-    await exchange('a', SERVED);
-    void start('b');
-    const second = start('a');
-    await settle();
-    expect(subjects()).toEqual(['a']);
-    await respond(SERVED);
-    await expect(second).resolves.toMatchObject({ kind: 'done' });
+  it('of captions holds back players, and not the captions that follow one; a video without captions uses none of it', async () => {
+    const { exchange, startAll, sent, leave } = control({ captionsPerMinute: 10 });
+    await exchange('without', SERVED);
+    leave('without');
+    await exchange('with', SERVED);
+    void (await startAll(1));
+    expect(sent).toHaveLength(0);
+    await expect(exchange('with', SERVED, { kind: 'captions' })).resolves.toMatchObject({ kind: 'done' });
+    leave('with');
+    expect(sent).toHaveLength(0);
   });
 
   it('counts the calls that take turns: a small call is not busy for a large one', async () => {
-    const { start, exchange } = control({ ceilingPerMinute: 60 });
+    const { start, exchange } = control({ playersPerMinute: 60 });
     for (let index = 0; index < 6; index += 1) await exchange(`${index}`, SERVED);
     const large = {};
     const deadlineAtMs = performance.now() + 10_000;
@@ -266,38 +291,4 @@ describe('the rate', () => {
     await settle();
     expect(ends).toHaveLength(12);
   });
-});
-
-describe('captions that follow each player', () => {
-  it('block the player while they are paused, and are probed by one video', async () => {
-    const { requests, captions, clock, exchange, startAll, kinds, subjects, respond } = control({ withCaptions: true });
-    await exchange('a', refused(60), captions);
-    expect(requests.pauseRemainingMs).toBe(60_000);
-    expect(await kinds(await startAll(2))).toEqual(['blocked', 'blocked']);
-    clock.nowMs += 60_000;
-    const results = await startAll(3);
-    expect(subjects()).toEqual(['video 0']);
-    await respond(SERVED);
-    expect(subjects()).toEqual([]);
-    await exchange('video 0', refused(), captions);
-    expect(await kinds(results)).toEqual(['done', 'blocked', 'blocked']);
-  });
-});
-
-it('a gateway is not paused by refusals of its addresses, unless a hundred in a row are refused', async () => {
-  const { pauses, exchange } = control({ rotating: true });
-  for (let index = 0; index < 300; index += 1) await exchange('a', index % 50 === 0 ? SERVED : DOUBTFUL);
-  expect(pauses).toEqual([]);
-  for (let index = 0; index < 100; index += 1) await exchange('a', refused());
-  expect(pauses).toEqual([30_000]);
-});
-
-it('requests of a job leave the turn to those of calls', async () => {
-  const { start, startAll, subjects, respond } = control();
-  void (await startAll(4));
-  void start('job', { background: true });
-  void start('call');
-  await respond({ kind: 'nothing' });
-  expect(subjects()).toContain('call');
-  expect(subjects()).not.toContain('job');
 });

@@ -1,36 +1,39 @@
 import type { ReadingContext, Requester } from '../../video-platform.js';
 import type { FairLimiter } from './fair-limiter.js';
-import { SendingRate } from './sending-rate.js';
+import type { SendingRate } from './sending-rate.js';
 import type { FailedResponse } from './upstream-response.js';
 
-/** How many requests are sent at a time after the start and after a pause. */
+/** How many channels or videos are started at a time after the start and after a pause. */
 const WINDOW_FIRST = 4;
 /** The first pause without a `Retry-After`; each refused probe doubles it. */
 const PAUSE_FIRST_MS = 30_000;
 const PAUSE_MAX_MS = 3_600_000;
-/** This many different clients, and different videos, refused in a row mean that the address is refused. */
-const CLIENTS_REFUSED = 2;
-const VIDEOS_REFUSED = 2;
-/** The same for videos whose texts are withheld, which single videos are for good. */
-const VIDEOS_WITHHELD = 5;
-/** This many refusals in a row mean that nearly all addresses of a gateway are refused. */
-const GATEWAY_REFUSALS = 100;
+/** This many of them refused in a row mean that the address is refused: the captions of single videos are withheld for good. */
+const REFUSALS_MAX = { player: 2, captions: 5, list: 2 } as const;
+/** This many refused attempts in a row mean that nearly all addresses of a gateway are refused. */
+const GATEWAY_REFUSALS_MAX = 100;
 /** The time that a request needs before the deadline of its call. */
 const DEADLINE_MARGIN_MS = 1_000;
 
+/** The kinds of requests, each with a budget of its own. A video needs its player and then its captions. */
+export type ControlledKind = keyof typeof REFUSALS_MAX;
+
 /**
- * What a response says about the address. `refused`: it is refused, whatever is asked. `doubtful`: one client was refused,
- * for itself or for its address. `withheld`: the text was empty. `nothing`: a failure, which says nothing.
+ * What a response says about the address. `refused`: it is refused, whatever is asked. `doubtful`: it, the client or the
+ * video is refused. `nothing`: a failure, which says nothing.
  */
 export type AddressVerdict =
-  | { kind: 'served' | 'withheld' | 'nothing' }
-  | { kind: 'doubtful'; client: string }
-  | { kind: 'refused'; retryAfterSeconds: number | null };
+  { kind: 'served' | 'doubtful' | 'nothing' } | { kind: 'refused'; retryAfterSeconds: number | null };
 
-/** What a request belongs to: one attempt at a channel or video. */
-interface ControlledAttempt {
+/** An attempt at a channel or video through one egress, told apart by its identity from others at the same one. */
+export interface ControlledAttempt {
   /** The channel or video. */
   readonly subject: string;
+}
+
+interface ControlledRequest {
+  readonly kind: ControlledKind;
+  readonly attempt: ControlledAttempt;
   readonly context: ReadingContext;
 }
 
@@ -40,12 +43,10 @@ type NotSent = Extract<FailedResponse, { kind: 'busy' | 'blocked' }>;
 interface RequestControlOptions {
   /** Runs the requests of all egresses, `UPSTREAM_CONCURRENCY` at a time. */
   limiter: FairLimiter;
-  /** The most requests a minute; undefined for no ceiling, 0 to send at any rate. */
-  ceilingPerMinute: number | undefined;
+  /** Of each kind of request that an attempt sends. */
+  rates: ReadonlyMap<ControlledKind, SendingRate>;
   /** A gateway, whose addresses change: a refusal concerns one of them. */
   rotating: boolean;
-  /** Controls the requests that follow each of these, which without them would be sent in vain: captions follow players. */
-  followedBy?: RequestControl | undefined;
   /** Milliseconds of a monotonic clock. */
   now: () => number;
   /** Called when a pause begins or is prolonged (with its milliseconds), and when it has ended (with null). */
@@ -53,56 +54,54 @@ interface RequestControlOptions {
 }
 
 /**
- * Decides when the requests of one kind (players, captions or lists) are sent through one egress. The platform's budgets are
- * unknown, differ by address and change, so they are found out as TCP finds out the capacity of a network:
+ * Decides when the requests for one use (videos or channels) are sent through one egress. The platform's budgets are unknown,
+ * differ by address and change, so they are found out as TCP finds out the capacity of a network:
  *
- * - Slow start: 4 requests at a time after the start and after a pause, and one more for each that is served, which doubles
- *   them in each round trip, up to `UPSTREAM_CONCURRENCY`. So the first refusal meets few requests in flight.
- * - The rate is unlimited until the first refusal, then increases additively and decreases multiplicatively (`SendingRate`).
+ * - Slow start: 4 videos are started at a time after the start and after a pause, and one more for each request that is
+ *   served, up to `UPSTREAM_CONCURRENCY`. So the first refusal meets few requests in flight.
+ * - The rate of each kind of request is unlimited until the first refusal, then increases additively and decreases
+ *   multiplicatively (`SendingRate`). A video starts when the rates allow its requests; the later ones then go at once,
+ *   because without them the first was sent in vain.
  * - A refusal of the address (429, a captcha, …) pauses the egress: for `Retry-After`, else for 30 s, doubled up to an hour by
  *   each refused probe. The first channel or video after the pause is the probe; the others wait for its result.
  * - A refusal of a client (a bot check) may concern the client or the address. The video that received it asks further
- *   clients, and the others wait for its result. Served, they go on; refused by a second client and as a second video, the
- *   egress is paused.
+ *   clients, and the others wait for its result. Served, they go on; refused as a second video was, the egress is paused.
  *
  * A request whose turn would come after the deadline of its call is `busy` at once. Replicas share nothing: like TCP
  * connections they divide the budget among themselves.
  */
 export class RequestControl {
   private window: number;
-  private running = 0;
+  /** The running requests that are the first of their attempt. */
+  private starting = 0;
   /** The requests that wait for their turn. */
-  private readonly waiting = new Set<{ readonly context: Requester }>();
-  /** A client was refused, and it is not known yet whether the address is. */
-  private doubt = false;
-  /** The channel or video that finds out whether the address is refused; null until one is at hand. */
-  private asker: string | null = null;
+  private readonly waiting = new Set<ControlledRequest>();
+  /** The attempts of which a request was sent, with the kinds of which the rates have counted one in advance. */
+  private readonly started = new Map<ControlledAttempt, Set<ControlledKind>>();
+  readonly rates: ReadonlyMap<ControlledKind, SendingRate>;
+  /** The channels or videos (of a gateway the attempts) that were refused since a request of the kind was served. */
+  private readonly refusals = { player: new Set<unknown>(), captions: new Set<unknown>(), list: new Set<unknown>() };
+  /** The kind that is or may be refused, until a request of it is served; null while none is. */
+  private refusedKind: ControlledKind | null = null;
+  /** The attempt that finds out whether the address is refused; null until one is at hand. */
+  private asker: ControlledAttempt | null = null;
   private pausedUntilMs = 0;
   /** Of the pause that is in force or being probed; 0 while there is none. */
   private pauseMs = 0;
-  /** Since the last request that was served. */
-  private readonly refusedVideos = new Set<string>();
-  private readonly refusedClients = new Set<string>();
-  private readonly withheldVideos = new Set<string>();
-  private gatewayRefusals = 0;
-  /** Those of which a request was sent: without the next one, which goes at once, it was sent in vain. */
-  private readonly started = new Set<string>();
-  readonly rate: SendingRate;
 
   constructor(private readonly options: RequestControlOptions) {
-    const { limiter, rotating, ceilingPerMinute, now } = options;
-    this.window = rotating ? limiter.slots : WINDOW_FIRST;
-    this.rate = new SendingRate(ceilingPerMinute, now);
+    this.window = options.rotating ? options.limiter.slots : WINDOW_FIRST;
+    this.rates = options.rates;
   }
 
   /** Whether nothing is known to be refused now. */
   get open(): boolean {
-    return !this.doubt && this.pauseMs === 0;
+    return this.refusedKind === null;
   }
 
   /** Whether an attempt finds out if the address is refused: others would wait for it. */
   get asking(): boolean {
-    return this.asker !== null || this.options.followedBy?.asking === true;
+    return this.asker !== null;
   }
 
   /** Whether the address was refused, and no probe was served since. */
@@ -112,24 +111,17 @@ export class RequestControl {
 
   /** Milliseconds until a probe may be sent; 0 while requests may be sent. */
   get pauseRemainingMs(): number {
-    return Math.max(0, this.pausedUntilMs - this.options.now(), this.options.followedBy?.pauseRemainingMs ?? 0);
+    return Math.max(0, this.pausedUntilMs - this.options.now());
   }
 
-  get queued(): number {
-    return this.waiting.size;
+  /** How many requests of a kind wait for their turn. */
+  queued(kind: ControlledKind): number {
+    return [...this.waiting].filter((request) => request.kind === kind).length;
   }
 
-  /** Whether this attempt finds out if a pause has ended: it sends as little as possible. */
-  isProbe({ subject }: ControlledAttempt): boolean {
-    return this.asker === subject && this.pauseMs > 0;
-  }
-
-  /** Milliseconds until the rate lets a further request be sent. @param ahead requests that will enter the queue before it */
-  waitMs(requester: Requester, ahead = 0): number {
-    const { followedBy } = this.options;
-    const own =
-      this.rate.perMinute === null ? 0 : this.rate.waitMs(isBackground(requester), ahead + this.before(requester));
-    return Math.max(own, followedBy?.waitMs(requester, this.running + this.queued) ?? 0);
+  /** Milliseconds until the rates let one more attempt start, after the waiting ones that go before it. */
+  waitMs(requester: Requester): number {
+    return this.ratesMs(requester, this.before(requester));
   }
 
   /**
@@ -138,162 +130,139 @@ export class RequestControl {
    * @param verdictOf what the response says about the address
    */
   async run<R>(
-    attempt: ControlledAttempt,
+    request: ControlledRequest,
     send: () => Promise<R>,
     verdictOf: (response: R) => AddressVerdict,
   ): Promise<R | NotSent> {
-    const { subject, context } = attempt;
+    const { attempt, context } = request;
     context.signal.throwIfAborted();
-    const refusal = this.refusal(attempt, this.waitMs(context));
+    const refusal = this.refusal(request, this.waitMs(context));
     if (refusal) return refusal;
-    const waiting = { context };
-    this.waiting.add(waiting);
     const inTurn = async (): Promise<R | NotSent> => {
-      this.waiting.delete(waiting);
-      const lateRefusal = this.refusal(attempt, this.rateMs(context));
+      this.waiting.delete(request);
+      const lateRefusal = this.refusal(request, this.ratesMs(context));
       if (lateRefusal) return lateRefusal;
-      this.begin(subject);
+      const starting = Number(!this.started.has(attempt));
+      this.starting += starting;
+      this.begin(request);
       try {
         const response = await send();
-        this.learn(subject, verdictOf(response));
+        this.learn(request, verdictOf(response));
         return response;
       } finally {
-        this.running -= 1;
+        this.starting -= starting;
       }
     };
+    this.waiting.add(request);
     try {
-      return await this.options.limiter.run(context, inTurn, () => this.turnMs(attempt));
+      return await this.options.limiter.run(context, inTurn, () => this.turnMs(request));
     } finally {
-      this.waiting.delete(waiting);
+      this.waiting.delete(request);
     }
   }
 
-  /** An attempt has ended. If it was to find out whether the address is refused, what it has found decides, or the next one. */
-  leave({ subject }: Pick<ControlledAttempt, 'subject'>): void {
-    this.started.delete(subject);
-    const asked = this.asker === subject;
+  /** An attempt has ended: what it was refused may decide about the address, or else the next one finds out. */
+  leave(attempt: ControlledAttempt): void {
+    const asked = this.asker === attempt;
+    const counted = this.started.get(attempt) ?? new Set();
+    this.started.delete(attempt);
+    for (const [kind, rate] of this.rates) {
+      if (counted.has(kind)) rate.spend(-1);
+      const refusals = this.refusals[kind];
+      const max = this.options.rotating ? GATEWAY_REFUSALS_MAX : REFUSALS_MAX[kind];
+      if (refusals.has(this.refusable(attempt)) && (refusals.size >= max || (asked && this.refused)))
+        this.pause(kind, null);
+    }
     if (asked) this.asker = null;
-    const refused = asked && this.refusedVideos.has(subject) && this.isAddressLikelyRefused;
-    const withheld = this.withheldVideos.has(subject) && this.withheldVideos.size >= VIDEOS_WITHHELD;
-    if (refused || withheld) this.pause(null);
-    if (asked || withheld) this.options.limiter.startNext();
+    this.options.limiter.startNext();
   }
 
   /** Milliseconds until a request may be sent, or its refusal is known; Infinity until the state changes. */
-  private turnMs(attempt: ControlledAttempt): number {
-    const { subject, context } = attempt;
-    const waitMs = this.rateMs(context);
-    if (this.refusal(attempt, waitMs)) return 0;
-    if (!this.admits(subject)) return Infinity;
-    if (this.isNext(subject)) return 0;
-    return this.running < this.window ? waitMs : Infinity;
+  private turnMs(request: ControlledRequest): number {
+    const waitMs = this.ratesMs(request.context);
+    if (this.refusal(request, waitMs)) return 0;
+    if (this.asker !== null && this.asker !== request.attempt && this.concerns(request)) return Infinity;
+    if (this.isNext(request.attempt)) return 0;
+    return this.starting < this.window ? waitMs : Infinity;
   }
 
   /** Why a request is not sent that would have to wait for so long. */
-  private refusal({ subject, context }: ControlledAttempt, waitMs: number): NotSent | null {
-    const pauseMs = this.pauseRemainingMs;
+  private refusal(request: ControlledRequest, waitMs: number): NotSent | null {
+    const pauseMs = this.concerns(request) ? this.pauseRemainingMs : 0;
     if (pauseMs > 0) return { kind: 'blocked', reason: 'exit-shut', retryAfterSeconds: secondsOf(pauseMs) };
-    const leftMs = context.deadlineAtMs - DEADLINE_MARGIN_MS - performance.now();
-    if (waitMs === 0 || waitMs <= leftMs || this.isNext(subject)) return null;
+    const leftMs = request.context.deadlineAtMs - DEADLINE_MARGIN_MS - performance.now();
+    if (waitMs === 0 || waitMs <= leftMs || this.isNext(request.attempt)) return null;
     return { kind: 'busy', retryAfterSeconds: secondsOf(waitMs) };
   }
 
-  private rateMs(requester: Requester): number {
-    return this.rate.waitMs(isBackground(requester));
+  /** Whether a refusal concerns a request. Captions of which the player was served are sent although players are refused. */
+  private concerns({ kind }: ControlledRequest): boolean {
+    return kind !== 'captions' || this.refusedKind !== 'player';
   }
 
-  /** Whether the requests of a channel or video do not wait for what another one finds out. */
-  private admits(subject: string): boolean {
-    if (!this.open && this.asker !== null && this.asker !== subject) return false;
-    return this.options.followedBy?.admits(subject) ?? true;
+  private ratesMs(requester: Requester, ahead = 0): number {
+    return Math.max(0, ...[...this.rates.values()].map((rate) => rate.waitMs(isBackground(requester), ahead)));
   }
 
-  /** Whether window and rate do not hold back the requests of a channel or video. */
-  private isNext(subject: string): boolean {
-    return !this.open || this.started.has(subject);
+  /** Whether window and rates do not hold back the requests of an attempt. */
+  private isNext(attempt: ControlledAttempt): boolean {
+    return !this.open || this.started.has(attempt);
   }
 
-  private begin(subject: string): void {
-    this.running += 1;
-    this.started.add(subject);
-    this.rate.spend();
-    this.ask(subject);
+  private begin(request: ControlledRequest): void {
+    const { kind, attempt } = request;
+    if (!this.open && this.concerns(request)) this.asker = attempt;
+    const counted = this.started.get(attempt) ?? new Set(this.rates.keys());
+    if (!this.started.has(attempt)) for (const rate of this.rates.values()) rate.spend(1);
+    this.started.set(attempt, counted);
+    if (!counted.delete(kind)) this.rates.get(kind)?.spend(1);
   }
 
-  private ask(subject: string): void {
-    if (!this.open) this.asker = subject;
-    this.options.followedBy?.ask(subject);
+  private learn(request: ControlledRequest, verdict: AddressVerdict): void {
+    if (verdict.kind === 'served') this.served(request);
+    else if (verdict.kind === 'refused' && !this.options.rotating) this.pause(request.kind, verdict.retryAfterSeconds);
+    else if (verdict.kind !== 'nothing') this.doubted(request);
   }
 
-  private learn(subject: string, verdict: AddressVerdict): void {
-    switch (verdict.kind) {
-      case 'nothing':
-        return;
-      case 'served':
-        return this.served(subject);
-      case 'withheld':
-        if (!this.options.rotating) this.withheldVideos.add(subject);
-        return;
-      case 'refused':
-      case 'doubtful':
-        if (this.options.rotating) {
-          this.gatewayRefusals += 1;
-          if (!this.open || this.gatewayRefusals >= GATEWAY_REFUSALS) this.pause(null);
-        } else if (verdict.kind === 'refused') this.pause(verdict.retryAfterSeconds);
-        else this.refusedClient(subject, verdict.client);
-    }
-  }
-
-  private served(subject: string): void {
-    // What was sent before a refusal proves nothing about it.
-    if (!this.open && this.asker !== subject) return;
-    this.forgetRefusals();
+  private served({ kind, attempt }: ControlledRequest): void {
+    // What was sent before a refusal proves nothing about it, nor does another kind of request.
+    if (!this.open && (this.asker !== attempt || this.refusedKind !== kind)) return;
+    this.refusals[kind].clear();
     this.window = Math.min(this.options.limiter.slots, this.window + 1);
-    this.rate.grow();
-    this.doubt = false;
+    this.rates.get(kind)?.grow();
+    this.refusedKind = null;
     this.asker = null;
     if (this.pauseMs === 0) return;
     this.pauseMs = 0;
-    this.rate.estimate();
+    this.rates.get(kind)?.estimate();
     this.options.onPause(null);
   }
 
-  private refusedClient(subject: string, client: string): void {
-    this.refusedVideos.add(subject);
-    this.refusedClients.add(client);
-    if (this.open) {
-      this.doubt = true;
-      // An attempt that has ended meanwhile would ask nothing more.
-      this.asker = this.started.has(subject) ? subject : null;
-    } else if (this.asker === subject && this.refusedClients.size >= CLIENTS_REFUSED && this.isAddressLikelyRefused)
-      this.pause(null);
+  private doubted({ kind, attempt }: ControlledRequest): void {
+    this.refusals[kind].add(this.refusable(attempt));
+    if (this.options.rotating || kind === 'captions' || !this.open) return;
+    this.refusedKind = kind;
+    // An attempt that has ended meanwhile would ask nothing more.
+    this.asker = this.started.has(attempt) ? attempt : null;
   }
 
-  /** One video alone may be refused for what it is, unless it is the probe. */
-  private get isAddressLikelyRefused(): boolean {
-    return this.pauseMs > 0 || this.refusedVideos.size >= VIDEOS_REFUSED;
+  private refusable(attempt: ControlledAttempt): unknown {
+    return this.options.rotating ? attempt : attempt.subject;
   }
 
-  private pause(retryAfterSeconds: number | null): void {
+  private pause(kind: ControlledKind, retryAfterSeconds: number | null): void {
     const { now, onPause, rotating } = this.options;
     // Refusals of requests that were sent before the pause belong to the same block.
     if (now() < this.pausedUntilMs) return;
-    if (this.pauseMs === 0) this.rate.decrease();
+    if (this.pauseMs === 0) this.rates.get(kind)?.decrease();
     const nextMs = this.pauseMs === 0 ? PAUSE_FIRST_MS : this.pauseMs * 2;
     this.pauseMs = Math.min(PAUSE_MAX_MS, retryAfterSeconds === null ? nextMs : retryAfterSeconds * 1_000);
     this.pausedUntilMs = now() + this.pauseMs;
-    this.doubt = false;
+    this.refusedKind = kind;
     this.asker = null;
     if (!rotating) this.window = WINDOW_FIRST;
-    this.forgetRefusals();
+    for (const refusals of Object.values(this.refusals)) refusals.clear();
     onPause(this.pauseMs);
-  }
-
-  private forgetRefusals(): void {
-    this.refusedVideos.clear();
-    this.refusedClients.clear();
-    this.withheldVideos.clear();
-    this.gatewayRefusals = 0;
   }
 
   /** The waiting requests that are sent before a further one of a requester: calls take turns, and go before jobs. */

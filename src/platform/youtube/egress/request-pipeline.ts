@@ -1,24 +1,19 @@
+import { Injectable, Optional } from '@nestjs/common';
+import { Environment } from '../../../config/environment.js';
 import type { ReadingContext } from '../../video-platform.js';
-import type { CompletedRequest } from '../upstream-metrics.js';
-import type { Egress } from './egress.js';
-import type { FairLimiter } from './fair-limiter.js';
-import {
-  isTimeout,
-  transfer,
-  UnreadableBodyError,
-  type ExchangeListener,
-  type OutgoingRequest,
-} from './http-transport.js';
+import { UpstreamMetrics } from '../upstream-metrics.js';
+import type { Egress, EgressUse } from './egress.js';
+import { FairLimiter } from './fair-limiter.js';
+import { ExchangeListener, isTimeout, type OutgoingRequest, transfer, UnreadableBodyError } from './http-transport.js';
 import { addressKind } from './platform-url.js';
-import type { AddressVerdict, RequestControl } from './request-control.js';
+import type { AddressVerdict, ControlledAttempt, ControlledKind } from './request-control.js';
 import { withRetries, type RetryBudget } from './retry.js';
-import { classifyResponse, outcomeOf, parseJson, type UpstreamResponse } from './upstream-response.js';
+import { classifyResponse, outcomeOf, withJson, type UpstreamResponse } from './upstream-response.js';
 
 /** One attempt at a channel or video through one egress, to which requests belong. */
 export interface RequestScope {
   readonly egress: Egress;
-  /** The channel or video. */
-  readonly subject: string;
+  readonly attempt: ControlledAttempt;
   readonly context: ReadingContext;
   /** The retries that all requests share. */
   readonly budget: RetryBudget;
@@ -36,25 +31,27 @@ export interface PendingRequest {
   readonly refusesClient?: ((response: unknown) => boolean) | undefined;
 }
 
-export interface PipelineOptions {
-  /** Runs the requests of all egresses, `UPSTREAM_CONCURRENCY` at a time. */
-  readonly limiter: FairLimiter;
-  /** Receives every request instead of the platform; null for the platform itself. */
-  readonly baseUrl: URL | null;
-  /** For one exchange, from leaving the queue to the last byte of the body. */
-  readonly timeoutMs: number;
-  readonly bodyBytesMax: number;
-  readonly metrics: { request(request: CompletedRequest): void };
-  readonly listener?: ExchangeListener | undefined;
-}
-
 /**
  * The only way to the platform. The steps of every request, in order: retries (`send`), its turn at the egress and among all
  * requests (`inTurn`), the count of its outcome (`exchange`), the timeout and the classification (`transferInTime`). A failure
  * is a response, never an exception: sending rejects only when the caller's signal is aborted, with its reason.
  */
+@Injectable()
 export class RequestPipeline {
-  constructor(private readonly options: PipelineOptions) {}
+  /** Receives every request instead of the platform; null for the platform itself. */
+  private readonly baseUrl: URL | null;
+  /** For one exchange, from leaving the queue to the last byte of the body. */
+  private readonly timeoutMs: number;
+
+  constructor(
+    { YOUTUBE_BASE_URL, UPSTREAM_TIMEOUT_SECONDS }: Environment,
+    private readonly limiter: FairLimiter,
+    private readonly metrics: UpstreamMetrics,
+    @Optional() private readonly listener?: ExchangeListener,
+  ) {
+    this.baseUrl = YOUTUBE_BASE_URL === undefined ? null : new URL(YOUTUBE_BASE_URL);
+    this.timeoutMs = UPSTREAM_TIMEOUT_SECONDS * 1000;
+  }
 
   /** @returns the body, of a POST parsed as JSON, or why there is none */
   send(request: PendingRequest): Promise<UpstreamResponse> {
@@ -65,12 +62,14 @@ export class RequestPipeline {
   /** Waits for the turn of a request at its egress, and for one of the `UPSTREAM_CONCURRENCY` slots. */
   private async inTurn(request: PendingRequest): Promise<UpstreamResponse> {
     const { kind, client, scope } = request;
-    const control = controlOf(request);
     const exchange = () => this.exchange(request);
-    if (!control) return this.options.limiter.run(scope.context, exchange);
-    const result = await control.run(scope, exchange, (response) => verdictOf(request, response));
+    const controlled = controlledAs(kind);
+    if (!controlled) return this.limiter.run(scope.context, exchange);
+    const control = scope.egress.controls[controlled.use];
+    const verdict = (response: UpstreamResponse) => verdictOf(request, response);
+    const result = await control.run({ kind: controlled.kind, ...scope }, exchange, verdict);
     if (result.kind === 'busy' || (result.kind === 'blocked' && result.reason === 'exit-shut'))
-      this.options.metrics.request({ kind, client, egress: scope.egress.name, outcome: outcomeOf(result), seconds: 0 });
+      this.metrics.request({ kind, client, egress: scope.egress.name, outcome: outcomeOf(result), seconds: 0 });
     return result;
   }
 
@@ -81,12 +80,12 @@ export class RequestPipeline {
     let outcome = 'aborted';
     try {
       const received = await this.transferInTime(request);
-      const response = outgoing.body === undefined ? received : parseJson(received);
+      const response = outgoing.body === undefined ? received : withJson(received);
       outcome = outcomeOf(response);
       return response;
     } finally {
       const seconds = (performance.now() - startedAtMs) / 1000;
-      this.options.metrics.request({ kind, client, egress: scope.egress.name, outcome, seconds });
+      this.metrics.request({ kind, client, egress: scope.egress.name, outcome, seconds });
     }
   }
 
@@ -95,7 +94,6 @@ export class RequestPipeline {
    * a second would reset a timer between bytes.
    */
   private async transferInTime({ kind, client, outgoing, scope }: PendingRequest): Promise<UpstreamResponse> {
-    const { options } = this;
     const { signal, onRequest } = scope.context;
     if (addressKind(outgoing.url) !== 'allowed') return { kind: 'unreadable', expected: 'a URL of the platform' };
     signal.throwIfAborted();
@@ -106,11 +104,11 @@ export class RequestPipeline {
     const timer = setTimeout(() => {
       timedOut = true;
       exchange.abort();
-    }, options.timeoutMs);
+    }, this.timeoutMs);
     try {
       onRequest?.();
-      const response = await transfer(outgoing, scope.egress.dispatcher, exchange.signal, options);
-      options.listener?.exchanged({ kind, client, outgoing, response });
+      const response = await transfer(outgoing, scope.egress.dispatcher, exchange.signal, this.baseUrl);
+      this.listener?.exchanged({ kind, client, outgoing, response });
       return classifyResponse(response.status, response.headers, response.body, kind);
     } catch (error) {
       if (signal.aborted) throw signal.reason;
@@ -124,32 +122,29 @@ export class RequestPipeline {
   }
 }
 
-/** What decides when a request is sent; undefined for what serves many channels and videos. */
-function controlOf({ kind, scope }: PendingRequest): RequestControl | undefined {
-  const { player, captions, lists } = scope.egress.controls;
+/** What controls when a request is sent; undefined for what serves many channels and videos. */
+function controlledAs(kind: string): { use: EgressUse; kind: ControlledKind } | undefined {
   switch (kind) {
     case 'captions':
-      return captions;
     case 'player':
+      return { use: 'video', kind };
     case 'microformat':
-      return player;
+      return { use: 'video', kind: 'player' };
     case 'visitor':
     case 'player-script':
       return undefined;
     default:
-      return lists;
+      return { use: 'channel', kind: 'list' };
   }
 }
 
 /** What a response says about the address of its egress. */
 function verdictOf({ client, refusesClient }: PendingRequest, response: UpstreamResponse): AddressVerdict {
   // WEB is refused for its token, which says nothing about the address.
-  const doubtful: AddressVerdict = client === 'WEB' ? { kind: 'nothing' } : { kind: 'doubtful', client };
+  const doubtful: AddressVerdict = { kind: client === 'WEB' ? 'nothing' : 'doubtful' };
   switch (response.kind) {
     case 'ok':
-      if (refusesClient?.(response.json)) return doubtful;
-      if (response.media !== 'empty') return { kind: 'served' };
-      return { kind: client === 'WEB' ? 'nothing' : 'withheld' };
+      return refusesClient?.(response.json) || response.media === 'empty' ? doubtful : { kind: 'served' };
     case 'blocked':
       // That a 403 concerns the address is a guess, and an empty response can concern the client: other videos decide.
       if (response.reason === 'forbidden' || response.reason === 'empty-body') return doubtful;

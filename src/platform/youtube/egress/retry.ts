@@ -2,7 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { ReadingContext } from '../../video-platform.js';
 import type { UpstreamResponse } from './upstream-response.js';
 
-/** Full jitter: the n-th wait is anything from 0 to this times 2^n. */
+/** The n-th wait is anything from 0 to this times 2^n. */
 const DELAY_BASE_MS = 250;
 const DELAY_MAX_MS = 4_000;
 
@@ -27,8 +27,9 @@ export const REAL_RETRY_ENVIRONMENT = {
 };
 
 /**
- * Repeats a request after a transient failure: a 5xx, a broken connection, a timeout, a truncated response, or a 429 with
- * `Retry-After`. Any other response is returned immediately, and so is a failure whose retry would start after the deadline.
+ * Repeats a request after a transient failure: a 5xx, a broken connection, a timeout, a truncated or empty response. Any other
+ * response is returned immediately, a refusal too because another egress may serve, and so is a failure whose retry would
+ * start after the deadline.
  */
 export async function withRetries(
   attempt: () => Promise<UpstreamResponse>,
@@ -38,30 +39,25 @@ export async function withRetries(
 ): Promise<UpstreamResponse> {
   for (let retries = 0; ; retries += 1) {
     const response = await attempt();
-    const jitterMs = environment.random() * Math.min(DELAY_MAX_MS, DELAY_BASE_MS * 2 ** retries);
-    const waitMs = waitBefore(response, jitterMs);
-    if (waitMs === null || environment.now() + waitMs >= context.deadlineAtMs || !budget.take()) return response;
+    const waitMs = environment.random() * Math.min(DELAY_MAX_MS, DELAY_BASE_MS * 2 ** retries);
+    const isLate = environment.now() + waitMs >= context.deadlineAtMs;
+    if (!isTransient(response) || isLate || !budget.take()) return response;
     await environment.sleep(waitMs, context.signal);
   }
 }
 
-/** Milliseconds to wait before the next attempt, or null for a response that is not retried. */
-function waitBefore(response: UpstreamResponse, jitterMs: number): number | null {
+function isTransient(response: UpstreamResponse): boolean {
   switch (response.kind) {
     case 'ok':
     case 'busy':
-      return null;
+      return false;
     case 'blocked':
-      if (response.reason === 'empty-body') return jitterMs;
-      // A 429 without `Retry-After` gets no further requests.
-      if (response.reason !== 'too-many-requests' || response.retryAfterSeconds === null) return null;
-      // The jitter spreads requests that received the same `Retry-After`.
-      return response.retryAfterSeconds * 1000 + jitterMs;
+      return response.reason === 'empty-body';
     case 'http-error':
-      return response.status >= 500 || response.status === 408 ? jitterMs : null;
+      return response.status >= 500 || response.status === 408;
     case 'timeout':
     case 'network':
     case 'unreadable':
-      return jitterMs;
+      return true;
   }
 }

@@ -7,7 +7,7 @@ function rateWith(ceilingPerMinute?: number) {
   /** Sends and serves requests over some seconds. */
   const serve = (count: number, seconds: number) => {
     for (let index = 0; index < count; index += 1) {
-      rate.spend();
+      rate.spend(1);
       rate.grow();
       clock.nowMs += (seconds * 1_000) / count;
     }

@@ -59,10 +59,10 @@ export class SendingRate {
     return Math.max(0, ((1 + ahead + reserve - this.available) / this.perSecond) * 1_000);
   }
 
-  /** A request is sent. */
-  spend(): void {
+  /** Counts a request that is sent; -1 for one that was counted in advance and is not. */
+  spend(count: 1 | -1): void {
     const nowMs = this.now();
-    this.tokens = this.available - 1;
+    this.tokens = this.available - count;
     this.atMs = nowMs;
     if (this.learned !== Infinity) return;
     this.sinceMs ??= nowMs;

@@ -1,4 +1,5 @@
 import { parseUrl } from '../../../domain/page-url.js';
+import { parseJson } from '../response-parsing.js';
 import { addressKind, YOUTUBE_ORIGIN } from './platform-url.js';
 
 /** Why the platform refuses the caller rather than the requested resource. */
@@ -58,16 +59,13 @@ export function outcomeOf(response: UpstreamResponse): string {
 }
 
 /** Parses a response to a POST, which is JSON. */
-export function parseJson(response: UpstreamResponse): UpstreamResponse {
+export function withJson(response: UpstreamResponse): UpstreamResponse {
   if (response.kind !== 'ok') return response;
   // A JSON response is never empty: an empty one is a refusal, like the empty body of a caption URL.
   if (response.media === 'empty') return { kind: 'blocked', reason: 'empty-body', retryAfterSeconds: null };
   if (response.media === 'html') return { kind: 'unreadable', expected: 'JSON, not a page' };
-  try {
-    return { ...response, json: JSON.parse(response.body) as unknown };
-  } catch {
-    return { kind: 'unreadable', expected: 'whole JSON' };
-  }
+  const json = parseJson(response.body);
+  return json === undefined ? { kind: 'unreadable', expected: 'whole JSON' } : { ...response, json };
 }
 
 type Headers = Readonly<Record<string, string | string[] | undefined>>;

@@ -10,8 +10,6 @@ interface ClientProfile {
   /** `context.client`, without the visitor data; `clientVersion` and `userAgent` are headers too. */
   fields: Readonly<Record<string, unknown>> & { clientVersion: string; userAgent: string };
   headers?: Readonly<Record<string, string>>;
-  /** Recorded responses honour `$fields`. Masks of the others are checked, see `InnertubeClient`. */
-  masksRecorded?: true;
 }
 
 /*
@@ -112,7 +110,6 @@ const CLIENTS: Readonly<Record<YoutubeClient, ClientProfile>> = {
   // 21.03.36: youtubei.js 18.1.0, recorded with the reel endpoint in June 2026.
   ANDROID_REEL: {
     id: '3',
-    masksRecorded: true,
     headers: { 'x-goog-api-format-version': '2' },
     fields: {
       ...SCREEN,
@@ -130,7 +127,6 @@ const CLIENTS: Readonly<Record<YoutubeClient, ClientProfile>> = {
   // 2.20260805.01.00: public issues of September 2026. Serves lists and dates; videos only with PO tokens.
   WEB: {
     id: '1',
-    masksRecorded: true,
     fields: {
       ...SCREEN,
       clientName: 'WEB',
@@ -196,9 +192,4 @@ export class ClientRequests {
   userAgent(client: YoutubeClient): string {
     return this.profiles[client].fields.userAgent;
   }
-}
-
-/** Whether recorded responses of a client honour `$fields`. */
-export function areMasksRecorded(client: YoutubeClient): boolean {
-  return CLIENTS[client].masksRecorded === true;
 }

@@ -8,7 +8,7 @@ import type { FailedResponse, UpstreamResponse } from '../egress/upstream-respon
 import { report } from '../event-log.js';
 import { at, asString, isObject, UnreadableError } from '../response-parsing.js';
 import { UpstreamMetrics } from '../upstream-metrics.js';
-import { areMasksRecorded, ClientRequests, type InnertubeCall } from './clients.js';
+import { ClientRequests, type InnertubeCall } from './clients.js';
 import { VisitorDataCache, type VisitorExchange } from './visitor-data-cache.js';
 
 /** Longest wait for visitor data; past it requests send none. */
@@ -50,8 +50,7 @@ export class InnertubeClient {
     const { client } = call;
     const fields = this.masksRefused.get(client) ? null : call.fields;
     const response = await this.send({ ...call, fields }, parse, scope);
-    if (fields === null || areMasksRecorded(client) || this.masksRefused.has(client) || !mayBeOfMask(response))
-      return response;
+    if (fields === null || this.masksRefused.has(client) || !mayBeOfMask(response)) return response;
     this.masksRefused.set(client, false);
     const complete = await this.send({ ...call, fields: null }, parse, scope);
     if (complete.kind === 'parsed') {
@@ -116,7 +115,7 @@ export class InnertubeClient {
     // Without visitor data: the platform repeats what is sent, so that local data would come back.
     const call = { kind: 'visitor', client, path: 'visitor_id', payload: {}, fields: null };
     const outgoing = this.requests.compose(call, null);
-    const scope = { egress, subject: 'visitor', context, budget: new RetryBudget(0) };
+    const scope = { egress, attempt: { subject: 'visitor' }, context, budget: new RetryBudget(0) };
     const response = await this.pipeline.send({ kind: 'visitor', client, scope, outgoing });
     return readVisitorData(response);
   }

@@ -4,7 +4,7 @@ import type { Egress } from '../egress/egress.js';
 
 /** A day is well within the lifetime of issued visitor data (months, by the cookie of the same content). */
 const AGE_MAX_MS = 24 * 3_600_000;
-/** Shortest pause between two replacements, so that a blocked egress does not try new data for every video. */
+/** When data is requested again that was refused, or of which none was issued. */
 const RENEWAL_PAUSE_MS = 30_000;
 /** More than there are clients. */
 const CLIENTS_MAX = 16;
@@ -18,15 +18,12 @@ export interface VisitorExchange {
 interface VisitorData {
   /** Null when none was issued. */
   readonly value: string | null;
-  readonly sinceMs: number;
-  /** Whether it is that of a response, rather than requested. */
-  readonly adopted: boolean;
 }
 
 /**
  * The visitor data of each egress and client, always issued by the platform, which accepts locally generated data less
- * readily. It is requested once and cached; while none is issued, requests send none. After a bot check, the data in its response is adopted: the platform accepts it more readily than another client
- * without (reported in August 2026).
+ * readily. It is requested once and cached; while none is issued, requests send none. After a bot check, the data in its
+ * response is adopted: the platform accepts it more readily than another client without (reported in August 2026).
  */
 export class VisitorDataCache {
   private readonly byEgress = new WeakMap<Egress, LRUCache<YoutubeClient, VisitorData>>();
@@ -57,13 +54,10 @@ export class VisitorDataCache {
     const current = cache?.peek(client);
     // Another request has replaced it meanwhile, or requests a replacement.
     if (!cache || !current || current.value !== sent) return current?.value !== null;
-    const pausing = current.adopted && this.now() - current.sinceMs < RENEWAL_PAUSE_MS;
-    if (offered !== null && offered !== sent && !pausing) {
-      cache.set(client, { value: offered, sinceMs: this.now(), adopted: true });
-      return true;
-    }
-    cache.set(client, current, { ttl: RENEWAL_PAUSE_MS, start: current.sinceMs });
-    return false;
+    const isOther = offered !== null && offered !== sent;
+    if (isOther) cache.set(client, { value: offered });
+    else cache.set(client, current, { ttl: Math.min(RENEWAL_PAUSE_MS, cache.getRemainingTTL(client)) });
+    return isOther;
   }
 
   private openCache(egress: Egress): LRUCache<YoutubeClient, VisitorData> {
@@ -75,7 +69,7 @@ export class VisitorDataCache {
       fetchMethod: async (client, _stale, { options }) => {
         const value = await this.requestIssued(egress, client).catch(() => null);
         if (value === null) options.ttl = RENEWAL_PAUSE_MS;
-        return { value, sinceMs: this.now(), adopted: false };
+        return { value };
       },
     });
   }

@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache';
 import { Agent } from 'undici';
 import { transfer } from '../egress/http-transport.js';
 import { report } from '../event-log.js';
-import { asNumber, asString, at } from '../response-parsing.js';
+import { asNumber, asString, at, parseJson } from '../response-parsing.js';
 
 /** A provider solves a challenge in a browser environment, which takes seconds the first time. */
 const TIMEOUT_MS = 10_000;
@@ -55,8 +55,7 @@ export class PoTokenProvider implements OnApplicationShutdown {
     if (performance.now() < this.pausedUntilMs) return null;
     const token = await this.request(videoId, signal).catch(() => null);
     signal.throwIfAborted();
-    if (token === null) this.failed();
-    else this.succeeded();
+    this.count(token !== null);
     return token;
   }
 
@@ -65,17 +64,13 @@ export class PoTokenProvider implements OnApplicationShutdown {
     this.tokens.delete(videoId);
   }
 
-  private failed(): void {
-    this.failures += 1;
-    if (this.failures < FAILURES_MAX) return;
-    this.pausedUntilMs = performance.now() + PAUSE_MS;
-    if (this.failures === FAILURES_MAX)
-      report('warn', 'youtube_po_token_provider_down', { pauseSeconds: PAUSE_MS / 1000 });
-  }
-
-  private succeeded(): void {
-    if (this.failures >= FAILURES_MAX) report('log', 'youtube_po_token_provider_back', {});
-    this.failures = 0;
+  private count(isIssued: boolean): void {
+    const wasDown = this.failures >= FAILURES_MAX;
+    this.failures = isIssued ? 0 : this.failures + 1;
+    const isDown = this.failures >= FAILURES_MAX;
+    if (isDown) this.pausedUntilMs = performance.now() + PAUSE_MS;
+    if (isDown && !wasDown) report('warn', 'youtube_po_token_provider_down', { pauseSeconds: PAUSE_MS / 1000 });
+    if (wasDown && !isDown) report('log', 'youtube_po_token_provider_back', {});
   }
 
   private async request(videoId: string, signal: AbortSignal): Promise<string | null> {
@@ -83,10 +78,10 @@ export class PoTokenProvider implements OnApplicationShutdown {
       url: this.endpoint,
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify({ content_binding: videoId }),
+      bodyBytesMax: BODY_BYTES_MAX,
     };
     const ending = AbortSignal.any([signal, AbortSignal.timeout(this.options.timeoutMs ?? TIMEOUT_MS)]);
-    const options = { baseUrl: null, bodyBytesMax: BODY_BYTES_MAX };
-    const { status, body } = await transfer(request, this.dispatcher, ending, options);
+    const { status, body } = await transfer(request, this.dispatcher, ending, null);
     if (status !== 200) return null;
     const issued = readPoToken(body, videoId, Date.now());
     if (!issued) return null;
@@ -110,12 +105,4 @@ export function readPoToken(body: string, videoId: string, nowMs: number): { tok
   const expiresAtMs = asNumber(expiresAt) ?? Date.parse(asString(expiresAt) ?? '');
   const validMs = Math.min(AGE_MAX_MS, expiresAtMs - nowMs - EXPIRY_MARGIN_MS);
   return { token, validMs: validMs > 0 ? Math.floor(validMs) : 0 };
-}
-
-function parseJson(body: string): unknown {
-  try {
-    return JSON.parse(body);
-  } catch {
-    return null;
-  }
 }

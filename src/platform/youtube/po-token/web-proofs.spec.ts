@@ -1,7 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { Registry } from 'prom-client';
-import { EgressPool } from '../egress/egress-pool.js';
-import { RetryBudget } from '../egress/retry.js';
+import { newScope } from '../../../../test/youtube/egresses.js';
 import type { UpstreamResponse } from '../egress/upstream-response.js';
 import { InnertubeClient } from '../innertube/innertube-client.js';
 import { readPlayerId, readSignatureTimestamp, SignatureTimestamp } from './web-proofs.js';
@@ -49,40 +47,23 @@ describe('SignatureTimestamp', () => {
     };
     const innertube = Object.assign(Object.create(InnertubeClient.prototype) as InnertubeClient, { fetchText });
     const timestamp = new SignatureTimestamp(innertube);
-    const egresses = new EgressPool({
-      registry: new Registry(),
-      proxyUrls: [],
-      connectionsMax: 1,
-      connectTimeoutMs: 1,
-    });
     const call = () => {
-      const taken = egresses.take('video');
-      if (!taken) throw new Error('There is no egress.');
       const leaving = new AbortController();
-      const caller = { signal: leaving.signal, deadlineAtMs: performance.now() + 60_000, fairnessKey: {} };
-      const scope = { egress: taken.egress, subject: 'a video', context: caller, budget: new RetryBudget(0) };
-      const value = timestamp.get(scope);
+      const value = timestamp.get(newScope({ signal: leaving.signal }));
       return { value, leave: () => leaving.abort(new Error('left')) };
     };
     return { call, release: () => release() };
   }
 
-  it('continues for the other callers when the one that started the download disconnects', async () => {
+  it('is downloaded for all callers: one that disconnects neither ends it nor waits for it, and it is cached', async () => {
     const { call, release } = downloading();
-    const [first, second] = [call(), call()];
-    first.leave();
-    await expect(first.value).rejects.toThrow('left');
+    const [first, second, third] = [call(), call(), call()];
+    for (const leaving of [first, third]) {
+      leaving.leave();
+      await expect(leaving.value).rejects.toThrow('left');
+    }
     release();
     await expect(second.value).resolves.toBe(20_345);
     await expect(call().value).resolves.toBe(20_345);
-  });
-
-  it('does not keep a caller that disconnects waiting for the download of another', async () => {
-    const { call, release } = downloading();
-    const [first, second] = [call(), call()];
-    second.leave();
-    await expect(second.value).rejects.toThrow('left');
-    release();
-    await expect(first.value).resolves.toBe(20_345);
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { Registry } from 'prom-client';
 import { Environment, type YoutubeClient } from '../../../config/environment.js';
-import { EgressPool } from '../egress/egress-pool.js';
+import { newPool, nextEgress } from '../../../../test/youtube/egresses.js';
 import { recordedEvents } from '../../../../test/youtube/recorded-events.js';
 import { type ClientResult, ClientOrder } from './client-order.js';
 
@@ -18,13 +18,8 @@ function clientOrder() {
     protected override now = () => clock.nowMs;
   }
   const order = new TimedOrder(Object.assign(new Environment(), { YOUTUBE_CLIENTS: CLIENTS }), registry);
-  const egresses = new EgressPool({
-    registry,
-    proxyUrls: ['http://a.invalid', 'http://b.invalid', 'http://{session}.invalid'],
-    ...{ connectionsMax: 1, connectTimeoutMs: 1 },
-  });
-  const [one, other, session] = [1, 2, 3].map(() => egresses.take('video')?.egress);
-  if (!one || !other || !session) throw new Error('There is no egress.');
+  const pool = newPool(['http://a.invalid', 'http://b.invalid', 'http://{session}.invalid']);
+  const [one, other, session] = [nextEgress(pool), nextEgress(pool), nextEgress(pool)];
   /** Reads a video as the clients end, until one answers; those that are not named answer. Returns the clients asked. */
   const read = (video: string, ends: Ends = {}, egress = one) => {
     clock.nowMs += 1;

@@ -47,9 +47,12 @@ export async function requestPlayer(
   onReading: (reading: PlayerReading) => void,
 ): Promise<ParsedResponse<PlayerReading>> {
   const { path, fields, payload, read } = client === 'ANDROID_REEL' ? REEL : PLAYER;
+  /** Whether nothing was known to be refused at the egress before the response. */
+  let isFirst = true;
   const call: InnertubeCall = {
     ...{ kind: 'player', client, path, payload: payload(videoId, proof), fields },
     refusesClient: (response) => {
+      isFirst = scope.egress.controls.video.open;
       const reading = parsed(() => read(response, videoId));
       return reading.kind === 'parsed' && isClientRefused(reading.value);
     },
@@ -65,8 +68,8 @@ export async function requestPlayer(
   const { reading, visitor } = first.value;
   const isRefused = reading.kind === 'bot-check' || reading.kind === 'session-refused';
   const isReplaced = isRefused && innertube.replaceVisitorData(scope.egress, client, visitor);
-  // A probe sends as little as possible; the next one sends the new data.
-  const second = isReplaced && !scope.egress.controls.player.isProbe(scope) ? await send() : first;
+  // What finds out about a refusal sends as little as possible; later requests send the new data.
+  const second = isReplaced && isFirst ? await send() : first;
   if (second.kind === 'parsed') return { kind: 'parsed', value: second.value.reading };
   // Not sent in time: the refusal is what is known.
   return second.kind === 'busy' ? { kind: 'parsed', value: reading } : second;

@@ -1,10 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { Registry } from 'prom-client';
+import { newScope, nextEgress } from '../../../../test/youtube/egresses.js';
 import { Environment, type YoutubeClient } from '../../../config/environment.js';
-import { EgressPool } from '../egress/egress-pool.js';
 import { FairLimiter } from '../egress/fair-limiter.js';
-import { RetryBudget } from '../egress/retry.js';
 import type { UpstreamResponse } from '../egress/upstream-response.js';
 import type { InnertubeCall } from '../innertube/clients.js';
 import { InnertubeClient } from '../innertube/innertube-client.js';
@@ -56,18 +55,10 @@ function reading(players: Partial<Record<YoutubeClient, unknown>>, captions: Ups
   const order = new ClientOrder(environment, registry);
   const timestamp = new SignatureTimestamp(innertube);
   const reader = new VideoReader(innertube, order, new WebProofs(null, timestamp, metrics), metrics);
-  const egresses = new EgressPool({ registry: new Registry(), proxyUrls: [], connectionsMax: 1, connectTimeoutMs: 1 });
+  const egress = nextEgress();
   const read = async (languages: readonly string[] = []) => {
     asked.length = 0;
-    const taken = egresses.take('video');
-    if (!taken) throw new Error('There is no egress.');
-    const caller = {
-      signal: new AbortController().signal,
-      deadlineAtMs: performance.now() + 60_000,
-      fairnessKey: {},
-    };
-    const scope = { egress: taken.egress, subject: VIDEO, context: caller, budget: new RetryBudget(0) };
-    return (await reader.read(VIDEO, languages, scope)).result;
+    return (await reader.read(VIDEO, languages, newScope({}, egress))).result;
   };
   return { players, asked, read };
 }

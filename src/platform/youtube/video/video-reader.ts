@@ -68,7 +68,7 @@ export class VideoReader {
         const found = video.findings.filter((finding) => finding.client === client).map(({ kind }) => kind);
         if (proof && found.some(isRefusal)) this.webProofs.reject(videoId);
         results.push({ client, end: outcome ? 'answered' : endOf(found) });
-        if (outcome) return { result: outcome, verdict: 'answered', retryAfterSeconds: null };
+        if (outcome) return { result: outcome, verdict: 'answered' };
       }
       return video.conclude();
     } finally {
@@ -199,9 +199,9 @@ class VideoAttempt {
 
   /** The result when no client returned a final one. */
   conclude(): Attempt<VideoOutcome> {
-    const { evidence, retryAfterSeconds } = this;
+    const { evidence } = this;
     const code = concludeFailure(evidence);
-    const attempt = { verdict: verdictOf(evidence, this.sawTracks), retryAfterSeconds };
+    const attempt = { verdict: verdictOf(evidence, this.sawTracks) };
     // Two clients that agree for certain end the attempt earlier.
     if (code === 'video_unavailable') return { ...attempt, result: { ...this.failure(code), confirmed: false } };
     if (evidence.length > 0 && evidence.every((kind) => kind === 'client-retired'))
