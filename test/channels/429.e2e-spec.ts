@@ -116,7 +116,7 @@ describe('a key at its concurrency limit', () => {
       ['GET', '/usage', 200],
       ['POST', '/jobs', 400],
       ['POST', '/webhooks', 400],
-      ['POST', '/webhooks/whk_000000000000000000000000/rotate', 404],
+      ['POST', '/webhooks/whk_000000000000000000000000/rotate', 409],
       ['POST', '/webhooks/whk_000000000000000000000000/test', 404],
     ] as const) {
       const answer = await narrow.request(method, path, { Authorization: `Bearer ${key}` });

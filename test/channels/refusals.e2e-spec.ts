@@ -153,12 +153,6 @@ describe('an unknown path', () => {
     '%s is 404 in the envelope',
     async (path) => expectRefusal(await service.request('GET', path), 404, 'not_found'),
   );
-
-  it('leads browsers to the documentation when it is the root', async () => {
-    const page = await service.request('GET', '/', { Accept: 'text/html,application/xhtml+xml,*/*;q=0.8' });
-    expect([page.status, page.headers.location]).toEqual([302, '/docs']);
-    expectRefusal(await service.request('POST', '/', { Accept: 'text/html' }), 404, 'not_found');
-  });
 });
 
 describe('a method other than GET', () => {
