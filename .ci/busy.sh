@@ -5,10 +5,10 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 suites=(
   'test/channels/(504|slow-reader)\.'
-  'test/http/(connections|pipelining)\.'
+  'test/http/connections\.'
   'test/quota/slow-database\.'
   'test/youtube/upstream-errors\.'
-  'test/messages/tcp-limits\.'
+  'test/messages/tcp\.'
   'src/transcripts/single-flight\.'
   'src/platform/youtube/egress/'
 )
