@@ -17,6 +17,8 @@ export function parseUrl(text: string, base?: string): URL | undefined {
 
 /** The URL of a page on the platform. Segments and parameters are percent-decoded. */
 interface PageUrl {
+  /** In lower case. */
+  host: string;
   /** On `youtu.be` the path is a video ID. */
   short: boolean;
   /** The path, without an empty segment at its end. */
@@ -24,9 +26,9 @@ interface PageUrl {
   parameters: URLSearchParams;
 }
 
-/** The source of an expression for the hosts of pages; the group `short` has the host whose path is a video ID. */
-export const PAGE_HOST = String.raw`(?:(?:www\.|m\.|music\.)?youtube\.com|(?:www\.)?youtube-nocookie\.com|(?<short>(?:www\.)?youtu\.be))`;
-const PAGE = new RegExp(`^(?:https?://?)?${PAGE_HOST}/(?<path>[^?#]*)(?:\\?(?<query>[^#]*))?`, 'i');
+/** The source of an expression for the hosts of pages. */
+export const PAGE_HOST = String.raw`(?:(?:www\.|m\.|music\.)?youtube\.com|(?:www\.)?youtube-nocookie\.com|(?:www\.)?youtu\.be)`;
+const PAGE = new RegExp(`^(?:https?://?)?(?<host>${PAGE_HOST})/(?<path>[^?#]*)(?:\\?(?<query>[^#]*))?`, 'i');
 /** Encoded slashes before the first one, or an encoded question mark before the first one. */
 const ENCODED = /^(?:[^/]*%2F|[^?]*%3F)/i;
 
@@ -40,11 +42,12 @@ export function parsePageUrl(text: string): PageUrl | undefined {
   if (text.length > REFERENCE_LENGTH_MAX) return undefined;
   try {
     const url = ENCODED.test(text) ? decodeURIComponent(text) : text;
-    const { short, path = '', query = '' } = PAGE.exec(url)?.groups ?? {};
+    const { host = '', path = '', query = '' } = PAGE.exec(url)?.groups ?? {};
     if (path === '') return undefined;
+    const name = host.toLowerCase();
     const segments = path.split('/').map(decodeURIComponent);
     if (segments.at(-1) === '') segments.pop();
-    return { short: short !== undefined, segments, parameters: new URLSearchParams(query) };
+    return { host: name, short: name.endsWith('youtu.be'), segments, parameters: new URLSearchParams(query) };
   } catch {
     return undefined;
   }

@@ -5,7 +5,7 @@ const DOCS = /^\/docs(?:\/|$)/;
 
 /**
  * Hashes of the inline styles of the Swagger UI page of @nestjs/swagger 12.0.2, and of those that its scripts set.
- * `test/http/security.e2e-spec.ts` fails when the page of another version has others.
+ * `test/http/security.e2e-spec.ts` fails when the page of another version has others; what the scripts set, a browser shows.
  */
 const PAGE_STYLES = [
   "'sha256-/jDKvbQ8cdux+c5epDIqkjHbXDaIY8RucT1PmAe8FG4='",

@@ -16,6 +16,7 @@ import { ApiExtraModels, ApiNoContentResponse, ApiOperation, ApiTags } from '@ne
 import type { Request, Response } from 'express';
 import { RequiresApiKey, RequiresFeature } from '../auth/guarded.decorator.js';
 import { READ_ERRORS } from '../transcripts/dto/api-transcripts.js';
+import { payerOf } from '../transcripts/transcripts.service.js';
 import { FeatureNotInPlanError } from '../domain/errors.js';
 import { ApiErrors, BODY_ERRORS, invalidField, unknownParameter } from '../http/error-docs.js';
 import { JsonBody } from '../http/json-body.js';
@@ -102,11 +103,10 @@ export class JobsController {
     @Req() request: Request,
     @Res({ passthrough: true }) response: Response,
   ): Promise<JobDto> {
-    const { caller, requestId, log } = requestContext(request);
-    const payer = { organizationId: caller.organization.id, keyId: caller.keyId, requestId };
+    const context = requestContext(request);
     const wanted = { channel, languages, limit: limit ?? null, since: since ?? null, onQuota };
-    const job = await this.jobs.create(wanted, payer, idempotencyKey(request));
-    log['jobId'] = job.id;
+    const job = await this.jobs.create(wanted, payerOf(context), idempotencyKey(request));
+    context.log['jobId'] = job.id;
     response.setHeader('Location', `/jobs/${job.id}`);
     return job;
   }

@@ -8,7 +8,16 @@ import { InvalidApiKeyError, type QuotaState } from '../domain/errors.js';
 import { UnknownOrganizationError } from '../organizations/organization-errors.js';
 import { QuotaMetrics } from './quota-metrics.js';
 import { SettlementRetries, type OpenReservation } from './settlement-retries.js';
-import { USAGE, VERIFY, type QuotaRow, type Usage, type UsageRow, type Verification } from './usage.js';
+import {
+  QUOTA_STATE,
+  USAGE,
+  VERIFY,
+  type QuotaRow,
+  type QuotaStateRow,
+  type Usage,
+  type UsageRow,
+  type Verification,
+} from './usage.js';
 
 /** A row of `quota_reserve_as`; it returns none for an unknown organization. */
 interface ReserveRow extends QuotaRow {
@@ -78,7 +87,7 @@ export class QuotaService {
     const { organizationId, keyId, requestId, resource, required, leaseSeconds } = request;
     // Reading the state neither waits for the organization's lock nor leaves a row.
     if (required === 0) {
-      const row = await this.usageRow(organizationId);
+      const row = await this.read<QuotaStateRow>(QUOTA_STATE, organizationId);
       return { reservation: undefined, quota: quotaState(row?.deleted_at ? undefined : row) };
     }
     const reservation = { id: randomUUID(), leaseEndsAtMs: performance.now() + leaseSeconds * 1000 };
@@ -134,7 +143,7 @@ export class QuotaService {
    * @throws UnknownOrganizationError
    */
   async usage(organizationId: string): Promise<Usage> {
-    const row = await this.usageRow(organizationId);
+    const row = await this.read<UsageRow>(USAGE, organizationId);
     if (!row) throw new UnknownOrganizationError(organizationId);
     const remaining = Math.max(0, row.limit_in_force - row.used_count - row.reserved_count);
     return {
@@ -160,9 +169,9 @@ export class QuotaService {
     return [this.environment.PLAN_FREE_MONTHLY, this.environment.PLAN_PRO_MONTHLY];
   }
 
-  private async usageRow(organizationId: string): Promise<UsageRow | undefined> {
+  private async read<Row>(statement: string, organizationId: string): Promise<Row | undefined> {
     const values = [organizationId, ...this.planLimits];
-    const [row] = await queryWithDeadline<UsageRow[]>(this.database, USAGE, values);
+    const [row] = await queryWithDeadline<Row[]>(this.database, statement, values);
     return row;
   }
 

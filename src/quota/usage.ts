@@ -81,7 +81,7 @@ export class Verification {
   periods: VerifiedPeriod[];
 }
 
-/** The state of a quota in a row. */
+/** A row of a quota's state, which `quota_reserve_as` returns as well. */
 export interface QuotaRow {
   limit_in_force: number;
   used_count: number;
@@ -90,18 +90,21 @@ export interface QuotaRow {
   decided_at: Date;
 }
 
-/** A row of `USAGE`. */
-export interface UsageRow extends QuotaRow {
+/** A row of `QUOTA_STATE`. */
+export interface QuotaStateRow extends QuotaRow {
   id: string;
   plan: Plan;
   period_start: Date;
   deleted_at: Date | null;
+}
+
+/** A row of `USAGE`. */
+export interface UsageRow extends QuotaStateRow {
   history: MonthUsed[];
 }
 
-/** Rows are `UsageRow`s, also of deleted organizations. */
 // One statement, so that all values are from one snapshot.
-export const USAGE = `
+const stateWith = (more: string): string => `
   WITH clock AS MATERIALIZED (SELECT quota_now() AS now)
   SELECT organization.id, organization.plan, organization.deleted_at, clock.now AS decided_at,
          quota_limit(organization.monthly_limit, organization.plan, $2, $3) AS limit_in_force,
@@ -111,15 +114,20 @@ export const USAGE = `
            WHERE organization_id = organization.id AND period_start = quota_period(clock.now)), 0) AS used_count,
          coalesce((SELECT sum(required) FROM quota_reservations
            WHERE organization_id = organization.id AND period_start = quota_period(clock.now)
-             AND settled_at IS NULL AND lapsed_at IS NULL AND leased_until > clock.now), 0)::integer AS reserved_count,
-         coalesce((
+             AND settled_at IS NULL AND lapsed_at IS NULL AND leased_until > clock.now), 0)::integer AS reserved_count ${more}
+    FROM organizations organization, clock
+    WHERE organization.id = $1`;
+
+/** Rows are `QuotaStateRow`s, also of deleted organizations. Every call with nothing to fetch reads one. */
+export const QUOTA_STATE = stateWith('');
+
+/** Rows are `UsageRow`s, also of deleted organizations. */
+export const USAGE = stateWith(`, coalesce((
            SELECT json_agg(json_build_object('period', to_char(period_start, 'YYYY-MM'), 'used', used)
                            ORDER BY period_start DESC)
              FROM quota_periods WHERE organization_id = organization.id AND used > 0
                AND period_start > quota_period(clock.now) - interval '6 months'
-               AND period_start <= quota_period(clock.now)), '[]') AS history
-    FROM organizations organization, clock
-    WHERE organization.id = $1`;
+               AND period_start <= quota_period(clock.now)), '[]') AS history`);
 
 /** Rows are `VerifiedPeriod`s. */
 // One statement, so that a concurrent settlement is included in both sums or in neither.

@@ -26,7 +26,7 @@ const LEASE_MARGIN_SECONDS = 15;
 @Injectable()
 export class TranscriptsService {
   /** Deliveries that are not settled. */
-  private readonly unsettled = new Set<Promise<void>>();
+  private readonly unfinished = new Set<Promise<unknown>>();
 
   constructor(
     private readonly cache: TranscriptCache,
@@ -43,12 +43,15 @@ export class TranscriptsService {
    *
    * @throws the errors that refuse the call, as `prepare`
    */
-  async start(request: TranscriptsRequest, context: RequestContext): Promise<Delivery> {
-    const plan = await this.prepare(request, payerOf(context), context);
-    logPlan(context.log, plan);
-    const delivery = this.deliver(plan);
-    context.log['counts'] = delivery.summary;
-    return delivery;
+  start(request: TranscriptsRequest, context: RequestContext): Promise<Delivery> {
+    const start = async (): Promise<Delivery> => {
+      const plan = await this.prepare(request, payerOf(context), context);
+      logPlan(context.log, plan);
+      const delivery = this.deliver(plan);
+      context.log['counts'] = delivery.summary;
+      return delivery;
+    };
+    return this.untilIdle(start());
   }
 
   /**
@@ -79,15 +82,21 @@ export class TranscriptsService {
     const delivery = new Delivery(plan, this.fetcher, new HeldTexts(this.memory), this.metrics);
     const { reservation, call } = plan;
     if (!reservation || call.background) return delivery;
-    const settled = delivery.fetched.then((fetched) => this.quota.settleWithRetry(reservation, fetched));
-    this.unsettled.add(settled);
-    delivery.settled = settled.finally(() => this.unsettled.delete(settled));
+    delivery.settled = this.untilIdle(
+      delivery.fetched.then((fetched) => this.quota.settleWithRetry(reservation, fetched)),
+    );
     return delivery;
   }
 
-  /** Resolves when all fetches of calls have ended and their reservations are settled. */
+  /** Resolves when all calls have been planned, their fetches have ended and their reservations are settled. */
   async idle(): Promise<void> {
-    while (this.unsettled.size > 0) await Promise.all(this.unsettled);
+    while (this.unfinished.size > 0) await Promise.allSettled(this.unfinished);
+  }
+
+  private untilIdle<T>(work: Promise<T>): Promise<T> {
+    const tracked = work.finally(() => this.unfinished.delete(tracked));
+    this.unfinished.add(tracked);
+    return tracked;
   }
 
   private async plan({ source, languages = [] }: TranscriptsRequest, payer: Payer, call: Call): Promise<CallPlan> {

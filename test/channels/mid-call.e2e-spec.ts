@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { ApiKeysService } from '../../src/organizations/api-keys.service.js';
 import { OrganizationsService } from '../../src/organizations/organizations.service.js';
 import { QuotaService } from '../../src/quota/quota.service.js';
+import { TranscriptsService } from '../../src/transcripts/transcripts.service.js';
 import { startService, type TestOrganization, type TestService } from '../service.js';
 
 let service: TestService;
@@ -67,4 +68,16 @@ describe('a call whose organization is deleted before its reservation', () => {
     expect([response.status, response.body.error.code]).toEqual([401, 'invalid_api_key']);
     expect(service.fakeYoutube.requests.count({ kind: ['player', 'timedtext'] })).toBe(0);
   });
+});
+
+it('a shutdown waits for the settlement of a call that is still being planned', async () => {
+  const { id, key } = await service.organization();
+  const hold = service.fakeYoutube.hold({ kind: 'browse-uploads' });
+  const running = service.get(newChannel(), key);
+  await hold.arrived;
+  const idle = service.app.get(TranscriptsService).idle();
+  hold.release();
+  await idle;
+  expect(await quota.usage(id)).toMatchObject({ used: 4, reserved: 0 });
+  await running;
 });

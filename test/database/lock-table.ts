@@ -6,11 +6,6 @@ export const WAITING_FOR_LOCKS = `
   SELECT pid FROM pg_locks
     WHERE NOT granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`;
 
-/** Locks a table on a connection of its own, so that every statement on it waits, until the returned function is called. */
-export function lockTable(databaseUrl: string, table: string): Promise<() => Promise<void>> {
-  return holdLock(databaseUrl, `LOCK TABLE ${table} IN ACCESS EXCLUSIVE MODE`);
-}
-
 /**
  * Makes every new or changed row of a table wait without a lock timeout, as when the server stalls, until the returned
  * function is called.

@@ -161,6 +161,13 @@ describe('all uploads of a channel, page by page', () => {
     expect(first?.uploads.filter(({ publishedAt }) => publishedAt !== null)).toHaveLength(15);
   });
 
+  it('end at the page 5,000, since a list that goes on repeats itself', async () => {
+    const { next } = await pageOf(others.FOG_SIGNAL.id);
+    expect((await pageOf(others.FOG_SIGNAL.id, next?.replace(/^2:/, '4999:')))?.next).toMatch(/^5000:/);
+    const last = await pageOf(others.FOG_SIGNAL.id, next?.replace(/^2:/, '5000:'));
+    expect([last.uploads.length, last.next]).toEqual([100, null]);
+  });
+
   it('are to be read again from the first page when the platform refuses the continuation', async () => {
     const foreign = Buffer.from('nothing:UUx:100').toString('base64url');
     await expect(pageOf(others.FOG_SIGNAL.id, foreign)).rejects.toThrow(ContinuationRejectedError);

@@ -87,8 +87,12 @@ class ArchiveRun {
   ) {}
 
   async untilEnd(stop: AbortSignal): Promise<ArchiveResult> {
-    // Also after an error, so that the job goes on with the next run only.
-    const retryAfterSeconds = await this.follow(stop).finally(() => this.stopJob());
+    const retryAfterSeconds = await this.follow(stop).catch(async (error: unknown) => {
+      // So that the job goes on with the next run only. The first error says why this one ends.
+      await this.stopJob().catch(() => undefined);
+      throw error;
+    });
+    await this.stopJob();
     await this.takeResults();
     const { id, state, reason, channel, summary } = this.job;
     if (channel && state === 'completed') await this.files.saveIndex(channel);

@@ -27,6 +27,11 @@ import { requestPublishDate } from './video/player-requests.js';
 import { mergeDetails } from './video/player-response.js';
 import { VideoReader } from './video/video-reader.js';
 
+/** Far above any channel: a list that is still not at its end repeats itself, and ends there. */
+const PAGES_MAX = 5_000;
+/** `<number of the page, from 1>:<the platform's token>`. */
+const CONTINUATION = /^(\d{1,6}):(.+)$/s;
+
 const FAILED: VideoOutcome = { ok: false, details: NO_DETAILS, failure: { code: 'upstream_failure' } };
 
 /** `VideoPlatform` for YouTube's InnerTube API: its readers, through one egress after another until one answers. */
@@ -65,16 +70,21 @@ export class YoutubePlatform extends VideoPlatform implements OnApplicationShutd
     return { uploads, complete: next === null };
   }
 
-  override listUploadsPage(
+  override async listUploadsPage(
     channelId: string,
     continuation: string | undefined,
     context: ReadingContext,
   ): Promise<UploadsListPage> {
-    return this.readList(channelId, context, (scope) =>
-      continuation === undefined
+    const [, number = '1', token] = CONTINUATION.exec(continuation ?? '') ?? [];
+    if (continuation !== undefined && token === undefined) throw new ContinuationRejectedError();
+    const { uploads, next } = await this.readList(channelId, context, (scope) =>
+      token === undefined
         ? this.channels.uploads(channelId, 1, scope)
-        : this.playlists.nextUploads(channelId, continuation, scope),
+        : this.playlists.nextUploads(channelId, token, scope),
     );
+    if (next !== null && Number(number) < PAGES_MAX) return { uploads, next: `${Number(number) + 1}:${next}` };
+    if (next !== null) report('warn', 'youtube_uploads_cut', { channelId, pages: PAGES_MAX });
+    return { uploads, next: null };
   }
 
   override async listPlaylist(playlistId: string, count: number, context: ReadingContext): Promise<PlaylistVideos> {

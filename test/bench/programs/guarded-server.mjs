@@ -11,7 +11,7 @@ import { gzipSync } from 'node:zlib';
 import pg from 'pg';
 import { hashKey, isWellFormedKey } from '../../../dist/modules/organizations/api-key.js';
 import { AUTHENTICATE } from '../../../dist/modules/organizations/api-keys.service.js';
-import { USAGE } from '../../../dist/modules/quota/usage.js';
+import { QUOTA_STATE } from '../../../dist/modules/quota/usage.js';
 import { KeyRateLimit } from '../../../dist/modules/rate-limit/rate-limit.guard.js';
 
 const RATE_MAX = 1e9;
@@ -28,7 +28,7 @@ async function guard(request) {
   if (key === undefined || !isWellFormedKey(key)) return undefined;
   const [caller] = (await pool.query(AUTHENTICATE, [hashKey(key)])).rows;
   if (!caller || !(await calls.count(caller.key_id)).granted) return undefined;
-  const [usage] = (await pool.query(USAGE, [caller.id, 50, 5_000])).rows;
+  const [usage] = (await pool.query(QUOTA_STATE, [caller.id, 50, 5_000])).rows;
   return usage;
 }
 

@@ -133,8 +133,6 @@ export function evidenceOf(response: FailedResponse | { kind: 'unparsable' }): E
     case 'network':
       return 'unreached';
     case 'http-error':
-      // A JSON error of status 400 rejects the request itself, of which only the video differs between videos.
-      return response.status === 400 && response.media === 'json' ? 'client-retired' : 'failure';
     case 'unreadable':
     case 'unparsable':
       return 'failure';

@@ -83,6 +83,11 @@ export class VideoReader {
     const response = await requestPlayer(this.innertube, candidate, videoId, scope, ({ kind }) =>
       this.metrics.notice('playability', client, kind),
     );
+    // A JSON error of status 400 rejects the request itself, of which only the video differs between videos.
+    if (response.kind === 'http-error' && response.status === 400 && response.media === 'json') {
+      video.add(client, 'client-retired');
+      return null;
+    }
     if (response.kind !== 'parsed') {
       video.addFailure(client, response);
       return null;
