@@ -66,7 +66,8 @@ export function openLoop(platform, proxyUrls, gateway) {
     if (status !== 'OK') return codeOf(status, reason);
     const [track] = player.captions?.playerCaptionsTracklistRenderer.captionTracks ?? [];
     if (!track) return 'transcript_unavailable';
-    const { pathname, search } = new URL(track.baseUrl);
+    // As the libraries do, which read the format that is sent without it.
+    const { pathname, search } = new URL(track.baseUrl.replace('&fmt=srv3', ''));
     const text = await platform.exchange({ method: 'GET', path: pathname + search, headers: {}, body: '', egress });
     return text.status === 200 ? 'ok' : 'refused';
   };
