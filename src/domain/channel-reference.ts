@@ -8,8 +8,6 @@ export type ChannelReference =
   /** The older addresses `/c/name`, `/user/name` and `/name`. */
   | { kind: 'custom' | 'user' | 'vanity'; name: string };
 
-/** Not all hosts of pages: `youtu.be` has videos only, and `music.youtube.com` artists. */
-const HOST = /^(?:www\.|m\.)?youtube\.com$/;
 const CHANNEL_ID = /^UC[A-Za-z0-9_-]{22}$/;
 // Combining marks are part of the letters of many scripts (Devanagari, Thai, …); they are allowed, but not first.
 const HANDLE = /^[\p{L}\p{Nd}_.·-][\p{L}\p{M}\p{Nd}_.·-]{2,29}$/u;
@@ -38,7 +36,8 @@ export function parseChannelReference(text: string): ChannelReference | undefine
   if (text.length > REFERENCE_LENGTH_MAX) return undefined;
   const reference = text.normalize('NFC');
   const url = parsePageUrl(reference);
-  if (url && !HOST.test(url.host)) return undefined;
+  // Not every host of pages has channels: `youtu.be` has videos only, and `music.youtube.com` artists.
+  if (url && url.host !== 'youtube.com') return undefined;
   if (url) return parsePath(url.segments.map((segment) => segment.normalize('NFC')));
   if (CHANNEL_ID.test(reference)) return { kind: 'id', id: reference };
   if (reference.startsWith('@')) return parseHandle(reference.slice(1));

@@ -256,6 +256,7 @@ export class DatabaseUnavailableError extends ServiceUnavailableError {
   }
 }
 
-function counted(count: number, noun: string): string {
+/** A number of things, in words: 1 job, 2 jobs. */
+export function counted(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }

@@ -17,10 +17,8 @@ export function parseUrl(text: string, base?: string): URL | undefined {
 
 /** The URL of a page on the platform. Segments and parameters are percent-decoded. */
 interface PageUrl {
-  /** In lower case. */
+  /** In lower case, without `www.` and `m.`. On `youtu.be` the path is a video ID. */
   host: string;
-  /** On `youtu.be` the path is a video ID. */
-  short: boolean;
   /** The path, without an empty segment at its end. */
   segments: readonly string[];
   parameters: URLSearchParams;
@@ -44,10 +42,10 @@ export function parsePageUrl(text: string): PageUrl | undefined {
     const url = ENCODED.test(text) ? decodeURIComponent(text) : text;
     const { host = '', path = '', query = '' } = PAGE.exec(url)?.groups ?? {};
     if (path === '') return undefined;
-    const name = host.toLowerCase();
     const segments = path.split('/').map(decodeURIComponent);
     if (segments.at(-1) === '') segments.pop();
-    return { host: name, short: name.endsWith('youtu.be'), segments, parameters: new URLSearchParams(query) };
+    const site = host.toLowerCase().replace(/^(?:www|m)\./, '');
+    return { host: site, segments, parameters: new URLSearchParams(query) };
   } catch {
     return undefined;
   }

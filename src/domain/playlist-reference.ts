@@ -42,7 +42,7 @@ export function parsePlaylistReference(text: string): PlaylistReference | undefi
   const url = parsePageUrl(text);
   if (!url) return parseId(text);
   const [page = ''] = url.segments;
-  return url.short || PLAYLIST_PAGES.has(page) ? parseId(url.parameters.get('list') ?? '') : undefined;
+  return url.host === 'youtu.be' || PLAYLIST_PAGES.has(page) ? parseId(url.parameters.get('list') ?? '') : undefined;
 }
 
 function parseId(id: string): PlaylistReference | undefined {

@@ -20,7 +20,7 @@ export function parseVideoReference(text: string): string | undefined {
   const url = parsePageUrl(text);
   if (!url) return undefined;
   const [page = '', id = '', ...further] = url.segments;
-  if (url.short) return url.segments.length === 1 && VIDEO_ID.test(page) ? page : undefined;
+  if (url.host === 'youtu.be') return url.segments.length === 1 && VIDEO_ID.test(page) ? page : undefined;
   if (page === 'watch') {
     const watched = url.parameters.get('v') ?? '';
     return url.segments.length === 1 && VIDEO_ID.test(watched) ? watched : undefined;

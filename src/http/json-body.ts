@@ -1,12 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import {
-  HttpStatus,
-  Injectable,
-  Optional,
-  type CallHandler,
-  type ExecutionContext,
-  type NestInterceptor,
-} from '@nestjs/common';
+import { HttpStatus, type CallHandler, type ExecutionContext, type NestInterceptor } from '@nestjs/common';
 import express, { type Request, type RequestHandler, type Response } from 'express';
 import type { Observable } from 'rxjs';
 import { RefusedRequestError } from '../domain/errors.js';
@@ -18,11 +11,10 @@ const METHODS_WITH_BODY = new Set(['POST', 'PUT', 'PATCH']);
  * Reads the JSON object in the body of a request; without a body it is an empty object. An interceptor runs after the
  * guards. Routes without it never read a body.
  */
-@Injectable()
 export class JsonBody implements NestInterceptor {
   private readonly parseJson: RequestHandler;
 
-  constructor(@Optional() private readonly bytesMax = BODY_BYTES_MAX) {
+  constructor(private readonly bytesMax = BODY_BYTES_MAX) {
     this.parseJson = express.json({
       limit: bytesMax,
       inflate: false,

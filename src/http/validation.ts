@@ -122,7 +122,7 @@ export class StrictValidationPipe extends ValidationPipe {
   override async transform(value: unknown, metadata: ArgumentMetadata): Promise<unknown> {
     if (metadata.type === 'custom') return value;
     // The whitelist does not detect names that every object inherits, such as __proto__ and constructor.
-    const inherited = Object.keys(Object(value) as object).filter((name) => name in Object.prototype);
+    const inherited = isObject(value) ? Object.keys(value).filter((name) => name in Object.prototype) : [];
     if (inherited.length > 0)
       throw new InvalidRequestError(inherited.map((name) => unknownParameter(name, this.redact)));
     // class-transformer recurses into every field.

@@ -1,4 +1,4 @@
-import { DomainError, fixedError } from '../domain/errors.js';
+import { counted, DomainError, fixedError } from '../domain/errors.js';
 import { UnknownCursorError } from '../organizations/organization-errors.js';
 
 /** The form of the ID of a job. */
@@ -97,7 +97,7 @@ export class TooManyJobsError extends DomainError {
   constructor(jobsMax: number) {
     super(
       'too_many_jobs',
-      `Your organization has reached the limit of ${jobsMax} unfinished ${jobsMax === 1 ? 'job' : 'jobs'}. ` +
+      `Your organization has reached the limit of ${counted(jobsMax, 'unfinished job')}. ` +
         'Wait until one is finished, or cancel one.',
       { retryAfterSeconds: JOBS_RETRY_AFTER_SECONDS },
     );

@@ -67,7 +67,7 @@ export class JobsController {
 
   @Post()
   @RequiresFeature('channel_archives', { limitsConcurrency: false })
-  @UseInterceptors(JsonBody)
+  @UseInterceptors(new JsonBody())
   @ApiOperation({
     operationId: 'createJob',
     summary: 'Create an archive job',
@@ -146,7 +146,7 @@ export class JobsController {
   @Post(':id/cancel')
   @RequiresApiKey()
   @OwnRateLimit(JOBS_RATE_LIMIT)
-  @UseInterceptors(JsonBody)
+  @UseInterceptors(new JsonBody())
   @ApiOperation({
     operationId: 'cancelJob',
     summary: 'Cancel an archive job',
@@ -174,7 +174,7 @@ export class JobsController {
   @Post(':id/resume')
   @RequiresApiKey()
   @OwnRateLimit(JOBS_RATE_LIMIT)
-  @UseInterceptors(JsonBody)
+  @UseInterceptors(new JsonBody())
   @ApiOperation({
     operationId: 'resumeJob',
     summary: 'Resume an archive job',

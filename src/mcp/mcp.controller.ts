@@ -4,7 +4,7 @@ import type { Request, Response } from 'express';
 import { RequiresApiKey } from '../auth/guarded.decorator.js';
 import { Environment } from '../config/environment.js';
 import { RefusedRequestError } from '../domain/errors.js';
-import { ApiErrors } from '../http/error-docs.js';
+import { ApiErrors, KEY_ERRORS } from '../http/error-docs.js';
 import { bodyTooLarge, JsonBody } from '../http/json-body.js';
 import { API_HEADERS, REQUEST_ID_HEADER } from '../http/response-docs.js';
 import { McpTools } from './mcp-tools.js';
@@ -83,13 +83,7 @@ export class McpController {
     { title: 'The page that sends the request is not allowed to', error: ORIGIN_NOT_ALLOWED },
     { title: 'The message is too large', error: bodyTooLarge(MESSAGE_BYTES_MAX) },
     'body_not_json',
-    'unauthorized',
-    'invalid_api_key',
-    'method_not_allowed',
-    'rate_limited',
-    'failed_authentications',
-    'internal_error',
-    'service_unavailable',
+    ...KEY_ERRORS,
   )
   async receive(@Body() message: unknown, @Req() request: Request, @Res() response: Response): Promise<void> {
     if (!this.isAllowedOrigin(request.headers.origin)) throw ORIGIN_NOT_ALLOWED;

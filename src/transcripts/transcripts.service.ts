@@ -25,7 +25,7 @@ const LEASE_MARGIN_SECONDS = 15;
 /** The use case: the transcripts of the videos that a source lists. */
 @Injectable()
 export class TranscriptsService {
-  /** Deliveries that are not settled. */
+  /** Calls that are being planned, and deliveries that are not settled. */
   private readonly unfinished = new Set<Promise<unknown>>();
 
   constructor(
@@ -44,14 +44,7 @@ export class TranscriptsService {
    * @throws the errors that refuse the call, as `prepare`
    */
   start(request: TranscriptsRequest, context: RequestContext): Promise<Delivery> {
-    const start = async (): Promise<Delivery> => {
-      const plan = await this.prepare(request, payerOf(context), context);
-      logPlan(context.log, plan);
-      const delivery = this.deliver(plan);
-      context.log['counts'] = delivery.summary;
-      return delivery;
-    };
-    return this.untilIdle(start());
+    return this.untilIdle(this.begin(request, context));
   }
 
   /**
@@ -93,6 +86,15 @@ export class TranscriptsService {
     while (this.unfinished.size > 0) await Promise.allSettled(this.unfinished);
   }
 
+  private async begin(request: TranscriptsRequest, context: RequestContext): Promise<Delivery> {
+    const plan = await this.prepare(request, payerOf(context), context);
+    logPlan(context.log, plan);
+    const delivery = this.deliver(plan);
+    context.log['counts'] = delivery.summary;
+    return delivery;
+  }
+
+  /** Makes `idle` wait for some work. */
   private untilIdle<T>(work: Promise<T>): Promise<T> {
     const tracked = work.finally(() => this.unfinished.delete(tracked));
     this.unfinished.add(tracked);
@@ -106,7 +108,7 @@ export class TranscriptsService {
     const order = uploads.flatMap(({ videoId }) => known.get(videoId) ?? []);
     await this.lookUp(videos, languages);
     const required = requiredCount(videos);
-    const leaseSeconds = this.environment.REQUEST_DEADLINE_SECONDS + LEASE_MARGIN_SECONDS;
+    const leaseSeconds = (call.deadlineAtMs - performance.now()) / 1000 + LEASE_MARGIN_SECONDS;
     const { reservation, quota } = await this.quota.reserve({ ...payer, resource, required, leaseSeconds });
     if (required > 0 && !reservation) {
       const fitting = limitThatFits(order, remainingQuota(quota));

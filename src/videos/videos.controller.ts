@@ -105,7 +105,7 @@ export class VideosController {
   @Post('transcripts')
   @HttpCode(HttpStatus.OK)
   @RequiresFeature('bulk_transcripts')
-  @UseInterceptors(JsonBody)
+  @UseInterceptors(new JsonBody())
   @ApiOperation({
     operationId: 'getVideoTranscripts',
     summary: 'The transcripts of a list of videos',

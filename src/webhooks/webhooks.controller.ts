@@ -81,7 +81,10 @@ const PLAN_ERRORS = [
 
 /** Guards an operation that changes something, which needs the plan, and reads its body. */
 function ChangesWebhook(): MethodDecorator {
-  return applyDecorators(RequiresFeature('channel_archives', { limitsConcurrency: false }), UseInterceptors(JsonBody));
+  return applyDecorators(
+    RequiresFeature('channel_archives', { limitsConcurrency: false }),
+    UseInterceptors(new JsonBody()),
+  );
 }
 
 /** Any other text in the place of an ID is not logged. */

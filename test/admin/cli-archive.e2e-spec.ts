@@ -114,7 +114,7 @@ describe('the command archive', () => {
     youtube.requests.clear();
     const again = await archive('@fogsignalradio', out, ...options);
     expect(again).toMatchObject({ code: 0 });
-    expect(again.output).toMatch(/: 3 of 3 new videos have a transcript, 3 new files in /);
+    expect(again.output).toMatch(/: 3 of 3 videos have a transcript, 3 new files in /);
     expect(filesOf(out).sort()).toEqual([...files].sort());
     expect(indexOf(out).videos).toEqual(videos);
     expect(videosRead()).toEqual(new Set(videos.slice(0, 3).map(({ videoId }) => videoId)));
@@ -129,7 +129,7 @@ describe('the command archive', () => {
     writeFileSync(join(out, stored), 'unchanged');
     const { code, output } = await archive('@tidewater', out);
     expect(code).toBe(0);
-    expect(output).toMatch(/: 5 of 5 new videos have a transcript, 1 new files in /);
+    expect(output).toMatch(/: 5 of 5 videos have a transcript, 1 new files in /);
     expect(filesOf(out)).toHaveLength(5);
     expect(readFileSync(join(out, stored), 'utf8')).toBe('unchanged');
   });
@@ -138,7 +138,7 @@ describe('the command archive', () => {
     const out = newDirectory();
     await archive('@tidewater', out, '--limit', '2');
     expect(filesOf(out)).toHaveLength(2);
-    expect((await archive('@tidewater', out)).output).toMatch(/: 5 of 5 new videos have a transcript, 3 new files in /);
+    expect((await archive('@tidewater', out)).output).toMatch(/: 5 of 5 videos have a transcript, 3 new files in /);
     expect(
       indexOf(out)
         .videos.map(({ file }) => file)

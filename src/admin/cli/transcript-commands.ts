@@ -81,7 +81,7 @@ function resultOf(directory: string, { channel, summary, written, retryAfterSeco
   const minutes = Math.ceil(retryAfterSeconds / 60);
   return {
     json: { channel, directory, written, summary },
-    text: `${channel.name}: ${succeeded} of ${total} new videos have a transcript, ${written} new files in ${directory}.`,
+    text: `${channel.name}: ${succeeded} of ${total} videos have a transcript, ${written} new files in ${directory}.`,
     ...(pending > 0 && {
       failure: new Error(
         `${pending} videos could not be read yet. Run the same command again in ${minutes} min to retry them.`,

@@ -61,7 +61,7 @@ export function AdminRoutes(): ClassDecorator {
     ApiTags('admin'),
     ApiBearerAuth(ADMIN_TOKEN_SCHEME),
     UseGuards(AdminGuard),
-    UseInterceptors(JsonBody),
+    UseInterceptors(new JsonBody()),
     ApiErrors(
       { title: 'The admin token is missing or invalid', error: new AdminTokenError() },
       ADMIN_DISABLED,

@@ -12,7 +12,7 @@ import { clockTime, lineText, spaceBetween, wholeSeconds } from './line-text.js'
  */
 const MARKUP = /[\\`*_[\]<~$#|@]|&(?=#?[0-9a-z]+;)|:(?=\/\/)|(?<=www)\.|[=%](?=[=%])/gi;
 
-/** Outside text as literal text within a line of Markdown. IDs, and so the URLs that are made of them, contain no markup of links. */
+/** Outside text as literal text within a line of Markdown. Links need no escapes: their URLs are made of checked IDs. */
 export function escapeMarkdown(text: string): string {
   return lineText(text).replace(MARKUP, (character) => `\\${character}`);
 }
@@ -32,6 +32,7 @@ export async function* markdownDocument(
   events: AsyncIterable<TranscriptsEvent>,
   languages: readonly string[],
 ): AsyncGenerator<string> {
+  // Of a heading for each language, below that of the video.
   const level = languages.length > 1 ? 3 : undefined;
   let separator = '';
   for await (const event of events) {
