@@ -10,7 +10,7 @@ import { until } from '../until.js';
 
 const PROGRAM = join(import.meta.dirname, 'programs', 'use-cluster.mjs');
 
-export interface Ending {
+interface Ending {
   readonly code: number | null;
   readonly errorOutput: string;
 }

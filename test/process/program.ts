@@ -7,7 +7,7 @@ import { refuseSecrets } from '../plaintext-keys.js';
 const PROJECT = join(import.meta.dirname, '../..');
 const START_MS = 20_000;
 
-export interface ProgramEnd {
+interface ProgramEnd {
   code: number | null;
   signal: NodeJS.Signals | null;
 }

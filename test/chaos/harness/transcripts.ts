@@ -1,7 +1,7 @@
 import type { HttpResponse } from '../../http-request.js';
 
 /** An entry of a response; `end` is `ok` or its error code. */
-export interface ReadEntry {
+interface ReadEntry {
   videoId: string;
   end: string;
   cached: boolean;
