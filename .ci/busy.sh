@@ -20,4 +20,5 @@ for _ in 1 2; do
   busy+=($!)
 done
 npm run jest --silent -- --selectProjects unit e2e --json --outputFile="$report" --testPathPatterns "${suites[@]}" >/dev/null
-echo "$(node .ci/passed.mjs "$report") passed beside two busy loops"
+count=$(node .ci/passed.mjs "$report")
+echo "$count passed beside two busy loops"
