@@ -117,9 +117,17 @@ describe('the configuration', () => {
 
   it('is never shown in a fault, because a URL can contain a password and a token is one', () => {
     for (const name of NAMES) {
-      for (const value of ['hunter2', 'gopher://app:hunter2@db', '{hunter2}', 'hunter2'.repeat(9)])
-        expect(faultsOf({ [name]: value }).join(' ')).not.toContain('hunter2');
+      for (const value of ['hunter2', 'gopher://app:hunter2@db', '{hunter2}', 'hunter2'.repeat(9)]) {
+        const faults = faultsOf({ [name]: value });
+        if (/URL|TOKEN|SECRET|ORIGINS/.test(name)) expect([name, faults.length]).toEqual([name, 1]);
+        expect(faults.join(' ')).not.toContain('hunter2');
+      }
     }
+  });
+
+  it.each(['ADMIN_TOKEN', 'METRICS_TOKEN'])('says how to generate %s when it is short or guessable', (name) => {
+    for (const token of ['short', 'x'.repeat(64)])
+      expect(faultsOf({ [name]: token })[0]).toContain('openssl rand -hex 32');
   });
 
   it('turns any text into a value or into faults of one line each', () => {

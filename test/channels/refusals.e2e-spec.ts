@@ -167,6 +167,7 @@ describe('a method other than GET', () => {
         }
       }
       expect(service.fakeYoutube.requests.total).toBe(0);
+      expect((await service.get('/usage', key)).body).toMatchObject({ used: 0, reserved: 0 });
     },
   );
 

@@ -71,6 +71,19 @@ describe('the TypeScript client', () => {
     expect([early.status, early.code]).toEqual([401, 'invalid_api_key']);
   });
 
+  it('ends a call without charge when its reader stops iterating', async () => {
+    const client = clientOf((await service.organization()).key);
+    const hold = service.fakeYoutube.hold({ kind: 'timedtext' }, 2);
+    const events = client.events('@bench-2x73');
+    await events.next();
+    await hold.arrived;
+    await events.return(undefined);
+    await until(async () => (await client.usage()).reserved === 0);
+    hold.release();
+    expect((await client.usage()).used).toBe(0);
+    service.fakeYoutube.reset();
+  });
+
   it('follows an archive job to its end, with each entry once and in order', async () => {
     const { key, id: organizationId } = await service.organization();
     const client = clientOf(key);

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { JobsService } from '../../src/jobs/jobs.service.js';
-import type { JobRun } from './job-run.js';
-import { type EntryJson } from './job-run.js';
+import type { EntryJson, JobRun } from './job-run.js';
 import { SliceSteps } from './slice-steps.js';
 
 let steps: SliceSteps;

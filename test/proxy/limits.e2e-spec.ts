@@ -4,7 +4,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { until } from '../until.js';
 import type { HttpResponse } from '../http-request.js';
 import { send } from './proxied-replicas.js';
-import { freePort, nginxIsInstalled, NginxServer } from './nginx-server.js';
+import { freePort } from '../free-port.js';
+import { nginxIsInstalled, NginxServer } from './nginx-server.js';
 
 type Change = readonly [from: string, to: string];
 

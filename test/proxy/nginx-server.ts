@@ -1,7 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { freePort } from '../free-port.js';
 import { temporaryFolder } from '../process/program.js';
 import { isInstalled } from '../programs.js';
 import { until } from '../until.js';
@@ -21,15 +21,6 @@ export interface NginxOptions {
   decoding?: boolean;
   /** Further replacements in the configuration, each of a text that it contains exactly once. */
   changes?: readonly (readonly [from: string, to: string])[];
-}
-
-/** An unused port. */
-export async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
 
 /** nginx with the project's configuration, in which ports, file paths and the settings of a test are replaced. */

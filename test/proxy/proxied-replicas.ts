@@ -5,7 +5,8 @@ import { type HttpResponse, send as sendTo, type Sending } from '../http-request
 import { Program } from '../process/program.js';
 import { QuotaDatabase } from '../quota/quota-database.js';
 import { until } from '../until.js';
-import { freePort, NginxServer, type NginxOptions } from './nginx-server.js';
+import { freePort } from '../free-port.js';
+import { NginxServer, type NginxOptions } from './nginx-server.js';
 
 export const ADMIN_TOKEN = 'an-admin-token-of-the-tests-e5a7';
 

@@ -185,7 +185,6 @@ const lineOf = (id: string): Record<string, unknown> | undefined => {
     ['/health/live', 200],
     ['http://proxy.test/usage', 200],
     ['/channels/@name/%2e%2e%2e/transcripts', 404],
-    ['/', 404],
     ['/channels/@tidewater/uploads', 200],
     ['/videos/https://www.youtube.com/watch?v=tw-tea_____/transcript', 200],
     ['/playlists/https://www.youtube.com/playlist?list=UUtidewater_____________/transcripts?limit=1', 200],

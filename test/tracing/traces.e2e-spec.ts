@@ -72,7 +72,7 @@ describe('with a collector,', () => {
     to = await collector();
     service = traced(to.url, {
       ...{ MESSAGE_TRANSPORT: 'tcp', MESSAGE_PORT: '0', UPSTREAM_RETRIES: '0', ADMIN_TOKEN, METRICS_TOKEN },
-      OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment.name=test',
+      ...{ OTEL_SERVICE_NAME: 'transcripts-test', OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment.name=test' },
     });
     ({ key } = await home.organization());
     url = await service.url();
@@ -130,7 +130,7 @@ describe('with a collector,', () => {
     }
     expect(settle.attributes).toMatchObject({ 'quota.fetched': 3, 'quota.attempt': 1 });
     expect(server.resource).toMatchObject({
-      'service.name': 'channel-transcripts',
+      'service.name': 'transcripts-test',
       'deployment.environment.name': 'test',
     });
     // Every span has a parent in the trace.

@@ -97,9 +97,14 @@ describe('a call that fails', () => {
   it.each(CHARGED)('is not repeated when it can be charged and nobody knows whether it was (%s)', async (_, call) => {
     for (const step of [lost, PROXY_PAGE]) {
       const { client, sent } = clientOf(step);
-      await expect(call(client)).rejects.toThrow();
+      await expect(call(client)).rejects.toMatchObject(
+        step === lost ? lost : { status: 502, code: 'unexpected_response', retryable: true },
+      );
       expect(sent).toHaveLength(1);
     }
+    const { client, sent } = clientOf(unavailable(), lost);
+    await expect(call(client)).rejects.toMatchObject(lost);
+    expect(sent).toHaveLength(2);
   });
 
   it.each(FREE)('is repeated when it is free and its answer was lost (%s)', async (_, call) => {

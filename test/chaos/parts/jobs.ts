@@ -222,7 +222,7 @@ class JobsRun {
         Math.ceil(videos / 100),
         `of ${videos}`,
       ),
-      atMost('transcripts charged, against the caption requests', charged, this.captionRequests, ''),
+      atMost('transcripts fetched, against the caption requests', charged, this.captionRequests, ''),
       equal('transcripts forfeited', Number(forfeited?.['count']), 0),
       equal('slices still claimed', claimed, 0),
       nothing('bugs in the logs', await this.bugs()),

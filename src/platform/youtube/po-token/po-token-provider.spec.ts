@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { anyText } from '../../../../test/any-text.js';
+import { until } from '../../../../test/until.js';
 import { type LoggedEvent, recordedEvents } from '../../../../test/youtube/recorded-events.js';
 import { PoTokenProvider, readPoToken } from './po-token-provider.js';
 
@@ -93,6 +94,11 @@ describe('PoTokenProvider', () => {
     provider.reject(VIDEO);
     expect(await provider.tokenFor(VIDEO, NEVER)).toBe('Mlvx');
     expect(paths).toEqual(['/provider/get_pot', '/provider/get_pot']);
+  });
+
+  it('issues another token when one has expired', async () => {
+    respond = (response) => response.end(JSON.stringify({ poToken: 'Mlvx', expiresAt: Date.now() + 60_100 }));
+    await until(async () => (await provider.tokenFor(VIDEO, NEVER)) === 'Mlvx' && paths.length === 2);
   });
 
   it('is not asked again after it did not respond for three videos', async () => {

@@ -70,7 +70,6 @@ export class ResponseCheck {
     const path = pathOf(target) ?? '';
     if (status === 204 && method === 'OPTIONS') return undefined;
     if (DOCS.test(path)) return [200, 206, 301, 302, 304].includes(status) ? undefined : UNDOCUMENTED;
-    if (path === '/' && status === 302) return undefined;
     const requested = method === 'HEAD' ? 'GET' : method;
     const route = routes.find((one) => one.method === requested && String(status) in one.operation.responses);
     if (!route) return UNDOCUMENTED;
