@@ -106,9 +106,12 @@ export const VARIABLES = z.object({
     .default(5)
     .describe('how often this process looks for jobs that are due or go on, and removes results that are expired'),
 
-  UPSTREAM_CONCURRENCY: wholeNumber(1, 1_024)
+  UPSTREAM_CONCURRENCY: wholeNumber(1, 64)
     .default(16)
-    .describe('concurrent outgoing requests of the process; archive jobs send at most three quarters of them'),
+    .describe(
+      'concurrent outgoing requests through each egress (this address, or a proxy); at most 64 in the process, of which ' +
+        'archive jobs send at most three quarters',
+    ),
   UPSTREAM_TIMEOUT_SECONDS: wholeNumber(1, 3_600)
     .default(10)
     .describe('for one outgoing request, to the last byte of its response'),
@@ -203,6 +206,8 @@ const schema = VARIABLES.refine(({ MESSAGE_TRANSPORT, NATS_URL }) => MESSAGE_TRA
   error: 'must not list WEB unless PO_TOKEN_URL is set: WEB returns captions only with PO tokens',
 });
 
+const UPSTREAM_SLOTS_MAX = 64;
+
 const Defaults = class {
   constructor() {
     Object.assign(this, VARIABLES.parse({}));
@@ -210,7 +215,12 @@ const Defaults = class {
 } as new () => z.output<typeof VARIABLES>;
 
 /** The configuration. Every property is the environment variable of the same name; a new instance has the defaults. */
-export class Environment extends Defaults {}
+export class Environment extends Defaults {
+  /** The outgoing requests of the process that run at a time: those of each egress, and at most 64. */
+  get upstreamSlots(): number {
+    return Math.min(UPSTREAM_SLOTS_MAX, this.UPSTREAM_CONCURRENCY * (this.UPSTREAM_PROXY_URL?.length ?? 1));
+  }
+}
 
 /** One or more variables are invalid. */
 export class EnvironmentError extends Error {

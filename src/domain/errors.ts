@@ -207,8 +207,13 @@ const UPSTREAM_MESSAGES = {
 export class UpstreamError extends DomainError {
   declare readonly code: keyof typeof UPSTREAM_MESSAGES;
 
-  constructor(code: keyof typeof UPSTREAM_MESSAGES, cause?: unknown, retryAfterSeconds?: number) {
-    super(code, UPSTREAM_MESSAGES[code], { cause, retryAfterSeconds });
+  constructor(
+    code: keyof typeof UPSTREAM_MESSAGES,
+    cause?: unknown,
+    retryAfterSeconds?: number,
+    message: string = UPSTREAM_MESSAGES[code],
+  ) {
+    super(code, message, { cause, retryAfterSeconds });
   }
 }
 

@@ -65,8 +65,13 @@ export class SliceReader {
    *
    * @throws UpstreamError | CallEnded | ContinuationRejectedError when the list could not be read
    */
-  async page({ job, continuation, setbacks }: ClaimedSlice, stop: AbortSignal): Promise<ListedPage | SliceEnd> {
-    const call = new Call(this.environment.REQUEST_DEADLINE_SECONDS, { responseEnd: stop, background: true });
+  async page(
+    { job, continuation, setbacks, organizationId }: ClaimedSlice,
+    stop: AbortSignal,
+  ): Promise<ListedPage | SliceEnd> {
+    const call = new Call(this.environment.REQUEST_DEADLINE_SECONDS, {
+      ...{ organizationId, responseEnd: stop, background: true },
+    });
     try {
       const channel = job.channel ?? (await this.channels.find(job.request.channel, call));
       const page = await this.platform.listUploadsPage(channel.id, continuation ?? undefined, call);

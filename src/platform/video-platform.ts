@@ -7,7 +7,9 @@ export interface ReadingContext {
   readonly signal: AbortSignal;
   /** The latest deadline of all waiting callers, in milliseconds of `performance.now()`. It can change, so read it each time. */
   readonly deadlineAtMs: number;
-  /** Identity of the call. Requests of different keys alternate, so that a small call does not queue behind a large one. */
+  /** Who calls: organizations take turns. Empty for work of the service itself. */
+  readonly organizationId: string;
+  /** Identity of the call: the calls of an organization take turns, so that a small one does not queue behind a large one. */
   readonly fairnessKey: object;
   /**
    * True for an archive job: calls are served first. Becomes false when a call waits for the same result, so read it each time.
@@ -18,7 +20,7 @@ export interface ReadingContext {
 }
 
 /** Who asks for a turn: calls go before background work, and those of a kind alternate. */
-export type Requester = Pick<ReadingContext, 'fairnessKey' | 'background'>;
+export type Requester = Pick<ReadingContext, 'organizationId' | 'fairnessKey' | 'background'>;
 
 /** A channel's uploads, newest first; `complete` when the list has no more than these. */
 export interface UploadsList {

@@ -18,6 +18,8 @@ export interface CallTimes {
 }
 
 export interface CallOptions extends CallTimes {
+  /** Who calls: organizations take turns at the platform. */
+  organizationId: string;
   /** Work of a job: goes behind calls that somebody waits for, and is counted and settled when the job stores it. */
   background?: boolean;
 }
@@ -28,15 +30,22 @@ export class Call implements ReadingContext {
   readonly deadlineAtMs: number;
   readonly fairnessKey = this;
   readonly background: boolean;
+  readonly organizationId: string;
   private readonly controller = new AbortController();
   private readonly timer: NodeJS.Timeout;
   private finished = false;
 
   constructor(
     deadlineSeconds: number,
-    { startedAtMs = performance.now(), responseEnd, background = false }: Partial<CallOptions> = {},
+    {
+      startedAtMs = performance.now(),
+      responseEnd,
+      background = false,
+      organizationId = '',
+    }: Partial<CallOptions> = {},
   ) {
     this.background = background;
+    this.organizationId = organizationId;
     this.signal = this.controller.signal;
     // Each fetch of the call adds a listener and removes it at its end, so that many listeners are no leak.
     setMaxListeners(0, this.signal);

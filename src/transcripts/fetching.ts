@@ -30,7 +30,7 @@ export class VideoFetcher {
     private readonly cache: TranscriptCache,
     environment: Environment,
   ) {
-    this.concurrencyPerCall = Math.ceil(VIDEOS_PER_REQUEST * environment.UPSTREAM_CONCURRENCY);
+    this.concurrencyPerCall = Math.ceil(VIDEOS_PER_REQUEST * environment.upstreamSlots);
   }
 
   /** @throws the reason of `context.signal` when that is aborted first */

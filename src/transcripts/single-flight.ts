@@ -16,7 +16,10 @@ class Flight<T> implements ReadingContext {
   succeeded = false;
   requested = false;
 
-  constructor(readonly fairnessKey: object) {}
+  constructor(
+    readonly organizationId: string,
+    readonly fairnessKey: object,
+  ) {}
 
   /** The latest deadline of all waiters. */
   get deadlineAtMs(): number {
@@ -57,7 +60,7 @@ export class SingleFlight<T> {
   ): Promise<SingleFlightResult<T>> {
     const { signal } = context;
     signal.throwIfAborted();
-    const flight = this.flights.get(key) ?? new Flight<T>(context.fairnessKey);
+    const flight = this.flights.get(key) ?? new Flight<T>(context.organizationId, context.fairnessKey);
     const waiter = { context };
     flight.waiters.add(waiter);
     if (flight.requested) context.onRequest?.();

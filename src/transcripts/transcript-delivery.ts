@@ -127,11 +127,12 @@ export class Delivery {
   /** Rejects only for a bug. */
   private async fetch(upload: Upload): Promise<Entry> {
     const { call, languages } = this.plan;
-    const { signal, deadlineAtMs, fairnessKey, background } = call;
+    const { signal, deadlineAtMs, organizationId, fairnessKey, background } = call;
     let requested = false;
     if (!this.held.mayFetch) return this.giveUp(upload, BUFFER_FULL);
     try {
-      const context = { signal, deadlineAtMs, fairnessKey, background, onRequest: () => void (requested = true) };
+      const onRequest = () => void (requested = true);
+      const context = { signal, deadlineAtMs, organizationId, fairnessKey, background, onRequest };
       const { outcome, own } = await this.fetcher.fetch(upload, languages, context);
       if (outcome.ok) {
         if (own) this.charged++;

@@ -54,10 +54,13 @@ export class TranscriptsService {
    * @throws PlanLimitExceededError | UpstreamError | InvalidApiKeyError | ServiceUnavailableError, and what the source of
    * the request throws
    */
-  prepare(request: TranscriptsRequest, payer: Payer, options: CallOptions): Promise<CallPlan> {
+  prepare(request: TranscriptsRequest, payer: Payer, options: Omit<CallOptions, 'organizationId'>): Promise<CallPlan> {
     return inSpan('transcripts.prepare', {}, async (span) => {
       this.memory.refuseWhenFull();
-      const call = new Call(this.environment.REQUEST_DEADLINE_SECONDS, options);
+      const call = new Call(this.environment.REQUEST_DEADLINE_SECONDS, {
+        ...{ startedAtMs: options.startedAtMs, responseEnd: options.responseEnd },
+        ...{ background: options.background === true, organizationId: payer.organizationId },
+      });
       const plan = await this.plan(request, payer, call).catch((error: unknown) => {
         call.finish();
         throw error instanceof CallEnded ? new UpstreamError('upstream_timeout', error) : error;

@@ -41,6 +41,7 @@ export function context(choices: Partial<ReadingContext> = {}): ReadingContext {
   return {
     signal: new AbortController().signal,
     deadlineAtMs: performance.now() + 60_000,
+    organizationId: 'an organization',
     fairnessKey: {},
     ...choices,
   };

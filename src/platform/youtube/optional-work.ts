@@ -1,3 +1,4 @@
+import { Attempt } from './egress/egress.js';
 import type { RequestScope } from './egress/request-pipeline.js';
 import { RetryBudget } from './egress/retry.js';
 
@@ -18,9 +19,10 @@ export async function withOptional<M, S>(
   const { context } = scope;
   const controller = new AbortController();
   const signal = AbortSignal.any([context.signal, controller.signal]);
-  // A budget of its own: optional work must not use up the retries of the main work.
   const optionalScope: RequestScope = {
     ...scope,
+    attempt: new Attempt(scope.attempt.subject, 'optional'),
+    // A budget of its own: optional work must not use up the retries of the main work.
     budget: new RetryBudget(RETRIES),
     context: optionalContext(scope, signal),
   };
@@ -42,6 +44,7 @@ export async function withOptional<M, S>(
 function optionalContext({ context }: RequestScope, signal: AbortSignal): RequestScope['context'] {
   return {
     signal,
+    organizationId: context.organizationId,
     fairnessKey: context.fairnessKey,
     get deadlineAtMs() {
       return context.deadlineAtMs;

@@ -1,7 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
-import { Environment } from '../../config/environment.js';
-import { FairLimiter } from './egress/fair-limiter.js';
+import { RequestQueue } from './egress/request-queue.js';
 
 /** Seconds; the default timeout of a request is 10. */
 const BUCKETS_SECONDS = [0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20];
@@ -34,7 +33,7 @@ export class UpstreamMetrics {
   private readonly blocks: Counter<'reason'>;
   private readonly notices: Counter<'kind' | 'subject' | 'outcome'>;
 
-  constructor(registry: Registry, limiter: FairLimiter, { UPSTREAM_CONCURRENCY }: Environment) {
+  constructor(registry: Registry, queue: RequestQueue) {
     const registers = [registry];
     this.requests = new Counter({
       name: 'ct_upstream_requests_total',
@@ -66,7 +65,7 @@ export class UpstreamMetrics {
       help: 'Running requests to the platform.',
       registers,
       collect() {
-        this.set(limiter.running);
+        this.set(queue.running);
       },
     });
     new Gauge({
@@ -74,12 +73,11 @@ export class UpstreamMetrics {
       help: 'Queued requests to the platform.',
       registers,
       collect() {
-        this.set(limiter.queued);
+        this.set(queue.queued);
       },
     });
-    new Gauge({ name: 'ct_upstream_requests_in_flight_max', help: 'UPSTREAM_CONCURRENCY.', registers }).set(
-      UPSTREAM_CONCURRENCY,
-    );
+    const slots = 'The most requests to the platform that run at a time.';
+    new Gauge({ name: 'ct_upstream_requests_in_flight_max', help: slots, registers }).set(queue.slots);
   }
 
   /** Counts a completed request. */

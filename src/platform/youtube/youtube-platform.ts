@@ -13,10 +13,12 @@ import {
   VideoPlatform,
 } from '../video-platform.js';
 import { ChannelReadError } from './channel/channel-errors.js';
+import { ChannelControl } from './channel/channel-control.js';
 import { addressOf, ChannelReader } from './channel/channel-reader.js';
 import { PlaylistReader } from './channel/playlist-reader.js';
-import { EgressPool } from './egress/egress-pool.js';
-import { type Attempt, withProxyFailover } from './egress/proxy-failover.js';
+import { type Control, EgressPool } from './egress/egress-pool.js';
+import type { AttemptEnd } from './egress/egress.js';
+import { type Attempted, readThroughEgresses } from './egress/egress-failover.js';
 import type { RequestScope } from './egress/request-pipeline.js';
 import { RetryBudget } from './egress/retry.js';
 import { report } from './event-log.js';
@@ -25,6 +27,7 @@ import { withOptional } from './optional-work.js';
 import { UpstreamMetrics } from './upstream-metrics.js';
 import { requestPublishDate } from './video/player-requests.js';
 import { mergeDetails } from './video/player-response.js';
+import { VideoControl } from './video/video-control.js';
 import { VideoReader } from './video/video-reader.js';
 
 /** Far above any channel: a list that is still not at its end repeats itself, and ends there. */
@@ -37,6 +40,8 @@ const FAILED: VideoOutcome = { ok: false, details: NO_DETAILS, failure: { code: 
 /** `VideoPlatform` for YouTube's InnerTube API: its readers, through one egress after another until one answers. */
 @Injectable()
 export class YoutubePlatform extends VideoPlatform implements OnApplicationShutdown {
+  private readonly control: Control;
+
   constructor(
     private readonly environment: Environment,
     private readonly metrics: UpstreamMetrics,
@@ -45,8 +50,13 @@ export class YoutubePlatform extends VideoPlatform implements OnApplicationShutd
     private readonly channels: ChannelReader,
     private readonly playlists: PlaylistReader,
     private readonly videos: VideoReader,
+    private readonly channelControl: ChannelControl,
+    videoControl: VideoControl,
   ) {
     super();
+    this.control = {
+      ask: (egress, kind) => (kind === 'list' ? channelControl.probe(egress) : videoControl.probe(egress, kind)),
+    };
   }
 
   /** Closes every connection; requests in flight end as failures. */
@@ -100,10 +110,10 @@ export class YoutubePlatform extends VideoPlatform implements OnApplicationShutd
     context: ReadingContext,
     read: (scope: RequestScope) => Promise<T>,
   ): Promise<T> {
-    const retries = this.environment.UPSTREAM_RETRIES;
-    const end = await withProxyFailover(this.egresses, 'channel', subject, context, retries, (scope) =>
-      attemptList(scope, read),
-    );
+    const end = await readThroughEgresses(this.egresses, {
+      ...{ use: 'channel', subject, context, control: this.control, retries: this.environment.UPSTREAM_RETRIES },
+      attempt: (scope) => this.attemptList(scope, subject, read),
+    });
     if (end === null) {
       const cause = new Error('Every egress is blocked after refusals.');
       throw new UpstreamError('upstream_blocked', cause, this.egresses.blockedForSeconds('channel') ?? undefined);
@@ -118,12 +128,16 @@ export class YoutubePlatform extends VideoPlatform implements OnApplicationShutd
     context: ReadingContext,
     publishedAt: string | null = null,
   ): Promise<VideoOutcome> {
-    // Shared by the attempts through all egresses: a gateway has eight for each video.
-    const retries = new RetryBudget(this.environment.UPSTREAM_RETRIES);
-    const read = (scope: RequestScope) => this.readVideoThrough(scope, videoId, languages, publishedAt);
-    const outcome = this.withRetryAfter(
-      await withProxyFailover(this.egresses, 'video', videoId, context, retries, read),
-    );
+    context.signal.throwIfAborted();
+    const remembered = this.videos.remembered(videoId, languages);
+    if (remembered) return remembered;
+    const read = await readThroughEgresses(this.egresses, {
+      ...{ use: 'video', subject: videoId, context, control: this.control },
+      // Shared by the attempts through all egresses: a gateway has eight for each video.
+      retries: new RetryBudget(this.environment.UPSTREAM_RETRIES),
+      attempt: (scope) => this.attemptVideo(scope, videoId, languages, publishedAt),
+    });
+    const outcome = this.withRetryAfter(read);
     this.metrics.notice('video', '-', outcome.ok ? 'ok' : outcome.failure.code);
     return outcome;
   }
@@ -136,12 +150,12 @@ export class YoutubePlatform extends VideoPlatform implements OnApplicationShutd
     return retryAfterSeconds === null ? failed : { ...failed, failure: { ...failed.failure, retryAfterSeconds } };
   }
 
-  private async readVideoThrough(
+  private async attemptVideo(
     scope: RequestScope,
     videoId: string,
     languages: readonly string[],
     publishedAt: string | null,
-  ): Promise<Attempt<VideoOutcome>> {
+  ): Promise<Attempted<VideoOutcome>> {
     try {
       const [attempt, dated] = await withOptional(
         scope,
@@ -154,7 +168,7 @@ export class YoutubePlatform extends VideoPlatform implements OnApplicationShutd
       if (scope.context.signal.aborted) throw scope.context.signal.reason;
       // One video's failure must not fail the call, even when it is caused by a bug.
       report('error', 'youtube_internal_error', { videoId, stack: stackOf(error) });
-      return { result: FAILED, verdict: 'nothing' };
+      return { result: FAILED, end: 'final' };
     }
   }
 
@@ -166,30 +180,35 @@ export class YoutubePlatform extends VideoPlatform implements OnApplicationShutd
   ): Promise<{ publishedAt?: string | null }> {
     if (this.environment.PUBLISH_DATES !== 'exact') return {};
     if (publishedAt !== null) return { publishedAt };
-    // A probe sends as little as possible.
-    if (!scope.egress.controls.video.open) return {};
     return { publishedAt: await requestPublishDate(this.innertube, videoId, scope) };
   }
-}
 
-/** Turns an exception into a result, so that another egress can be tried first. */
-async function attemptList<T>(
-  scope: RequestScope,
-  read: (scope: RequestScope) => Promise<T>,
-): Promise<Attempt<{ value: T } | { error: Error }>> {
-  try {
-    return { result: { value: await read(scope) }, verdict: 'answered' };
-  } catch (error) {
-    if (scope.context.signal.aborted) throw scope.context.signal.reason;
-    // These state what the platform answered: another egress would get the same answer.
-    for (const answer of [ChannelNotFoundError, PlaylistNotFoundError, ContinuationRejectedError])
-      if (error instanceof answer) return { result: { error }, verdict: 'answered' };
-    if (error instanceof UpstreamError && error.cause instanceof ChannelReadError) {
-      return { result: { error }, verdict: error.cause.verdict };
+  /** Turns an exception into a result, so that another egress can be tried first. */
+  private async attemptList<T>(
+    scope: RequestScope,
+    subject: string,
+    read: (scope: RequestScope) => Promise<T>,
+  ): Promise<Attempted<{ value: T } | { error: Error }>> {
+    try {
+      return { result: { value: await read(scope) }, end: 'final' };
+    } catch (error) {
+      if (scope.context.signal.aborted) throw scope.context.signal.reason;
+      // These state what the platform answered: another egress would get the same answer.
+      for (const answer of [ChannelNotFoundError, PlaylistNotFoundError, ContinuationRejectedError])
+        if (error instanceof answer) return { result: { error }, end: 'final' };
+      if (error instanceof UpstreamError && error.cause instanceof ChannelReadError)
+        return { result: { error }, end: await this.endOf(error.cause.about, subject, scope) };
+      report('error', 'youtube_internal_error', { stack: stackOf(error) });
+      return { result: { error: new UpstreamError('upstream_failure', error) }, end: 'final' };
     }
-    report('error', 'youtube_internal_error', { stack: stackOf(error) });
-    const failure = new UpstreamError('upstream_failure', error);
-    return { result: { error: failure }, verdict: 'nothing' };
+  }
+
+  /** How an attempt at a list ended for its egress, which a control finds out when the list or the egress is refused. */
+  private async endOf(about: ChannelReadError['about'], subject: string, scope: RequestScope): Promise<AttemptEnd> {
+    if (about !== 'doubtful') return about === 'nothing' ? 'final' : about;
+    scope.egress.examinations.channel.doubt('list', subject);
+    const finding = await this.channelControl.settle(scope, performance.now());
+    return finding === 'served' ? 'final' : 'refused';
   }
 }
 

@@ -3,16 +3,18 @@ import { Registry } from 'prom-client';
 import { Environment } from '../../config/environment.js';
 import { MetricsRegistryModule } from '../../observability/metrics-registry.js';
 import { VideoPlatform } from '../video-platform.js';
+import { ChannelControl } from './channel/channel-control.js';
 import { ChannelReader } from './channel/channel-reader.js';
 import { PlaylistReader } from './channel/playlist-reader.js';
 import { EgressPool } from './egress/egress-pool.js';
-import { FairLimiter } from './egress/fair-limiter.js';
 import { RequestPipeline } from './egress/request-pipeline.js';
+import { RequestQueue } from './egress/request-queue.js';
 import { InnertubeClient } from './innertube/innertube-client.js';
 import { PoTokenProvider } from './po-token/po-token-provider.js';
 import { SignatureTimestamp, WebProofs } from './po-token/web-proofs.js';
 import { UpstreamMetrics } from './upstream-metrics.js';
 import { ClientOrder } from './video/client-order.js';
+import { VideoControl } from './video/video-control.js';
 import { VideoReader } from './video/video-reader.js';
 import { YoutubePlatform } from './youtube-platform.js';
 
@@ -22,15 +24,15 @@ import { YoutubePlatform } from './youtube-platform.js';
   providers: [
     UpstreamMetrics,
     {
-      provide: FairLimiter,
+      provide: RequestQueue,
       inject: [Environment],
-      useFactory: ({ UPSTREAM_CONCURRENCY }: Environment) => new FairLimiter(UPSTREAM_CONCURRENCY),
+      useFactory: (environment: Environment) => new RequestQueue(environment.upstreamSlots),
     },
     {
       provide: EgressPool,
-      inject: [Environment, Registry, FairLimiter],
-      useFactory: (environment: Environment, registry: Registry, limiter: FairLimiter) =>
-        new EgressPool(environment, registry, limiter),
+      inject: [Environment, Registry, RequestQueue],
+      useFactory: (environment: Environment, registry: Registry, queue: RequestQueue) =>
+        new EgressPool(environment, registry, queue),
     },
     RequestPipeline,
     ClientOrder,
@@ -39,7 +41,9 @@ import { YoutubePlatform } from './youtube-platform.js';
     WebProofs,
     InnertubeClient,
     PlaylistReader,
+    ChannelControl,
     ChannelReader,
+    VideoControl,
     VideoReader,
     YoutubePlatform,
     { provide: VideoPlatform, useExisting: YoutubePlatform },

@@ -9,7 +9,8 @@ import { VideoPlatform, type ReadingContext, type UploadsList } from '../../plat
 import { CACHE_FORMAT } from '../cache/keyed-codec.js';
 import { ReadThroughCache } from '../cache/read-through-cache.js';
 import { METADATA_FIELDS } from '../cache/transcript-cache.js';
-import { Call, CallEnded, type CallTimes } from '../call.js';
+import type { RequestContext } from '../../http/request-context.js';
+import { Call, CallEnded } from '../call.js';
 import { TranscriptMetrics } from '../transcript-metrics.js';
 import type { VideoSource } from './video-list.js';
 
@@ -72,8 +73,14 @@ export class ChannelUploads {
    *
    * @throws ChannelNotFoundError | UpstreamError
    */
-  async listWithinDeadline(text: string, selection: UploadsSelection, times: CallTimes): Promise<ChannelWithUploads> {
-    const call = new Call(this.environment.REQUEST_DEADLINE_SECONDS, times);
+  async listWithinDeadline(
+    text: string,
+    selection: UploadsSelection,
+    context: RequestContext,
+  ): Promise<ChannelWithUploads> {
+    const { startedAtMs, responseEnd, caller } = context;
+    const options = { startedAtMs, responseEnd, organizationId: caller.organization.id };
+    const call = new Call(this.environment.REQUEST_DEADLINE_SECONDS, options);
     try {
       return await this.list(text, selection, call);
     } catch (error) {

@@ -16,6 +16,7 @@ export const CHANNELS: readonly Channel[] = [
   others.AGE_GATED,
   others.UNICODE_HANDLE,
   others.WITHOUT_HANDLE,
+  ...others.CONTROLS,
 ];
 
 const VIDEOS = new Map(

@@ -29,6 +29,20 @@ export const FOG_SIGNAL: Channel = channelOf('fogsignalradio', {
     }),
 });
 
+/** What a client that doubts a refusal asks for: the platform's IDs of two old videos and of their channels. */
+export const CONTROLS: readonly Channel[] = [
+  {
+    ...channelOf('oldtideclock', { name: 'The Old Tide Clock', handle: '@oldtideclock' }),
+    id: 'UC4QobU6STFB0P71PMvOGN5A',
+    uploads: () => [{ ...talkVideo('control-1', 'The tide clock strikes', 7_000), id: 'jNQXAC9IVRw' }],
+  },
+  {
+    ...channelOf('quaysidedance', { name: 'Quayside Dance', handle: '@quaysidedance' }),
+    id: 'UCBR8-60-B28hp2BmDPdntcQ',
+    uploads: () => [{ ...talkVideo('control-2', 'A dance on the quay', 5_000), id: '9bZkp7q19f0' }],
+  },
+];
+
 /** A channel without uploads. */
 export const EMPTY_SLIP: Channel = channelOf('emptyslip', {
   name: 'The Empty Slip',

@@ -1,14 +1,17 @@
 import { UpstreamError } from '../../../domain/errors.js';
-import type { FailedResponse } from '../egress/upstream-response.js';
+import { type FailedResponse, isHardRefusal, isUnreached } from '../egress/upstream-response.js';
 import type { ParsedResponse } from '../innertube/innertube-client.js';
 
 type FailedReading = FailedResponse | { kind: 'unparsable'; expected: string };
 
-/** The reason why a channel could not be read, for the log, and the verdict about the egress. */
+/**
+ * The reason why a channel could not be read, for the log, and what it says about the egress. `doubtful`: it or the channel is
+ * refused.
+ */
 export class ChannelReadError extends Error {
   constructor(
     message: string,
-    readonly verdict: 'refused' | 'unreached' | 'nothing',
+    readonly about: 'refused' | 'doubtful' | 'unreached' | 'nothing',
     cause?: unknown,
   ) {
     super(message, cause === undefined ? undefined : { cause });
@@ -23,15 +26,12 @@ export function isJsonError(response: ParsedResponse<unknown>, ...statuses: numb
 
 /** The public error for a channel that could not be read, with the private cause for the log. */
 export function upstreamError(response: FailedReading, subject: string): UpstreamError {
-  const failure = (text: string, verdict: ChannelReadError['verdict'] = 'nothing') =>
-    new ChannelReadError(`${subject}: ${text}`, verdict, response.kind === 'network' ? response.cause : undefined);
+  const about = aboutEgress(response);
+  const failure = (text: string) =>
+    new ChannelReadError(`${subject}: ${text}`, about, response.kind === 'network' ? response.cause : undefined);
   switch (response.kind) {
     case 'blocked':
-      return new UpstreamError(
-        'upstream_blocked',
-        failure(response.reason, 'refused'),
-        response.retryAfterSeconds ?? undefined,
-      );
+      return new UpstreamError('upstream_blocked', failure(response.reason), response.retryAfterSeconds ?? undefined);
     // Requests for channels are not paced, so this cannot happen; it would be a timeout before the deadline.
     case 'busy':
     case 'timeout':
@@ -39,9 +39,18 @@ export function upstreamError(response: FailedReading, subject: string): Upstrea
     case 'http-error':
       return new UpstreamError('upstream_failure', failure(`HTTP ${response.status}`));
     case 'network':
-      return new UpstreamError('upstream_failure', failure('connection failed', 'unreached'));
+      return new UpstreamError('upstream_failure', failure('connection failed'), undefined, UNREACHED);
+    case 'foreign-page':
+      return new UpstreamError('upstream_failure', failure('a page that is not the platform’s'));
     case 'unreadable':
     case 'unparsable':
       return new UpstreamError('upstream_failure', failure(`expected ${response.expected}`));
   }
+}
+
+const UNREACHED = 'YouTube could not be reached. Retry later.';
+
+function aboutEgress(response: FailedReading): ChannelReadError['about'] {
+  if (response.kind !== 'blocked') return isUnreached(response) ? 'unreached' : 'nothing';
+  return isHardRefusal(response) || response.reason === 'exit-shut' ? 'refused' : 'doubtful';
 }

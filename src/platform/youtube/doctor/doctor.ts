@@ -115,7 +115,7 @@ async function withAdapter(
   const app = await NestFactory.createApplicationContext(adapter, { logger: false });
   const deadlineMs = environment.REQUEST_DEADLINE_SECONDS * 1000;
   const signal = AbortSignal.timeout(deadlineMs);
-  const context = { signal, deadlineAtMs: performance.now() + deadlineMs, fairnessKey: {} };
+  const context = { signal, deadlineAtMs: performance.now() + deadlineMs, organizationId: '', fairnessKey: {} };
   const notices = async (kind: string): Promise<string[]> => {
     const metric = app.get<Registry>(Registry).getSingleMetric('ct_upstream_notices_total');
     const { values } = (await metric?.get()) ?? { values: [] };

@@ -4,37 +4,56 @@ import { Agent, type Dispatcher, ProxyAgent } from 'undici';
 import type { Environment } from '../../../config/environment.js';
 import type { Requester } from '../../video-platform.js';
 import { report } from '../event-log.js';
-import type { AttemptVerdict, Egress, EgressUse } from './egress.js';
-import { countVerdicts, exportEgressStates } from './egress-metrics.js';
-import type { FairLimiter } from './fair-limiter.js';
-import { type ControlledKind, RequestControl } from './request-control.js';
+import type { AttemptEnd, Egress, EgressUse } from './egress.js';
+import { type BudgetKind, EgressGate } from './egress-gate.js';
+import { countAttempts, exportEgressStates } from './egress-metrics.js';
+import { Examination } from './examination.js';
+import type { RequestQueue } from './request-queue.js';
 import { SendingRate } from './sending-rate.js';
 
-/** How long an egress is skipped after it was refused or not reached, while others are available. */
-const COOLDOWN_MS = 60_000;
+/** How long an egress that was not reached comes last, until a control is asked through it again. */
+const REST_MS = 60_000;
 
 /** How many egresses one channel or video is attempted through. */
 const EGRESSES_PER_TASK_MAX = 3;
 /** How many sessions of a gateway: with 60 % of bad addresses, five would fail 8 % of the videos, and eight 2 %. */
 const SESSIONS_PER_TASK_MAX = 8;
+/** This many refused sessions in a row mean that nearly all addresses of a gateway are refused. */
+const SESSIONS_REFUSED_MAX = 100;
 
 /** The placeholder in the URL of a rotating gateway, which gives each session an address of its own. */
 const SESSION = '{session}';
 /** The requests of one attempt are sent one after the other, and its exact date beside them. */
 const CONNECTIONS_PER_SESSION = 2;
 
+/** How a request for something that is known to be served ended. `unreached`: no response of the platform arrived. */
+export type ControlEnd = 'served' | 'refused' | 'unreached' | 'unknown';
+
+/** Asks for something that is known to be served, to find out whether an egress is refused. */
+export interface Control {
+  /** @param kind the kind of request that was refused; null for any */
+  ask(egress: Egress, kind: BudgetKind | null): Promise<ControlEnd>;
+}
+
 /** An egress to use for one attempt. */
-interface TakenEgress {
+export interface TakenEgress {
   readonly egress: Egress;
+  /** Whether another egress, or another session of this one, can be tried. */
+  readonly hasAlternative: boolean;
   /** Closes the session of a gateway. */
   release(): void;
 }
 
 /** An egress as configured. */
 class PoolMember {
-  readonly controls: Egress['controls'];
+  readonly gates: Egress['gates'];
   readonly isGateway: boolean;
-  coolingDownUntilMs = 0;
+  /** It was not reached: it comes last until then, and after that until a control is served. Null when it does not rest. */
+  restsUntilMs: number | null = null;
+  /** Sessions of a gateway that were refused in a row. */
+  refusedSessions = 0;
+  /** The controls that run. */
+  private readonly probing = new Set<EgressUse | 'rest'>();
   /** Undefined for a gateway, which opens a session for each attempt. */
   private readonly direct: Egress | undefined;
   /** The open sessions. */
@@ -44,26 +63,27 @@ class PoolMember {
     readonly name: string,
     private readonly proxyUrl: string | null,
     private readonly environment: Environment,
-    limiter: FairLimiter,
-    now: () => number,
+    private readonly queue: RequestQueue,
+    private readonly now: () => number,
   ) {
-    const { UPSTREAM_PLAYER_PER_MINUTE, UPSTREAM_TIMEDTEXT_PER_MINUTE } = environment;
+    const { UPSTREAM_PLAYER_PER_MINUTE, UPSTREAM_TIMEDTEXT_PER_MINUTE, UPSTREAM_CONCURRENCY } = environment;
     const rotating = (this.isGateway = proxyUrl?.includes(SESSION) === true);
-    const control = (use: EgressUse, ...ceilings: (readonly [ControlledKind, number | undefined])[]) => {
+    const slots = { max: UPSTREAM_CONCURRENCY, running: 0 };
+    const gate = (use: EgressUse, ...ceilings: (readonly [BudgetKind, number | undefined])[]) => {
       const rates = new Map(ceilings.map(([kind, perMinute]) => [kind, new SendingRate(perMinute, now)]));
-      const onPause = (pauseMs: number | null) => this.reportPause(use, pauseMs);
-      return new RequestControl({ limiter, rates, rotating, now, onPause });
+      const onPause = (kind: BudgetKind, pauseMs: number | null) => this.reportPause(use, kind, pauseMs);
+      return new EgressGate({ use, queue, slots, rates, startsSlowly: !rotating, now, onPause });
     };
-    this.controls = {
-      channel: control('channel', ['list', 0]),
-      video: control('video', ['player', UPSTREAM_PLAYER_PER_MINUTE], ['captions', UPSTREAM_TIMEDTEXT_PER_MINUTE]),
+    this.gates = {
+      channel: gate('channel', ['list', 0]),
+      video: gate('video', ['player', UPSTREAM_PLAYER_PER_MINUTE], ['captions', UPSTREAM_TIMEDTEXT_PER_MINUTE]),
     };
-    if (!rotating) this.direct = { name, controls: this.controls, dispatcher: openDispatcher(proxyUrl, environment) };
+    if (!rotating) this.direct = this.egress(openDispatcher(proxyUrl, environment));
   }
 
   /** Opens a session of a gateway, with connections of its own so that it gets an address of its own. */
-  open(): TakenEgress {
-    if (this.direct) return { egress: this.direct, release: () => undefined };
+  open(hasAlternative = false): TakenEgress {
+    if (this.direct) return { egress: this.direct, hasAlternative, release: () => undefined };
     const url = this.proxyUrl?.replaceAll(SESSION, randomBytes(8).toString('hex')) ?? null;
     const dispatcher = openDispatcher(url, this.environment, CONNECTIONS_PER_SESSION);
     this.sessions.add(dispatcher);
@@ -71,7 +91,34 @@ class PoolMember {
       this.sessions.delete(dispatcher);
       void dispatcher.destroy();
     };
-    return { egress: { name: this.name, controls: this.controls, dispatcher, gateway: this }, release };
+    return { egress: this.egress(dispatcher), hasAlternative: true, release };
+  }
+
+  /** Ends a pause that is over, or doubles it, by a control. */
+  async probe(use: EgressUse, control: Control): Promise<void> {
+    const gate = this.gates[use];
+    const kind = gate.refusedKind;
+    if (!gate.isDue || kind === null) return;
+    await this.once(use, async (egress) => {
+      const end = await control.ask(egress, kind);
+      report('log', 'youtube_control_asked', { exit: this.name, use, kind, end });
+      if (end === 'served') gate.resume();
+      else if (gate.isDue) gate.pause(kind, null);
+    });
+  }
+
+  /** Finds out whether an egress through which a response did not arrive can be reached, and lets it rest otherwise. */
+  async check(control: Control): Promise<void> {
+    if (this.restsUntilMs !== null && this.restsUntilMs > this.now()) return;
+    await this.once('rest', async (egress) => {
+      const rested = this.restsUntilMs !== null;
+      // It comes last from now on.
+      this.restsUntilMs = this.now() + REST_MS;
+      const end = await control.ask(egress, null);
+      if (end === 'unreached') report('warn', 'youtube_exit_rested', { exit: this.name, restSeconds: REST_MS / 1000 });
+      else this.restsUntilMs = null;
+      if (rested && end !== 'unreached') report('log', 'youtube_exit_back', { exit: this.name });
+    });
   }
 
   async close(): Promise<void> {
@@ -79,39 +126,55 @@ class PoolMember {
     await Promise.all(dispatchers.map((dispatcher) => dispatcher.destroy()));
   }
 
-  private reportPause(use: EgressUse, pauseMs: number | null): void {
+  /** Runs at most one of a kind at a time, through this egress. */
+  private async once(what: EgressUse | 'rest', work: (egress: Egress) => Promise<void>): Promise<void> {
+    if (this.probing.has(what)) return;
+    this.probing.add(what);
+    const { egress, release } = this.open();
+    await work(egress).finally(() => {
+      release();
+      this.probing.delete(what);
+    });
+  }
+
+  private egress(dispatcher: Dispatcher): Egress {
+    const { name, gates, queue, isGateway } = this;
+    const examination = (use: EgressUse) => new Examination(gates[use], queue, !isGateway);
+    const examinations = { channel: examination('channel'), video: examination('video') };
+    return { name, dispatcher, gates, examinations, ...(isGateway && { gateway: this }) };
+  }
+
+  private reportPause(use: EgressUse, kind: BudgetKind, pauseMs: number | null): void {
     const { name: exit } = this;
-    if (pauseMs !== null) return report('warn', 'youtube_block_opened', { exit, use, openForSeconds: pauseMs / 1000 });
-    report('log', 'youtube_block_closed', { exit, use });
+    if (pauseMs !== null)
+      return report('warn', 'youtube_block_opened', { exit, use, kind, openForSeconds: pauseMs / 1000 });
+    report('log', 'youtube_block_closed', { exit, use, kind });
     if (use === 'channel') return;
-    const [playerPerMinute, captionsPerMinute] = [...this.controls.video.rates.values()].map((rate) => rate.perMinute);
+    const [playerPerMinute, captionsPerMinute] = [...this.gates.video.rates.values()].map((rate) => rate.perMinute);
     report('log', 'youtube_pace_learned', { exit, playerPerMinute, captionsPerMinute });
   }
 }
 
-/** The egresses, in rotation. One that was refused cools down while others are used. */
+/** The egresses, in rotation: those that are refused or not reached are skipped while others are available. */
 export class EgressPool {
   private readonly members: readonly PoolMember[];
-  private readonly verdicts: ReturnType<typeof countVerdicts>;
+  private readonly ends: ReturnType<typeof countAttempts>;
   private turn = 0;
 
-  /**
-   * @param limiter runs the requests of all egresses
-   * @param now milliseconds of a monotonic clock
-   */
+  /** @param now milliseconds of a monotonic clock */
   constructor(
     environment: Environment,
     registry: Registry,
-    limiter: FairLimiter,
+    private readonly queue: RequestQueue,
     private readonly now = () => performance.now(),
   ) {
     const proxies = environment.UPSTREAM_PROXY_URL ?? [null];
     this.members = proxies.map((proxyUrl, index) => {
       const name = proxyUrl === null ? 'direct' : `proxy-${index + 1}`;
-      return new PoolMember(name, proxyUrl, environment, limiter, now);
+      return new PoolMember(name, proxyUrl, environment, queue, now);
     });
-    exportEgressStates(registry, this.members, now);
-    this.verdicts = countVerdicts(registry, this.members);
+    exportEgressStates(registry, this.members);
+    this.ends = countAttempts(registry, this.members);
   }
 
   /** The number of attempts at one channel or video. */
@@ -120,55 +183,55 @@ export class EgressPool {
   }
 
   /**
-   * The next egress: of those that are not paused, one that can serve first. Null when all are paused.
+   * The next egress: of those that are not refused the one that can serve first. Null when all are refused. A control of what
+   * may serve again is asked meanwhile; only when there is nothing else, the attempt waits for it.
    *
    * @param tried the names of earlier attempts at the same subject: each proxy is tried once, a gateway repeatedly
    */
-  take(use: EgressUse, tried: readonly string[] = [], requester: Requester = { fairnessKey: {} }): TakenEgress | null {
-    const nowMs = this.now();
+  take(use: EgressUse, tried: readonly string[], requester: Requester, control: Control): TakenEgress | null {
     const inTurn = [...this.members.slice(this.turn), ...this.members.slice(0, this.turn)];
+    for (const member of this.members) this.probe(member, use, control);
     const free = inTurn.filter(
-      (member) => (member.isGateway || !tried.includes(member.name)) && member.controls[use].pauseRemainingMs === 0,
+      (member) => (member.isGateway || !tried.includes(member.name)) && member.gates[use].pauseRemainingMs === 0,
     );
-    const ready = free.filter(({ coolingDownUntilMs }) => coolingDownUntilMs <= nowMs);
-    // An egress that cools down is better than none, but not for a second attempt at the same subject.
-    const first =
-      ready.length > 0
-        ? minimumOf(ready, (member) => {
-            const control = member.controls[use];
-            return control.asking ? Infinity : control.waitMs(requester);
-          })
-        : minimumOf(tried.length > 0 ? [] : free, ({ coolingDownUntilMs }) => coolingDownUntilMs);
+    const isReady = ({ gates, restsUntilMs }: PoolMember) => !gates[use].paused && restsUntilMs === null;
+    const ready = free.filter(isReady);
+    // An egress that rests is better than none, but not for a second attempt at the same subject.
+    const last = free.filter(({ restsUntilMs }) => restsUntilMs === null || tried.length === 0);
+    const first = minimumOf(ready, ({ gates }) => this.queue.waitMs(gates[use].line, requester)) ?? last[0];
     if (!first) return null;
     this.turn = (this.members.indexOf(first) + 1) % this.members.length;
-    return first.open();
+    return first.open(ready.some((member) => member !== first));
   }
 
-  /** Seconds until the first of the paused egresses is probed; null while one is not paused. */
+  /** Seconds until the first of the refused egresses may serve again; null while one is not refused. */
   blockedForSeconds(use: EgressUse): number | null {
-    const firstMs = Math.min(...this.members.map((member) => member.controls[use].pauseRemainingMs));
+    const firstMs = Math.min(...this.members.map(({ gates }) => gates[use].pauseRemainingMs));
     return firstMs === 0 ? null : Math.ceil(firstMs / 1000);
   }
 
-  /**
-   * Counts the verdict of an attempt. An egress that was refused or not reached is skipped for a while, unless there is
-   * nothing to switch to: a single egress, or a gateway, which changes its address.
-   */
-  recordVerdict({ name: exit }: Egress, use: EgressUse, finding: AttemptVerdict): void {
-    this.verdicts.inc({ exit, use, finding });
+  /** Counts how an attempt ended for its egress, and lets it rest when no response arrived although others may serve. */
+  recordEnd({ name: exit }: Egress, use: EgressUse, end: AttemptEnd, control: Control): void {
+    this.ends.inc({ exit, use, finding: end });
     const member = this.members.find(({ name }) => name === exit);
-    const isSkipped = finding === 'refused' || finding === 'unreached';
-    if (!isSkipped || !member || member.isGateway || this.members.length === 1) return;
-    const nowMs = this.now();
-    // All attempts in flight through it end alike: one cooldown, reported once.
-    if (member.coolingDownUntilMs <= nowMs)
-      report('log', 'youtube_exit_rested', { exit, restSeconds: COOLDOWN_MS / 1000 });
-    member.coolingDownUntilMs = nowMs + COOLDOWN_MS;
+    if (!member) return;
+    if (member.isGateway) {
+      member.refusedSessions =
+        end === 'refused' ? member.refusedSessions + 1 : end === 'final' ? 0 : member.refusedSessions;
+      if (member.refusedSessions < SESSIONS_REFUSED_MAX) return;
+      member.refusedSessions = 0;
+      member.gates[use].pause(use === 'video' ? 'player' : 'list', null);
+    } else if (end === 'unreached' && this.members.length > 1) void member.check(control);
   }
 
   /** Closes every connection, in use or not. */
   async close(): Promise<void> {
     await Promise.all(this.members.map((member) => member.close()));
+  }
+
+  private probe(member: PoolMember, use: EgressUse, control: Control): void {
+    void member.probe(use, control);
+    if (member.restsUntilMs !== null) void member.check(control);
   }
 }
 

@@ -1,18 +1,39 @@
 import type { Dispatcher } from 'undici';
-import type { RequestControl } from './request-control.js';
+import type { EgressGate } from './egress-gate.js';
+import type { Examination } from './examination.js';
 
 /** What an egress is used for. The platform may refuse one use and not the other. */
 export const EGRESS_USES = ['channel', 'video'] as const;
 export type EgressUse = (typeof EGRESS_USES)[number];
 
+/** One reading of a channel or video through one egress, to which requests belong. */
+export class Attempt {
+  /** Whether a request of it was sent, so that the later ones go first. */
+  started = false;
+  /** When its last request was sent, in milliseconds of `performance.now()`. */
+  sentAtMs = -Infinity;
+  /** For how long its requests ran. */
+  slotSeconds = 0;
+
+  /**
+   * @param subject the channel or video
+   * @param role `control`: finds out whether an egress is refused, so nothing holds it back. `optional`: belongs to an attempt
+   *   that has started and changes nothing when it is refused.
+   */
+  constructor(
+    readonly subject: string,
+    readonly role: 'wanted' | 'optional' | 'control' = 'wanted',
+  ) {
+    this.started = role !== 'wanted';
+  }
+}
+
 /**
- * What an attempt says about its egress. `refused`: the platform blocks it. `unreached`: no response arrived through it.
- * These lead to another egress. `busy`: it cannot serve the attempt before the deadline. `withheld`: the caption texts were
- * empty, which means a block when it happens for one video after another and concerns the video otherwise. `nothing`: no
- * sign of any.
+ * How an attempt ended for its egress; all but `final` lead to another egress. `refused`: the platform refuses the address.
+ * `unreached`: no response of the platform arrived. `busy`: it cannot serve the attempt before the deadline.
  */
-export const ATTEMPT_VERDICTS = ['answered', 'refused', 'withheld', 'unreached', 'busy', 'nothing'] as const;
-export type AttemptVerdict = (typeof ATTEMPT_VERDICTS)[number];
+export const ATTEMPT_ENDS = ['final', 'refused', 'unreached', 'busy'] as const;
+export type AttemptEnd = (typeof ATTEMPT_ENDS)[number];
 
 /**
  * A network path to the platform: this machine's own address, a proxy, or a session of a gateway. Visitor data belongs to
@@ -22,8 +43,10 @@ export interface Egress {
   /** For logs and metrics: never the proxy's URL, which can contain a password. Sessions have the name of their gateway. */
   readonly name: string;
   readonly dispatcher: Dispatcher;
-  /** Sessions share those of their gateway. */
-  readonly controls: Readonly<Record<EgressUse, RequestControl>>;
+  /** When requests are sent. Sessions share those of their gateway. */
+  readonly gates: Readonly<Record<EgressUse, EgressGate>>;
+  /** What is known of this address. */
+  readonly examinations: Readonly<Record<EgressUse, Examination>>;
   /** The same for all sessions of a gateway; undefined for other egresses. */
   readonly gateway?: object;
 }

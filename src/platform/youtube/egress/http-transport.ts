@@ -3,8 +3,8 @@ import { brotliDecompress, gunzip } from 'node:zlib';
 import { type Dispatcher, request as sendRequest } from 'undici';
 import { contactedUrl } from './platform-url.js';
 
-/** Largest body that is read, in bytes after decompression. A recorded playlist page has 0.5 MB, 10,000 cues 5 MB. */
-const BODY_BYTES_MAX = 16 * 1024 * 1024;
+/** Largest body that is read, in bytes after decompression. A recorded playlist page has 0.5 MB, the player script 2.5 MB. */
+const BODY_BYTES_MAX = 4 * 1024 * 1024;
 
 /** Declines consent in advance; without it a European address gets a consent page instead of a response. */
 const CONSENT_COOKIE = 'SOCS=CAE=';
@@ -21,7 +21,7 @@ export interface OutgoingRequest {
   headers: Readonly<Record<string, string>>;
   /** A request with a body is a POST, else a GET. */
   body?: string;
-  /** Largest response body, in bytes after decompression; 16 MB by default. */
+  /** Largest response body, in bytes after decompression; 4 MB by default. */
   bodyBytesMax?: number;
 }
 

@@ -2,21 +2,26 @@ import { Injectable, Optional } from '@nestjs/common';
 import { Environment } from '../../../config/environment.js';
 import type { ReadingContext } from '../../video-platform.js';
 import { UpstreamMetrics } from '../upstream-metrics.js';
-import type { Egress, EgressUse } from './egress.js';
-import { FairLimiter } from './fair-limiter.js';
+import type { Attempt, Egress, EgressUse } from './egress.js';
+import type { BudgetKind } from './egress-gate.js';
 import { ExchangeListener, isTimeout, type OutgoingRequest, transfer, UnreadableBodyError } from './http-transport.js';
+import { OptionalBackoff } from './optional-backoff.js';
 import { addressKind } from './platform-url.js';
-import type { AddressVerdict, ControlledAttempt, ControlledKind } from './request-control.js';
+import { RequestQueue } from './request-queue.js';
 import { withRetries, type RetryBudget } from './retry.js';
-import { classifyResponse, outcomeOf, withJson, type UpstreamResponse } from './upstream-response.js';
+import { classifyResponse, isHardRefusal, labelOf, withJson, type UpstreamResponse } from './upstream-response.js';
 
-/** One attempt at a channel or video through one egress, to which requests belong. */
+/** One attempt at a channel or video through one egress, and what its requests share. */
 export interface RequestScope {
   readonly egress: Egress;
-  readonly attempt: ControlledAttempt;
+  readonly attempt: Attempt;
   readonly context: ReadingContext;
   /** The retries that all requests share. */
   readonly budget: RetryBudget;
+  /** Whether another egress can be tried. */
+  readonly hasAlternative: boolean;
+  /** The number of this attempt at the channel or video, from 1. */
+  readonly attempts: number;
 }
 
 /** One request on its way to the platform. */
@@ -27,14 +32,13 @@ export interface PendingRequest {
   readonly client: string;
   readonly outgoing: OutgoingRequest;
   readonly scope: RequestScope;
-  /** Whether the JSON of a response refuses the client that was used, such as a bot check. Default: it never does. */
-  readonly refusesClient?: ((response: unknown) => boolean) | undefined;
 }
 
 /**
- * The only way to the platform. The steps of every request, in order: retries (`send`), its turn at the egress and among all
- * requests (`inTurn`), the count of its outcome (`exchange`), the timeout and the classification (`transferInTime`). A failure
- * is a response, never an exception: sending rejects only when the caller's signal is aborted, with its reason.
+ * The only way to the platform. The steps of every request, in order: retries (`send`), its turn in the queue and what its
+ * response says about the address (`inTurn`), the count of its result (`exchange`), the timeout and the classification
+ * (`transferInTime`). A failure is a response, never an exception: sending rejects only when the caller's signal is aborted,
+ * with its reason.
  */
 @Injectable()
 export class RequestPipeline {
@@ -42,10 +46,11 @@ export class RequestPipeline {
   private readonly baseUrl: URL | null;
   /** For one exchange, from leaving the queue to the last byte of the body. */
   private readonly timeoutMs: number;
+  private readonly optional = new OptionalBackoff();
 
   constructor(
     { YOUTUBE_BASE_URL, UPSTREAM_TIMEOUT_SECONDS }: Environment,
-    private readonly limiter: FairLimiter,
+    private readonly queue: RequestQueue,
     private readonly metrics: UpstreamMetrics,
     @Optional() private readonly listener?: ExchangeListener,
   ) {
@@ -55,22 +60,33 @@ export class RequestPipeline {
 
   /** @returns the body, of a POST parsed as JSON, or why there is none */
   send(request: PendingRequest): Promise<UpstreamResponse> {
-    const { budget, context } = request.scope;
-    return withRetries(() => this.inTurn(request), budget, context);
+    const { budget, context, hasAlternative } = request.scope;
+    return withRetries(() => this.inTurn(request), budget, context, hasAlternative);
   }
 
-  /** Waits for the turn of a request at its egress, and for one of the `UPSTREAM_CONCURRENCY` slots. */
+  /** Waits for the turn of a request, and learns from its response what is certain about the address. */
   private async inTurn(request: PendingRequest): Promise<UpstreamResponse> {
-    const { kind, client, scope } = request;
-    const exchange = () => this.exchange(request);
-    const controlled = controlledAs(kind);
-    if (!controlled) return this.limiter.run(scope.context, exchange);
-    const control = scope.egress.controls[controlled.use];
-    const verdict = (response: UpstreamResponse) => verdictOf(request, response);
-    const result = await control.run({ kind: controlled.kind, ...scope }, exchange, verdict);
-    if (result.kind === 'busy' || (result.kind === 'blocked' && result.reason === 'exit-shut'))
-      this.metrics.request({ kind, client, egress: scope.egress.name, outcome: outcomeOf(result), seconds: 0 });
-    return result;
+    const { client, scope } = request;
+    const { egress, attempt, context } = scope;
+    const { use, kind } = budgetOf(request.kind);
+    const gate = egress.gates[use];
+    const sent = () => this.exchange(request);
+    const response =
+      (attempt.role === 'optional' ? this.optional.refusal(egress.name, request.kind) : null) ??
+      (await this.queue.run(gate.line, { kind, attempt, context }, sent));
+    if (response.kind === 'busy' || (response.kind === 'blocked' && response.reason === 'exit-shut'))
+      this.metrics.request({ kind: request.kind, client, egress: egress.name, outcome: labelOf(response), seconds: 0 });
+    else if (attempt.role === 'optional') this.optional.learn(egress.name, request.kind, response);
+    else if (isBudgetKind(kind) && attempt.role === 'wanted') {
+      if (response.kind === 'blocked' && isHardRefusal(response) && !egress.gateway)
+        gate.pause(kind, response.retryAfterSeconds);
+      // What a response about a video says is in its content.
+      if (kind === 'list' && response.kind === 'ok') {
+        gate.answered(kind);
+        egress.examinations[use].served(kind, client, attempt.sentAtMs);
+      }
+    }
+    return response;
   }
 
   /** Sends the request and counts it, without the time that it waited. */
@@ -81,7 +97,7 @@ export class RequestPipeline {
     try {
       const received = await this.transferInTime(request);
       const response = outgoing.body === undefined ? received : withJson(received);
-      outcome = outcomeOf(response);
+      outcome = labelOf(response);
       return response;
     } finally {
       const seconds = (performance.now() - startedAtMs) / 1000;
@@ -122,38 +138,23 @@ export class RequestPipeline {
   }
 }
 
-/** What controls when a request is sent; undefined for what serves many channels and videos. */
-function controlledAs(kind: string): { use: EgressUse; kind: ControlledKind } | undefined {
+/** What a request is sent for, and the budget that it counts in; another kind counts in none. */
+function budgetOf(kind: string): { use: EgressUse; kind: string } {
   switch (kind) {
     case 'captions':
     case 'player':
+    case 'visitor':
+    case 'player-script':
       return { use: 'video', kind };
     case 'microformat':
       return { use: 'video', kind: 'player' };
-    case 'visitor':
-    case 'player-script':
-      return undefined;
+    case 'feed':
+      return { use: 'channel', kind };
     default:
       return { use: 'channel', kind: 'list' };
   }
 }
 
-/** What a response says about the address of its egress. */
-function verdictOf({ client, refusesClient }: PendingRequest, response: UpstreamResponse): AddressVerdict {
-  // WEB is refused for its token, which says nothing about the address.
-  const doubtful: AddressVerdict = { kind: client === 'WEB' ? 'nothing' : 'doubtful' };
-  switch (response.kind) {
-    case 'ok':
-      return refusesClient?.(response.json) || response.media === 'empty' ? doubtful : { kind: 'served' };
-    case 'blocked':
-      // That a 403 concerns the address is a guess, and an empty response can concern the client: other videos decide.
-      if (response.reason === 'forbidden' || response.reason === 'empty-body') return doubtful;
-      return { kind: 'refused', retryAfterSeconds: response.retryAfterSeconds };
-    case 'busy':
-    case 'http-error':
-    case 'timeout':
-    case 'network':
-    case 'unreadable':
-      return { kind: 'nothing' };
-  }
+function isBudgetKind(kind: string): kind is BudgetKind {
+  return kind === 'player' || kind === 'captions' || kind === 'list';
 }

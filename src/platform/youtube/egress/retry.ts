@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { ReadingContext } from '../../video-platform.js';
-import type { UpstreamResponse } from './upstream-response.js';
+import { isUnreached, type UpstreamResponse } from './upstream-response.js';
 
 /** The n-th wait is anything from 0 to this times 2^n. */
 const DELAY_BASE_MS = 250;
@@ -30,18 +30,22 @@ export const REAL_RETRY_ENVIRONMENT = {
  * Repeats a request after a transient failure: a 5xx, a broken connection, a timeout, a truncated or empty response. Any other
  * response is returned immediately, a refusal too because another egress may serve, and so is a failure whose retry would
  * start after the deadline.
+ *
+ * @param hasAlternative whether another egress can be tried: then it is, where no response of the platform arrived
  */
 export async function withRetries(
-  attempt: () => Promise<UpstreamResponse>,
+  send: () => Promise<UpstreamResponse>,
   budget: RetryBudget,
   context: ReadingContext,
+  hasAlternative: boolean,
   environment: typeof REAL_RETRY_ENVIRONMENT = REAL_RETRY_ENVIRONMENT,
 ): Promise<UpstreamResponse> {
   for (let retries = 0; ; retries += 1) {
-    const response = await attempt();
+    const response = await send();
     const waitMs = environment.random() * Math.min(DELAY_MAX_MS, DELAY_BASE_MS * 2 ** retries);
     const isLate = environment.now() + waitMs >= context.deadlineAtMs;
-    if (!isTransient(response) || isLate || !budget.take()) return response;
+    if (!isTransient(response) || (hasAlternative && isUnreached(response)) || isLate || !budget.take())
+      return response;
     await environment.sleep(waitMs, context.signal);
   }
 }
@@ -57,6 +61,7 @@ function isTransient(response: UpstreamResponse): boolean {
       return response.status >= 500 || response.status === 408;
     case 'timeout':
     case 'network':
+    case 'foreign-page':
     case 'unreadable':
       return true;
   }

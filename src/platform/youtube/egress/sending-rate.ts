@@ -1,15 +1,15 @@
-/** A refusal multiplies the rate by this. */
-const DECREASE = 0.6;
-/** At full use, the rate is back at the one that was refused after this time, and grows on at the same speed. */
-const REGROWTH_SECONDS = 3_600;
-/** Before the first refusal, served requests are counted over about this long: reported budgets are per hour or shorter. */
+/** The lowest rate: what is refused below it was refused for another reason. */
+const PER_MINUTE_MIN = 12;
+/** Fewer requests before a refusal say nothing about a budget: the address was blocked before this process used it. */
+const SENT_MIN = 10;
+/** A longer pause between two requests is no demand: light use shows the use, not the budget. */
+const DEMAND_GAP_MS = 5_000;
+/** What was sent is counted over about this long: reported budgets are per hour or shorter. */
 const COUNTED_MS = 3_600_000;
-/** The smallest reported budgets: an address that is refused earlier was blocked before this process used it. */
-const SERVED_MIN = 10;
-/** The lowest rate: an egress in light use shows its use, not its budget, and the smallest reported budgets are not lower. */
-const PER_SECOND_MIN = 1 / 60;
-/** The slowest growth, which lets a rate that was estimated far too low recover: two requests a minute more in an hour. */
-const GROWTH_MIN = 2 / 60 / 3_600;
+/** The rate doubles in this time, up to half of what was refused, as TCP's slow start does. */
+const DOUBLING_SECONDS = 180;
+/** After that it regains what was refused in this time, and grows on at the same speed. */
+const REGROWTH_SECONDS = 3_600;
 /** What the rate allows in this time may be sent at once, and at least the requests of a slow start. */
 const BURST_SECONDS = 10;
 const BURST_MIN = 4;
@@ -19,21 +19,23 @@ const CEILING_BURST_SECONDS = 6;
 const RESERVED_SHARE = 1 / 4;
 
 /**
- * The rate of one kind of request through one egress, as a token bucket: unlimited until the platform refuses it, then with
- * additive increase and multiplicative decrease. The first estimate is what the platform served, over the time until its
- * pause had ended.
+ * The rate of one kind of request through one egress, as a token bucket. It is unlimited until the platform refuses the
+ * address. Then it starts at 12 a minute and grows as TCP does: it doubles up to half of what was sent a minute while there was
+ * demand, then increases linearly.
  */
 export class SendingRate {
   /** Requests a second; infinite until a refusal. */
   private learned = Infinity;
+  /** Half of the rate that was refused. */
+  private threshold = Infinity;
   private readonly ceiling: number;
-  /** By how much a second of full use raises the rate. */
-  private growthPerSecond = 0;
   private tokens = Infinity;
   private atMs = 0;
-  /** Until the first estimate. */
-  private served = 0;
-  private sinceMs: number | null = null;
+  /** Requests since the last refusal, and for how long there was demand. */
+  private sent = 0;
+  private demandMs = 0;
+  private sentAtMs = -Infinity;
+  private grownAtMs = 0;
 
   /**
    * @param ceilingPerMinute the most requests a minute; 0: the rate is never limited; undefined: no ceiling
@@ -64,39 +66,38 @@ export class SendingRate {
     const nowMs = this.now();
     this.tokens = this.available - count;
     this.atMs = nowMs;
-    if (this.learned !== Infinity) return;
-    this.sinceMs ??= nowMs;
-    if (nowMs - this.sinceMs <= COUNTED_MS) return;
-    this.served /= 2;
-    this.sinceMs = nowMs - (nowMs - this.sinceMs) / 2;
+    this.sent += count;
+    if (count < 0) return;
+    this.demandMs += Math.min(DEMAND_GAP_MS, nowMs - this.sentAtMs);
+    this.sentAtMs = nowMs;
+    if (this.demandMs <= COUNTED_MS) return;
+    this.sent /= 2;
+    this.demandMs /= 2;
   }
 
   /** A request was served. */
   grow(): void {
-    if (this.learned === Infinity) this.served += 1;
-    // What is not requested proves nothing about the rate.
-    else if (this.learned < this.ceiling && this.available < this.burst / 2)
-      this.learned += this.growthPerSecond / this.learned;
+    const nowMs = this.now();
+    const seconds = Math.min(DEMAND_GAP_MS, nowMs - this.grownAtMs) / 1_000;
+    this.grownAtMs = nowMs;
+    if (this.learned === Infinity || this.learned >= this.ceiling) return;
+    const doubled = this.learned * 2 ** (seconds / DOUBLING_SECONDS);
+    if (doubled <= this.threshold) this.learned = doubled;
+    else this.learned += (this.threshold / REGROWTH_SECONDS) * seconds;
   }
 
-  /** The rate was refused. Before the first estimate, that needs the pause that follows. */
+  /** The platform refused the address. */
   decrease(): void {
-    if (this.learned !== Infinity) this.limit(this.learned);
-  }
-
-  /** The pause after a refusal has ended. */
-  estimate(): void {
-    if (this.learned !== Infinity || this.ceilingPerMinute === 0) return;
-    const seconds = Math.max(1, (this.now() - (this.sinceMs ?? this.now())) / 1_000);
-    if (this.served >= SERVED_MIN) this.limit(this.served / seconds);
-    this.served = 0;
-    this.sinceMs = null;
-  }
-
-  private limit(refusedPerSecond: number): void {
-    this.learned = Math.max(PER_SECOND_MIN, DECREASE * refusedPerSecond);
-    this.growthPerSecond = Math.max(GROWTH_MIN, (refusedPerSecond - this.learned) / REGROWTH_SECONDS);
-    this.tokens = Infinity;
+    if (this.ceilingPerMinute === 0) return;
+    if (this.sent >= SENT_MIN) {
+      const refusedPerSecond = this.sent / (Math.max(1_000, this.demandMs) / 1_000);
+      this.learned = PER_MINUTE_MIN / 60;
+      this.threshold = Math.max(this.learned, refusedPerSecond / 2);
+      this.tokens = Infinity;
+    }
+    this.sent = 0;
+    this.demandMs = 0;
+    this.sentAtMs = -Infinity;
   }
 
   private get perSecond(): number {

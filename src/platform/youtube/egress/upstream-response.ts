@@ -9,7 +9,7 @@ type BlockReason =
   | 'consent'
   /** Google's page about automated queries from this address. */
   | 'automated-queries'
-  /** 403 to a request for a video. */
+  /** 403 to a request for a video or list. */
   | 'forbidden'
   | 'empty-body'
   /** Not sent: the egress was blocked while the request was queued. */
@@ -24,8 +24,13 @@ export type FailedResponse =
   | { kind: 'http-error'; status: number; media: Media }
   | { kind: 'timeout' }
   | { kind: 'network'; cause: unknown }
+  /** A page that is none of the platform's refusals where JSON or a text was requested: a proxy or a portal answered. */
+  | { kind: 'foreign-page' }
   /** The response is not what was requested. */
   | { kind: 'unreadable'; expected: string };
+
+/** Why a request was not sent. */
+export type NotSent = Extract<FailedResponse, { kind: 'busy' | 'blocked' }>;
 
 export type Media = 'json' | 'xml' | 'html' | 'other' | 'empty';
 
@@ -40,8 +45,8 @@ interface ReadableResponse {
 /** The result of one request: a 2xx response with its text, or why there is none. */
 export type UpstreamResponse = ReadableResponse | FailedResponse;
 
-/** The outcome as a label for logs and metrics, from a small set; it never contains text from the platform. */
-export function outcomeOf(response: UpstreamResponse): string {
+/** The label of a response for logs and metrics, from a small set; it never contains text from the platform. */
+export function labelOf(response: UpstreamResponse): string {
   switch (response.kind) {
     case 'ok':
       // A caption URL refuses with an empty body, so it has its own label.
@@ -50,6 +55,8 @@ export function outcomeOf(response: UpstreamResponse): string {
       return `blocked:${response.reason}`;
     case 'http-error':
       return `http-${Math.floor(response.status / 100)}xx`;
+    case 'foreign-page':
+      return 'unreadable';
     case 'busy':
     case 'timeout':
     case 'network':
@@ -58,20 +65,65 @@ export function outcomeOf(response: UpstreamResponse): string {
   }
 }
 
+/** Whether a response refuses the address and its kind of request for certain: the platform's pages and 429 say so. */
+export function isHardRefusal(response: UpstreamResponse): boolean {
+  return response.kind === 'blocked' && HARD_REASONS.has(response.reason);
+}
+
+const HARD_REASONS: ReadonlySet<BlockReason> = new Set([
+  'too-many-requests',
+  'captcha',
+  'consent',
+  'automated-queries',
+]);
+
+/** Whether no response of the platform arrived: another egress may be reached. */
+export function isUnreached(response: { kind: string; media?: Media }): boolean {
+  const { kind, media } = response;
+  return (
+    kind === 'network' || kind === 'timeout' || kind === 'foreign-page' || (kind === 'http-error' && media === 'html')
+  );
+}
+
 /** Parses a response to a POST, which is JSON. */
 export function withJson(response: UpstreamResponse): UpstreamResponse {
   if (response.kind !== 'ok') return response;
   // A JSON response is never empty: an empty one is a refusal, like the empty body of a caption URL.
   if (response.media === 'empty') return { kind: 'blocked', reason: 'empty-body', retryAfterSeconds: null };
-  if (response.media === 'html') return { kind: 'unreadable', expected: 'JSON, not a page' };
+  if (response.media === 'html') return { kind: 'foreign-page' };
+  if (!isNestedWithin(response.body, NESTING_MAX))
+    return { kind: 'unreadable', expected: `JSON of at most ${NESTING_MAX} levels` };
   const json = parseJson(response.body);
   return json === undefined ? { kind: 'unreadable', expected: 'whole JSON' } : { ...response, json };
 }
 
+/** Recorded responses have up to 40 levels. Parsing millions takes seconds of the event loop. */
+const NESTING_MAX = 200;
+
+/** Whether JSON has at most this many levels of objects and arrays. */
+function isNestedWithin(json: string, levelsMax: number): boolean {
+  let levels = 0;
+  let inString = false;
+  for (let index = 0; index < json.length; index += 1) {
+    const code = json.charCodeAt(index);
+    if (code === QUOTE) inString = !inString;
+    else if (inString) index += Number(code === BACKSLASH);
+    else if ((code | CASE_BIT) === OPENING) {
+      levels += 1;
+      if (levels > levelsMax) return false;
+    } else if ((code | CASE_BIT) === CLOSING) levels -= 1;
+  }
+  return true;
+}
+
+const [QUOTE, BACKSLASH] = [0x22, 0x5c];
+/** `[` and `{` differ in one bit, and so do `]` and `}`. */
+const [CASE_BIT, OPENING, CLOSING] = [0x20, 0x7b, 0x7d];
+
 type Headers = Readonly<Record<string, string | string[] | undefined>>;
 
-/** The kinds of request of which a 403 refuses the caller: a video that is not public has a 200 and says so. */
-const FORBIDDEN_MEANS_BLOCKED: ReadonlySet<string> = new Set(['player', 'captions']);
+/** The kinds of request of which a 403 says something about the channel or page: a video or list that is not public has a 200. */
+const PAGES: ReadonlySet<string> = new Set(['feed', 'player-script']);
 
 /**
  * Classifies a complete response. A refusal page is a block at any status.
@@ -95,7 +147,7 @@ export function classifyResponse(
     return { kind: 'blocked', reason: targetKind, retryAfterSeconds };
   const page = media === 'html' ? readHtmlKind(body) : 'other';
   if (page !== 'other') return { kind: 'blocked', reason: page, retryAfterSeconds };
-  if (status === 403 && FORBIDDEN_MEANS_BLOCKED.has(kind)) {
+  if (status === 403 && !PAGES.has(kind)) {
     return { kind: 'blocked', reason: 'forbidden', retryAfterSeconds };
   }
   return status >= 200 && status < 300 ? { kind: 'ok', media, body } : { kind: 'http-error', status, media };

@@ -156,8 +156,6 @@ export interface InnertubeCall {
   payload: Readonly<Record<string, unknown>>;
   /** The `$fields` mask that selects what is read, or null for the complete response. */
   fields: string | null;
-  /** Whether a response refuses the client; default: it never does. */
-  refusesClient?: (response: unknown) => boolean;
 }
 
 /** Composes the requests of every client, with the operator's overrides of versions and devices. */

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Environment, type YoutubeClient } from '../../../config/environment.js';
 import type { ReadingContext } from '../../video-platform.js';
-import type { Egress } from '../egress/egress.js';
+import { Attempt, type Egress } from '../egress/egress.js';
 import { RequestPipeline, type RequestScope } from '../egress/request-pipeline.js';
 import { RetryBudget } from '../egress/retry.js';
 import type { FailedResponse, UpstreamResponse } from '../egress/upstream-response.js';
@@ -95,10 +95,10 @@ export class InnertubeClient {
     scope: RequestScope,
   ): Promise<ParsedResponse<T>> {
     const { egress } = scope;
-    const { kind, client, fields, refusesClient } = call;
+    const { kind, client, fields } = call;
     const visitorData = await this.visitorData.get(egress, client, scope.context.signal);
     const outgoing = this.requests.compose(call, visitorData);
-    const response = await this.pipeline.send({ kind, client, scope, outgoing, refusesClient });
+    const response = await this.pipeline.send({ kind, client, scope, outgoing });
     if (fields !== null && response.kind === 'ok')
       this.metrics.notice('fields', client, isWhole(response.json) ? 'ignored' : 'honoured');
     const visitor = { sent: visitorData, offered: readVisitorData(response) };
@@ -110,12 +110,14 @@ export class InnertubeClient {
       // All calls that need it share the request, so it does not end with the call that started it.
       signal: AbortSignal.timeout(VISITOR_TIMEOUT_MS),
       deadlineAtMs: performance.now() + VISITOR_TIMEOUT_MS,
+      organizationId: '',
       fairnessKey: this.visitorFairnessKey,
     };
     // Without visitor data: the platform repeats what is sent, so that local data would come back.
     const call = { kind: 'visitor', client, path: 'visitor_id', payload: {}, fields: null };
     const outgoing = this.requests.compose(call, null);
-    const scope = { egress, attempt: { subject: 'visitor' }, context, budget: new RetryBudget(0) };
+    const attempt = new Attempt('visitor', 'control');
+    const scope = { egress, attempt, context, budget: new RetryBudget(0), hasAlternative: false, attempts: 1 };
     const response = await this.pipeline.send({ kind: 'visitor', client, scope, outgoing });
     return readVisitorData(response);
   }

@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { YoutubeClient } from '../../../config/environment.js';
 import type { Egress } from '../egress/egress.js';
+import { unlessAborted } from '../unless-aborted.js';
 
 /** A day is well within the lifetime of issued visitor data (months, by the cookie of the same content). */
 const AGE_MAX_MS = 24 * 3_600_000;
@@ -73,17 +74,4 @@ export class VisitorDataCache {
       },
     });
   }
-}
-
-/** Waits for a promise that never rejects, unless the signal is aborted first. */
-export function unlessAborted<T>(value: Promise<T>, signal: AbortSignal): Promise<T> {
-  signal.throwIfAborted();
-  return new Promise((resolve, reject) => {
-    const abort = () => reject(signal.reason as Error);
-    signal.addEventListener('abort', abort, { once: true });
-    void value.then((result) => {
-      signal.removeEventListener('abort', abort);
-      resolve(result);
-    });
-  });
 }

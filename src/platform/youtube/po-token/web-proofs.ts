@@ -2,9 +2,10 @@ import { Inject, Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { YOUTUBE_ORIGIN } from '../egress/platform-url.js';
 import type { ReadingContext } from '../../video-platform.js';
+import { Attempt } from '../egress/egress.js';
 import type { RequestScope } from '../egress/request-pipeline.js';
 import { InnertubeClient } from '../innertube/innertube-client.js';
-import { unlessAborted } from '../innertube/visitor-data-cache.js';
+import { unlessAborted } from '../unless-aborted.js';
 import { UpstreamMetrics } from '../upstream-metrics.js';
 import { PoTokenProvider } from './po-token-provider.js';
 
@@ -55,9 +56,10 @@ export class SignatureTimestamp {
     const context: ReadingContext = {
       signal: AbortSignal.timeout(TIMEOUT_MS),
       deadlineAtMs: performance.now() + TIMEOUT_MS,
+      organizationId: '',
       fairnessKey: this.fairnessKey,
     };
-    return { ...scope, context };
+    return { ...scope, context, attempt: new Attempt('player-script', 'optional') };
   }
 
   private async read(scope: RequestScope): Promise<number | null> {

@@ -1,52 +1,60 @@
 import type { YoutubeClient } from '../../../config/environment.js';
 import type { VideoFailureCode } from '../../../domain/transcript.js';
-import type { AttemptVerdict } from '../egress/egress.js';
-import type { FailedResponse } from '../egress/upstream-response.js';
-import type { PlayerProblem, PlayerReading } from './player-response.js';
+import { type FailedResponse, isHardRefusal, isUnreached } from '../egress/upstream-response.js';
+import type { PlayerProblem } from './player-response.js';
 
 /**
- * Why one client returned no text although another may, with the failure code when none did: the most important first. A
- * refusal on any client is never reported as missing captions.
+ * Whom a finding concerns. `doubt`: the video, the client or the address, which an examination finds out. `egress`: no response
+ * of the platform arrived.
  */
-const FAILURE_CODES = {
-  /** The platform refuses this egress, whatever the client: 429, 403, a captcha or consent page. */
-  'egress-refused': 'upstream_blocked',
-  /** The platform refuses the caller on this client: a bot check, a refused session, an empty response. */
-  refused: 'upstream_blocked',
-  /** The text of the selected track was empty although its URL required no token: a PO token is enforced. */
-  enforced: 'upstream_blocked',
-  /** The URL of the selected track requires a PO token, so it was not requested; or WEB was refused despite its token. */
-  'token-required': 'upstream_blocked',
-  /** Not sent: the pace of the egress cannot serve it before the deadline. */
-  busy: 'upstream_busy',
-  timeout: 'upstream_timeout',
-  /** The response could not be read. */
-  failure: 'upstream_failure',
-  /** The connection failed. */
-  unreached: 'upstream_failure',
-  /** The platform no longer serves the client's version. Unavailable according to the others is not certain. */
-  'client-retired': 'upstream_failure',
-  /** Not playable on this client. */
-  unplayable: 'video_unavailable',
-  /** Unavailable according to this client. */
-  unavailable: 'video_unavailable',
-} as const satisfies Record<string, VideoFailureCode>;
+type Concern = 'address' | 'doubt' | 'egress' | 'client' | 'video' | 'nobody';
 
-export type Evidence = keyof typeof FAILURE_CODES;
+/**
+ * What was found out with one client that returned no text although another may, with the failure code when none did: the most
+ * important first. A refusal on any client is never reported as missing captions.
+ */
+const FINDINGS = {
+  /** 429, a captcha or consent page; or a control was refused; or the egress is paused. */
+  'address-refused': { code: 'upstream_blocked', about: 'address' },
+  /** A bot check, a refused session, a 403, an empty response, a response about another video. */
+  refused: { code: 'upstream_blocked', about: 'doubt' },
+  /** The text of the selected track was refused or empty although its URL requires no token. */
+  'text-refused': { code: 'upstream_blocked', about: 'doubt' },
+  /** The URL of the selected track requires a PO token, so it was not requested; or WEB was refused despite its token. */
+  'token-required': { code: 'upstream_blocked', about: 'video' },
+  /** Not sent: the pace or the load cannot serve it before the deadline. */
+  busy: { code: 'upstream_busy', about: 'nobody' },
+  timeout: { code: 'upstream_timeout', about: 'egress' },
+  /** The response could not be read. */
+  failure: { code: 'upstream_failure', about: 'nobody' },
+  /** The connection failed, or something else than the platform answered. */
+  unreached: { code: 'upstream_failure', about: 'egress' },
+  'unknown-status': { code: 'upstream_failure', about: 'doubt' },
+  /** The platform no longer serves the client's version. Unavailable according to the others is not certain. */
+  'client-retired': { code: 'upstream_failure', about: 'client' },
+  /** Playable without captions on an app, while WEB may list more. */
+  'no-captions': { code: 'transcript_unavailable', about: 'video' },
+  /** Not playable on this client. */
+  unplayable: { code: 'video_unavailable', about: 'doubt' },
+  /** Unavailable according to this client. */
+  unavailable: { code: 'video_unavailable', about: 'doubt' },
+} as const satisfies Record<string, { code: VideoFailureCode; about: Concern }>;
+
+export type FindingKind = keyof typeof FINDINGS;
 
 /** What was found out with one client; null for what concerns all. */
-export interface Finding {
+export interface VideoFinding {
   client: YoutubeClient | null;
-  kind: Evidence;
+  kind: FindingKind;
 }
 
-/** `code`: final, a fact about the video that every client reports. `evidence`: the next client is tried. */
-type NextStep = { code: VideoFailureCode; evidence?: never } | { evidence: Evidence; code?: never };
+/** `code`: final, a fact about the video that every client reports. `finding`: the next client is tried. */
+type NextStep = { code: VideoFailureCode; finding?: never } | { finding: FindingKind; code?: never };
 
 /**
- * What a player response leads to. Unplayable and unavailable move on because one client alone is not reliable: VISIONOS
- * reports them for videos made for kids, which the reel plays (recorded), and retired versions report them for any video.
- * The facts that stop have a field or a wording of their own, which is the same on each of the recorded clients.
+ * What a player response leads to. Unplayable and unavailable move on because one client alone is not reliable: headsets
+ * report them for videos made for kids (recorded), retired versions for any video, and a refused address too. The facts that
+ * stop have a field or a wording of their own, which is the same on each of the recorded clients.
  */
 const NEXT_STEPS: Readonly<Record<PlayerProblem, NextStep>> = {
   'no-captions': { code: 'transcript_unavailable' },
@@ -55,13 +63,13 @@ const NEXT_STEPS: Readonly<Record<PlayerProblem, NextStep>> = {
   'age-restricted': { code: 'video_age_restricted' },
   live: { code: 'video_live' },
   upcoming: { code: 'video_not_live_yet' },
-  'bot-check': { evidence: 'refused' },
-  'session-refused': { evidence: 'refused' },
-  'other-video': { evidence: 'refused' },
-  'client-retired': { evidence: 'client-retired' },
-  unplayable: { evidence: 'unplayable' },
-  unavailable: { evidence: 'unavailable' },
-  'unknown-status': { evidence: 'failure' },
+  'bot-check': { finding: 'refused' },
+  'session-refused': { finding: 'refused' },
+  'other-video': { finding: 'refused' },
+  'client-retired': { finding: 'client-retired' },
+  unplayable: { finding: 'unplayable' },
+  unavailable: { finding: 'unavailable' },
+  'unknown-status': { finding: 'unknown-status' },
 };
 
 /**
@@ -73,17 +81,12 @@ const NEXT_STEPS: Readonly<Record<PlayerProblem, NextStep>> = {
  */
 export function stepAfter(problem: PlayerProblem, sawTracks: boolean): NextStep {
   const step = NEXT_STEPS[problem];
-  return step.code !== undefined && sawTracks ? { evidence: 'unplayable' } : step;
-}
-
-/** Whether a player response refuses the caller, on this client at least. */
-export function isClientRefused({ kind }: PlayerReading): boolean {
-  return kind !== 'tracks' && NEXT_STEPS[kind].evidence === 'refused';
+  return step.code !== undefined && sawTracks ? { finding: 'unplayable' } : step;
 }
 
 /**
- * The app of each client: what two clients of one app report is one fact. VISIONOS and ANDROID_VR report videos made for kids
- * as unplayable (VISIONOS recorded, ANDROID_VR in a maintained client's source). ANDROID and ANDROID_REEL have one version.
+ * The app of each client: what two clients of one app report is one fact. Headsets report videos made for kids as unplayable or
+ * unavailable (VISIONOS recorded, ANDROID_VR in a maintained client's source).
  */
 const APPS: Readonly<Record<YoutubeClient, 'headset' | 'android' | 'ios' | 'web'>> = {
   VISIONOS: 'headset',
@@ -94,64 +97,83 @@ const APPS: Readonly<Record<YoutubeClient, 'headset' | 'android' | 'ios' | 'web'
   WEB: 'web',
 };
 
-/**
- * Whether the video is unavailable for certain: two apps report it, one of them in a version that the platform served
- * recently, and no client was refused or has listed tracks. Two versions can age together, so that two reports alone prove
- * nothing.
- *
- * @param isServed whether the platform served a client's version recently: one that it does not serve reports any video so
- */
-export function isUnavailable(
-  { findings, sawTracks }: { findings: readonly Finding[]; sawTracks: boolean },
-  isServed: (client: YoutubeClient) => boolean,
-): boolean {
-  if (sawTracks || findings.some(({ kind }) => kind === 'refused' || kind === 'egress-refused')) return false;
-  const reports = findings.flatMap(({ client, kind }) =>
-    client !== null && (kind === 'unplayable' || kind === 'unavailable') ? [{ app: APPS[client], client, kind }] : [],
-  );
-  // A headset reports a video made for kids as unplayable in any version.
-  const isReliable = reports.some(
-    ({ app, client, kind }) => isServed(client) && (kind === 'unavailable' || app !== 'headset'),
-  );
-  return isReliable && new Set(reports.map(({ app }) => app)).size >= 2;
+/** Whether a finding says that the video is unavailable. */
+export function isUnavailability(kind: FindingKind): boolean {
+  return kind === 'unplayable' || kind === 'unavailable';
+}
+
+/** Whether whom a finding concerns is unknown. */
+export function isDoubt(kind: FindingKind): boolean {
+  return FINDINGS[kind].about === 'doubt';
+}
+
+/** Whether no response of the platform arrived. */
+export function isOfEgress(kind: FindingKind): boolean {
+  return FINDINGS[kind].about === 'egress';
 }
 
 /** Whether this is a refusal of the caller on one client, rather than a failure or a fact about the video. */
-export function isRefusal(kind: Evidence): boolean {
-  return ['refused', 'token-required', 'enforced'].includes(kind);
+export function isRefusal(kind: FindingKind): boolean {
+  return FINDINGS[kind].code === 'upstream_blocked';
 }
 
-/** The evidence of a request without a readable response. */
-export function evidenceOf(response: FailedResponse | { kind: 'unparsable' }): Evidence {
-  switch (response.kind) {
-    case 'blocked':
-      // Refusal pages and 429 concern the address; an empty response concerns this request.
-      return response.reason === 'empty-body' ? 'refused' : 'egress-refused';
-    case 'busy':
-    case 'timeout':
-      return response.kind;
-    case 'network':
-      return 'unreached';
-    case 'http-error':
-    case 'unreadable':
-    case 'unparsable':
-      return 'failure';
+/** How many apps doubt the video, or the caller. */
+export function doubtingApps(findings: readonly VideoFinding[]): number {
+  return new Set(findings.flatMap(({ client, kind }) => (client !== null && isDoubt(kind) ? [APPS[client]] : []))).size;
+}
+
+/** The client of another app than the given one that comes first; undefined when there is none. */
+export function otherApp(client: YoutubeClient, clients: readonly YoutubeClient[]): YoutubeClient | undefined {
+  return clients.find((other) => APPS[other] !== APPS[client]);
+}
+
+/**
+ * The next of the remaining clients. The clients of ANDROID play videos made for kids, about which the word of the others counts
+ * for nothing. After a refusal, another app comes first.
+ */
+export function nextClient(
+  remaining: readonly YoutubeClient[],
+  findings: readonly VideoFinding[],
+): YoutubeClient | undefined {
+  const doubted = findings.flatMap(({ client, kind }) => (client !== null && isDoubt(kind) ? [{ client, kind }] : []));
+  if (findings.some(({ kind }) => kind === 'no-captions')) return remaining.find((client) => client === 'WEB');
+  if (doubted.some(({ kind }) => isUnavailability(kind))) {
+    const kids = remaining.find((client) => APPS[client] === 'android');
+    if (kids) return kids;
   }
+  const apps = new Set(doubted.map(({ client }) => APPS[client]));
+  return remaining.find((client) => !apps.has(APPS[client])) ?? remaining[0];
+}
+
+/**
+ * The client whose word decides that the video is unavailable: two apps report it, every client that plays videos made for kids
+ * was asked, and nothing was refused or listed tracks. Null while that is open.
+ *
+ * @param remaining the clients that were not asked yet
+ */
+export function unavailableAccordingTo(
+  findings: readonly VideoFinding[],
+  remaining: readonly YoutubeClient[],
+): YoutubeClient | null {
+  if (findings.some(({ kind }) => isRefusal(kind)) || remaining.some((client) => APPS[client] === 'android'))
+    return null;
+  const reports = findings.flatMap(({ client, kind }) => (client !== null && isUnavailability(kind) ? [client] : []));
+  if (new Set(reports.map((client) => APPS[client])).size < 2) return null;
+  return reports.find((client) => APPS[client] !== 'headset') ?? null;
+}
+
+/** The finding of a request for a player response or a text that has no readable response. */
+export function findingOf(response: FailedResponse | { kind: 'unparsable' }, what: 'player' | 'text'): FindingKind {
+  if (response.kind === 'busy' || response.kind === 'timeout') return response.kind;
+  if (response.kind === 'blocked') {
+    if (isHardRefusal(response) || response.reason === 'exit-shut') return 'address-refused';
+    return what === 'player' ? 'refused' : 'text-refused';
+  }
+  return isUnreached(response) ? 'unreached' : 'failure';
 }
 
 /** The failure code when no client returned the text. */
-export function concludeFailure(evidence: readonly Evidence[]): VideoFailureCode {
-  const [, code] = Object.entries(FAILURE_CODES).find(([kind]) => evidence.some((each) => each === kind)) ?? [];
-  return code ?? 'upstream_failure';
-}
-
-/** The verdict of an attempt without a text about its egress. @param sawTracks whether a client listed the requested tracks */
-export function verdictOf(evidence: readonly Evidence[], sawTracks: boolean): AttemptVerdict {
-  if (evidence.some((kind) => kind === 'refused' || kind === 'egress-refused')) return 'refused';
-  if (evidence.includes('enforced')) return 'withheld';
-  if (evidence.includes('busy')) return 'busy';
-  // The platform requires tokens for some videos from every client: no verdict about the egress.
-  if (evidence.includes('token-required')) return 'nothing';
-  if (sawTracks || evidence.includes('unplayable') || evidence.includes('unavailable')) return 'answered';
-  return evidence.length > 0 && evidence.every((kind) => kind === 'unreached') ? 'unreached' : 'nothing';
+export function concludeFailure(findings: readonly VideoFinding[]): VideoFailureCode {
+  const [, found] = Object.entries(FINDINGS).find(([name]) => findings.some(({ kind }) => kind === name)) ?? [];
+  return found?.code ?? 'upstream_failure';
 }

@@ -5,17 +5,18 @@ import type { Egress } from '../egress/egress.js';
 import { report } from '../event-log.js';
 
 /**
- * How a client ended in one attempt at a video. `answered`: it brought the result. `refused`: the platform refused the caller
- * on it. `withheld`: it lists texts that it does not get. `retired`: the platform does not serve its version.
+ * How a client ended in one attempt at a video. `answered`: it brought the result. `refused`: the player or its texts were
+ * refused. `retired`: the platform does not serve its version.
  */
 export interface ClientResult {
   client: YoutubeClient;
-  end: 'answered' | 'refused' | 'withheld' | 'retired' | 'other';
+  end: 'answered' | 'refused' | 'retired' | 'other';
 }
 
 /** This many different videos in a row show what a client does; one alone can be the video's fault. */
-const VIDEOS_IN_A_ROW = 3;
-/** How long a client comes last, and counts as served: versions age over weeks, and blocks end. */
+const REFUSED_IN_A_ROW = 2;
+const RETIRED_IN_A_ROW = 3;
+/** How long a client comes last: versions age over weeks, and blocks end. */
 const REST_MS = 3_600_000;
 
 /** What is known of a client at one egress, or of its version. */
@@ -24,12 +25,18 @@ class ClientHealth {
   readonly videos = new Set<string>();
   /** It comes last until then; undefined when it does not rest. */
   restsUntilMs: number | undefined;
-  /** When it was served last; -Infinity for never, or not since all clients of the egress were refused. */
+  /** When it was served last; -Infinity for never. */
   servedAtMs = -Infinity;
 
   /** Counts a video that the client did not bring. Returns whether it begins to rest. */
   fail(videoId: string, videosMax: number, nowMs: number): boolean {
-    if (this.restsUntilMs !== undefined || this.videos.add(videoId).size < videosMax) return false;
+    if (this.videos.add(videoId).size < videosMax) return false;
+    return this.rest(nowMs);
+  }
+
+  /** Returns whether it did not rest until now. */
+  rest(nowMs: number): boolean {
+    if (this.restsUntilMs !== undefined) return false;
     this.restsUntilMs = nowMs + REST_MS;
     return true;
   }
@@ -48,8 +55,7 @@ class ClientHealth {
  * The order in which videos try the clients, learned from what the platform did with each: the configured order is a guess
  * that ages. A client comes last for an hour, and then one video an hour tries it in its place until it is served:
  *
- * - at an egress, when it is refused and another is served, or when its texts are withheld for three videos in a row. When all
- *   that were tried are refused, and none of them was served before, they rest, and the next video starts with the others;
+ * - at an egress, when it is refused for two videos in a row that another client brings, or when its control is refused;
  * - at every egress, when the platform does not serve its version for three videos in a row. While all are retired, each video
  *   asks one of them in turn.
  */
@@ -84,27 +90,35 @@ export class ClientOrder {
   /** The clients that a video tries, in their order. */
   candidates(egress: Egress): YoutubeClient[] {
     const nowMs = this.now();
-    const local = this.healthAt(egress);
-    const of = (client: YoutubeClient) => [this.versions.get(client), local.get(client)].filter((each) => !!each);
-    const restMs = (client: YoutubeClient) =>
-      Math.max(0, ...of(client).map(({ restsUntilMs }) => (restsUntilMs ?? nowMs) - nowMs));
-    // Sorting is stable: those that do not rest are in the configured order.
-    const ordered = this.clients.toSorted((one, other) => restMs(one) - restMs(other));
+    const ordered = this.ordered(egress);
     const [first] = ordered;
     // Only this video tries one whose rest has ended.
-    for (const health of first === undefined ? [] : of(first))
+    for (const health of first === undefined ? [] : this.healthOf(egress, first))
       if (health.restsUntilMs !== undefined) health.restsUntilMs = nowMs + REST_MS;
     return this.allRetired ? ordered.slice(0, 1) : ordered;
   }
 
-  /** Whether the platform served the client's version within the last hour. */
-  isServed(client: YoutubeClient): boolean {
-    return this.now() - (this.versions.get(client)?.servedAtMs ?? -Infinity) < REST_MS;
+  /** The clients that a control can be asked with, in their order: WEB needs a token. */
+  controls(egress: Egress): YoutubeClient[] {
+    return this.ordered(egress).filter((client) => client !== 'WEB');
   }
 
-  /** Records that the platform served a client's version. */
-  recordServed(client: YoutubeClient): void {
+  /** Whether a client was served at an egress within the last milliseconds. */
+  isServed(egress: Egress, client: YoutubeClient, withinMs: number): boolean {
+    return this.now() - (this.healthAt(egress).get(client)?.servedAtMs ?? -Infinity) <= withinMs;
+  }
+
+  /** The platform served a client at an egress, and so its version. */
+  recordServed(egress: Egress, client: YoutubeClient): void {
+    const health = this.healthAt(egress).get(client);
+    if (health) health.servedAtMs = this.now();
     if (this.versions.get(client)?.succeed(this.now())) report('log', 'youtube_client_reinstated', { client });
+  }
+
+  /** The control of a client was refused at an egress while another client was served. */
+  rest(egress: Egress, client: YoutubeClient): void {
+    if (this.healthAt(egress).get(client)?.rest(this.now()))
+      report('warn', 'youtube_client_rested', { exit: egress.name, client });
   }
 
   /** Learns from an attempt at a video, whose clients are given in the order in which they were tried. */
@@ -114,17 +128,12 @@ export class ClientOrder {
     const local = this.healthAt(egress);
     // WEB costs a token for each video.
     const isAnswered = results.some(({ client, end }) => end === 'answered' && client !== 'WEB');
-    // The sessions of a gateway are refused one by one, whatever the client.
-    const allRefused = !egress.gateway && results.every(({ end }) => end === 'refused');
-    const servedBefore = results.some(({ client }) => (local.get(client)?.servedAtMs ?? -Infinity) > -Infinity);
     for (const { client, end } of results) {
       const health = local.get(client);
-      if (end === 'retired' && this.versions.get(client)?.fail(videoId, VIDEOS_IN_A_ROW, nowMs))
+      if (end === 'retired' && this.versions.get(client)?.fail(videoId, RETIRED_IN_A_ROW, nowMs))
         report('warn', 'youtube_client_retired', { client });
       if (end === 'answered' && health?.succeed(nowMs)) report('log', 'youtube_client_back', { exit, client });
-      if (health && allRefused && servedBefore) health.servedAtMs = -Infinity;
-      const hasFailed = isAnswered ? end === 'refused' || end === 'withheld' : allRefused && !servedBefore;
-      if (hasFailed && health?.fail(videoId, end === 'refused' ? 1 : VIDEOS_IN_A_ROW, nowMs))
+      if (isAnswered && end === 'refused' && health?.fail(videoId, REFUSED_IN_A_ROW, nowMs))
         report('warn', 'youtube_client_rested', { exit, client });
     }
   }
@@ -134,8 +143,20 @@ export class ClientOrder {
     return performance.now();
   }
 
+  private ordered(egress: Egress): YoutubeClient[] {
+    const nowMs = this.now();
+    const restMs = (client: YoutubeClient) =>
+      Math.max(0, ...this.healthOf(egress, client).map(({ restsUntilMs }) => (restsUntilMs ?? nowMs) - nowMs));
+    // Sorting is stable: those that do not rest are in the configured order.
+    return this.clients.toSorted((one, other) => restMs(one) - restMs(other));
+  }
+
   private newHealth(): Map<YoutubeClient, ClientHealth> {
     return new Map(this.clients.map((client) => [client, new ClientHealth()]));
+  }
+
+  private healthOf(egress: Egress, client: YoutubeClient): ClientHealth[] {
+    return [this.versions.get(client), this.healthAt(egress).get(client)].filter((each) => !!each);
   }
 
   private healthAt(egress: Egress): ReadonlyMap<YoutubeClient, ClientHealth> {

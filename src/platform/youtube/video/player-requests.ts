@@ -1,8 +1,6 @@
 import type { YoutubeClient } from '../../../config/environment.js';
 import type { RequestScope } from '../egress/request-pipeline.js';
-import type { InnertubeCall } from '../innertube/clients.js';
-import { parsed, type InnertubeClient, type ParsedResponse } from '../innertube/innertube-client.js';
-import { isClientRefused } from './client-fallback.js';
+import type { InnertubeClient, ParsedResponse } from '../innertube/innertube-client.js';
 import type { VisitorExchange } from '../innertube/visitor-data-cache.js';
 import { MICROFORMAT_FIELDS, PLAYER_FIELDS, REEL_FIELDS } from '../innertube/field-masks.js';
 import type { WebProof } from '../po-token/web-proofs.js';
@@ -34,8 +32,8 @@ const REEL = {
 };
 
 /**
- * Requests a player response, and once more with other visitor data when the platform refuses this one. Rejects only when the
- * scope's signal is aborted.
+ * Requests a player response, and once more with other visitor data when the platform refuses this one, unless it is known to
+ * refuse the address: then as little as possible is sent. Rejects only when the scope's signal is aborted.
  *
  * @param onReading called with each response
  */
@@ -44,19 +42,10 @@ export async function requestPlayer(
   { client, proof }: Candidate,
   videoId: string,
   scope: RequestScope,
-  onReading: (reading: PlayerReading) => void,
+  onReading: (reading: PlayerReading) => void = () => undefined,
 ): Promise<ParsedResponse<PlayerReading>> {
   const { path, fields, payload, read } = client === 'ANDROID_REEL' ? REEL : PLAYER;
-  /** Whether nothing was known to be refused at the egress before the response. */
-  let isFirst = true;
-  const call: InnertubeCall = {
-    ...{ kind: 'player', client, path, payload: payload(videoId, proof), fields },
-    refusesClient: (response) => {
-      isFirst = scope.egress.controls.video.open;
-      const reading = parsed(() => read(response, videoId));
-      return reading.kind === 'parsed' && isClientRefused(reading.value);
-    },
-  };
+  const call = { kind: 'player', client, path, payload: payload(videoId, proof), fields } as const;
   const send = async () => {
     const parse = (response: unknown, visitor: VisitorExchange) => ({ reading: read(response, videoId), visitor });
     const answer = await innertube.query(call, parse, scope);
@@ -68,7 +57,7 @@ export async function requestPlayer(
   const { reading, visitor } = first.value;
   const isRefused = reading.kind === 'bot-check' || reading.kind === 'session-refused';
   const isReplaced = isRefused && innertube.replaceVisitorData(scope.egress, client, visitor);
-  // What finds out about a refusal sends as little as possible; later requests send the new data.
+  const isFirst = scope.attempt.role === 'wanted' && !scope.egress.examinations.video.isDoubted('player');
   const second = isReplaced && isFirst ? await send() : first;
   if (second.kind === 'parsed') return { kind: 'parsed', value: second.value.reading };
   // Not sent in time: the refusal is what is known.

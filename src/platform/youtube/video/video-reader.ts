@@ -9,7 +9,9 @@ import {
   type VideoOutcome,
 } from '../../../domain/transcript.js';
 import { fetchCaption } from '../captions/caption-fetch.js';
-import type { Attempt } from '../egress/proxy-failover.js';
+import type { AttemptEnd } from '../egress/egress.js';
+import type { Attempted } from '../egress/egress-failover.js';
+import type { Doubt, Finding } from '../egress/examination.js';
 import type { RequestScope } from '../egress/request-pipeline.js';
 import type { FailedResponse } from '../egress/upstream-response.js';
 import { report } from '../event-log.js';
@@ -18,44 +20,69 @@ import { WebProofs } from '../po-token/web-proofs.js';
 import { UpstreamMetrics } from '../upstream-metrics.js';
 import {
   concludeFailure,
-  type Evidence,
-  evidenceOf,
-  type Finding,
+  doubtingApps,
+  findingOf,
+  type FindingKind,
+  isDoubt,
+  isOfEgress,
   isRefusal,
-  isUnavailable,
+  isUnavailability,
+  nextClient,
   stepAfter,
-  verdictOf,
+  unavailableAccordingTo,
+  type VideoFinding,
 } from './client-fallback.js';
 import { type ClientResult, ClientOrder } from './client-order.js';
 import { type Candidate, requestPlayer } from './player-requests.js';
 import { mergeDetails, type PlayerReading } from './player-response.js';
 import { type PlayerTrack, selectTracks } from './player-tracks.js';
+import { RefusedVideos } from './refused-videos.js';
+import { VideoControl } from './video-control.js';
 
 const ALL_CLIENTS_RETIRED =
   'YouTube no longer serves the client versions that this service uses. Retry later; its operator is alerted.';
+const UNREACHED = 'YouTube could not be reached. Retry later.';
 
-/** Refusals of different clients after which an attempt is given up: they are likelier about the address than the clients. */
-const REFUSALS_MAX = 2;
+/** A client's word is final for so long after it was served. */
+const TRUSTED_MS = 60_000;
+/** The word of the clients that play videos made for kids, which are rarely the first, for so long. */
+const TRUSTED_VERSION_MS = 3_600_000;
+/** The sessions of a gateway judge a video one by one; after so many, the control is asked too. */
+const SESSIONS_BEFORE_CONTROL = 3;
 
-/** Reads one video through one egress: client after client, until one returns the text or a final reason for having none. */
+/**
+ * Reads one video through one egress: client after client, until one returns the text or a final reason for having none. A
+ * refusal, or a word that could be one, is examined (`Examination`) before it is reported as a fact or affects anybody else.
+ */
 @Injectable()
 export class VideoReader {
+  private readonly refused = new RefusedVideos();
+
   constructor(
     private readonly innertube: InnertubeClient,
     private readonly order: ClientOrder,
     private readonly webProofs: WebProofs,
+    private readonly control: VideoControl,
     private readonly metrics: UpstreamMetrics,
   ) {}
 
+  /** What is remembered of a video that the platform refuses while it serves others. */
+  remembered(videoId: string, languages: readonly string[]): VideoOutcome | undefined {
+    return this.refused.get(videoId, languages);
+  }
+
   /** Rejects only when the scope's signal is aborted. */
-  async read(videoId: string, languages: readonly string[], scope: RequestScope): Promise<Attempt<VideoOutcome>> {
-    const video = new VideoAttempt(videoId, languages, scope);
+  async read(videoId: string, languages: readonly string[], scope: RequestScope): Promise<Attempted<VideoOutcome>> {
+    const remaining = this.order.candidates(scope.egress);
+    const video = new VideoReading(videoId, languages, scope, remaining);
     // One client is asked in turn, and nothing confirms what it reports.
     if (this.order.allRetired) video.findings.push({ client: null, kind: 'client-retired' });
     const results: ClientResult[] = [];
     try {
-      for (const client of this.order.candidates(scope.egress)) {
-        if (video.isGivenUp) break;
+      while (!video.isGivenUp) {
+        const client = nextClient(remaining, video.findings);
+        if (client === undefined) break;
+        remaining.splice(remaining.indexOf(client), 1);
         // Read for each client, because the deadline changes when a later caller joins.
         if (performance.now() >= scope.context.deadlineAtMs) {
           video.findings.push({ client: null, kind: 'timeout' });
@@ -64,20 +91,20 @@ export class VideoReader {
         const proof = client === 'WEB' ? await this.webProofs.get(videoId, scope) : null;
         // Skipped: whether the provider of tokens works does not change the outcome without WEB.
         if (client === 'WEB' && !proof) continue;
-        const outcome = await this.ask({ client, proof }, video);
+        const outcome = await this.tryClient({ client, proof }, video);
         const found = video.findings.filter((finding) => finding.client === client).map(({ kind }) => kind);
         if (proof && found.some(isRefusal)) this.webProofs.reject(videoId);
         results.push({ client, end: outcome ? 'answered' : endOf(found) });
-        if (outcome) return { result: outcome, verdict: 'answered' };
+        if (outcome) return { result: outcome, end: 'final' };
       }
-      return video.conclude();
+      return await this.conclude(video);
     } finally {
       this.order.learn(scope.egress, videoId, results);
     }
   }
 
   /** Null when another client may return the text. */
-  private async ask(candidate: Candidate, video: VideoAttempt): Promise<VideoOutcome | null> {
+  private async tryClient(candidate: Candidate, video: VideoReading): Promise<VideoOutcome | null> {
     const { client } = candidate;
     const { videoId, scope } = video;
     const response = await requestPlayer(this.innertube, candidate, videoId, scope, ({ kind }) =>
@@ -89,7 +116,7 @@ export class VideoReader {
       return null;
     }
     if (response.kind !== 'parsed') {
-      video.addFailure(client, response);
+      await this.addFailure(candidate, 'player', response, video);
       return null;
     }
     const reading = response.value;
@@ -97,21 +124,99 @@ export class VideoReader {
     if (reading.kind === 'tracks') return this.readTracks(candidate, reading, video);
     const { kind, status, reason } = reading;
     if (kind === 'unknown-status') report('warn', 'youtube_unknown_playability', { client, videoId, status, reason });
-    const { code, evidence } = stepAfter(kind, video.sawTracks);
-    if (code !== undefined) {
-      this.order.recordServed(client);
+    const { code, finding } = stepAfter(kind, video.sawTracks);
+    if (code !== undefined) return this.confirm(client, code, video);
+    await this.add(client, finding, 'player', video);
+    const witness = unavailableAccordingTo(video.findings, video.remaining);
+    return witness ? this.confirmUnavailable(witness, video) : null;
+  }
+
+  /** A fact about the video, if the client that states it is served at this egress. */
+  private async confirm(
+    client: YoutubeClient,
+    code: VideoFailureCode,
+    video: VideoReading,
+  ): Promise<VideoOutcome | null> {
+    if (code === 'transcript_unavailable' && client !== 'WEB' && video.remaining.includes('WEB')) {
+      // Apps are not shown manual tracks with styling.
+      video.add(client, 'no-captions');
+      return null;
+    }
+    const { egress } = video.scope;
+    // WEB is refused for its token only.
+    const isTrusted = client === 'WEB' || this.order.isServed(egress, client, TRUSTED_MS);
+    const doubt: Doubt = { kind: 'player', client, sinceMs: performance.now() - TRUSTED_MS };
+    const finding = isTrusted ? 'served' : await this.control.settle(doubt, client, video.videoId, video.scope);
+    if (finding === 'served') {
+      egress.gates.video.answered('player');
       return video.failure(code);
     }
-    video.add(client, evidence);
-    return isUnavailable(video, (each) => this.order.isServed(each)) ? video.failure('video_unavailable') : null;
+    if (finding === 'address-refused') video.add(null, finding);
+    else video.add(client, finding === 'client-refused' ? 'refused' : 'failure');
+    return null;
+  }
+
+  /** @param witness whose word decides */
+  private async confirmUnavailable(witness: YoutubeClient, video: VideoReading): Promise<VideoOutcome | null> {
+    const { egress } = video.scope;
+    const isTrusted = this.order.isServed(egress, witness, TRUSTED_VERSION_MS);
+    const finding = await this.settle(video, isTrusted ? null : witness);
+    if (finding !== 'client-refused') return finding === 'served' ? video.failure('video_unavailable') : null;
+    video.discard(witness);
+    return null;
+  }
+
+  /** Adds what a client found, and examines a doubt when it could be about more than this video. */
+  private async add(
+    client: YoutubeClient,
+    kind: FindingKind,
+    budget: Doubt['kind'],
+    video: VideoReading,
+  ): Promise<void> {
+    video.add(client, kind);
+    // WEB is refused for its token: neither a refusal nor an empty text concerns the egress.
+    if (!isDoubt(kind) || client === 'WEB') return;
+    const { egress, attempts } = video.scope;
+    const isAlone = egress.examinations.video.doubt(budget, video.videoId);
+    video.doubt ??= { kind: budget, client, sinceMs: performance.now() };
+    if (video.settled) return;
+    const isRefusedTwice = !isUnavailability(kind) && doubtingApps(video.findings) >= 2;
+    if (egress.gateway ? isRefusedTwice && attempts >= SESSIONS_BEFORE_CONTROL : isRefusedTwice || !isAlone)
+      await this.settle(video, null);
+  }
+
+  /** Finds out whether the video is at fault: then what its clients found is about it. @param client null for any */
+  private async settle(video: VideoReading, client: YoutubeClient | null): Promise<Finding | null> {
+    const { doubt } = video;
+    if (!doubt) return null;
+    const asked = client ?? doubt.client;
+    const finding = await this.control.settle({ ...doubt, client }, asked, video.videoId, video.scope);
+    if (finding === 'address-refused') video.add(null, finding);
+    // Another client was served, so that the address is not refused.
+    else if (finding !== 'unknown') video.settled = true;
+    return finding;
+  }
+
+  /** The result when no client returned a final one. */
+  private async conclude(video: VideoReading): Promise<Attempted<VideoOutcome>> {
+    const isSession = video.scope.egress.gateway !== undefined && video.isRefused;
+    if (video.doubt && !video.settled && !video.isOfAddress && !isSession) await this.settle(video, null);
+    const concluded = video.conclude();
+    const { result, end } = concluded;
+    if (video.settled && end === 'final' && !result.ok && result.failure.code.startsWith('upstream_')) {
+      const { videoId, languages, scope } = video;
+      report('log', 'youtube_video_refused', { exit: scope.egress.name, videoId, code: result.failure.code });
+      this.refused.add(videoId, languages, result);
+    }
+    return concluded;
   }
 
   private async readTracks(
     candidate: Candidate,
     { tracks, defaults }: Extract<PlayerReading, { kind: 'tracks' }>,
-    video: VideoAttempt,
+    video: VideoReading,
   ): Promise<VideoOutcome | null> {
-    this.order.recordServed(candidate.client);
+    this.control.recordServed(video.scope, candidate.client, video.videoId, 'player');
     const chosen = selectTracks(tracks, defaults, video.languages);
     if (chosen.length === 0) {
       // An earlier client listed the tracks: their text is withheld, not missing.
@@ -132,67 +237,90 @@ export class VideoReader {
       : video.failure('transcript_unavailable', 'The captions of this video contain no text.');
   }
 
-  private async fetchTrack({ client, proof }: Candidate, track: PlayerTrack, video: VideoAttempt): Promise<void> {
+  private async fetchTrack(candidate: Candidate, track: PlayerTrack, video: VideoReading): Promise<void> {
+    const { client, proof } = candidate;
     // The URL requires a PO token: a request would only return an empty body.
     if (track.needsToken && !proof) return video.add(client, 'token-required');
     const { videoId, scope } = video;
     const text = await fetchCaption(this.innertube, client, track, videoId, scope, proof?.poToken);
-    if (text.kind === 'text') video.texts.set(trackKey(track), text.segments);
-    else if (text.kind === 'withheld') video.add(client, 'enforced');
-    else video.addFailure(client, text);
+    if (text.kind === 'text') {
+      video.texts.set(trackKey(track), text.segments);
+      this.control.recordServed(scope, client, videoId, 'captions');
+    } else if (text.kind === 'withheld') await this.add(client, 'text-refused', 'captions', video);
+    else await this.addFailure(candidate, 'text', text, video);
+  }
+
+  /** Adds what a request without a readable response says about its client. */
+  private async addFailure(
+    { client }: Candidate,
+    what: 'player' | 'text',
+    response: Exclude<ParsedResponse<unknown>, { kind: 'parsed' }> | FailedResponse,
+    video: VideoReading,
+  ): Promise<void> {
+    const { videoId, scope } = video;
+    if ('expected' in response) report('warn', 'youtube_unreadable', { client, videoId, expected: response.expected });
+    if (response.kind === 'network')
+      report('warn', 'youtube_unreached', { exit: scope.egress.name, videoId, cause: causeOf(response.cause) });
+    if (response.kind === 'blocked') video.retryAfterSeconds ??= response.retryAfterSeconds;
+    if (response.kind === 'busy') video.busyForSeconds = response.retryAfterSeconds;
+    await this.add(client, findingOf(response, what), what === 'text' ? 'captions' : 'player', video);
   }
 }
 
 /** What one attempt at a video has found so far. */
-class VideoAttempt {
-  readonly findings: Finding[] = [];
+class VideoReading {
+  readonly findings: VideoFinding[] = [];
   /** Texts by track: a text that one client returned is not fetched again by the next. */
   readonly texts = new Map<string, readonly Segment[]>();
   details: VideoDetails = NO_DETAILS;
   /** A client listed tracks in the requested languages, which proves that the video has captions. */
   sawTracks = false;
+  /** The first doubt, by the client that raised it. */
+  doubt: (Doubt & { client: YoutubeClient }) | null = null;
+  /** The address was served after the doubt: what the clients found is about the video. */
+  settled = false;
   /** The platform's. */
-  private retryAfterSeconds: number | null = null;
+  retryAfterSeconds: number | null = null;
   /** When the egress can serve. */
-  private busyForSeconds: number | null = null;
+  busyForSeconds: number | null = null;
 
+  /** @param remaining the clients that were not asked yet; the reader removes them */
   constructor(
     readonly videoId: string,
     readonly languages: readonly string[],
     readonly scope: RequestScope,
+    readonly remaining: readonly YoutubeClient[],
   ) {}
 
-  private get evidence(): Evidence[] {
-    return this.findings.map(({ kind }) => kind);
+  get isOfAddress(): boolean {
+    return this.has((kind) => kind === 'address-refused');
   }
 
-  /** Whether further clients would be refused, too. */
+  /** Whether a client was refused, and it is not known to be the video's fault. */
+  get isRefused(): boolean {
+    return !this.settled && this.findings.some(({ kind }) => isDoubt(kind) && !isUnavailability(kind));
+  }
+
+  /** Whether further clients would end alike, or another egress is better. */
   get isGivenUp(): boolean {
-    const { evidence } = this;
-    if (evidence.includes('egress-refused') || evidence.includes('busy')) return true;
-    return evidence.filter((kind) => kind === 'refused').length >= REFUSALS_MAX;
+    if (this.isOfAddress || this.has((kind) => kind === 'busy')) return true;
+    if (this.scope.hasAlternative && this.has(isOfEgress)) return true;
+    return this.isRefused && doubtingApps(this.findings) >= 2;
   }
 
-  /** WEB is refused for its token: neither a refusal nor an empty text concerns the egress. */
-  add(client: YoutubeClient, kind: Evidence): void {
-    const ofToken = client === 'WEB' && (kind === 'refused' || kind === 'enforced');
+  /** WEB is refused for its token. */
+  add(client: YoutubeClient | null, kind: FindingKind): void {
+    const ofToken = client === 'WEB' && (kind === 'refused' || kind === 'text-refused');
     this.findings.push({ client, kind: ofToken ? 'token-required' : kind });
   }
 
-  /** Adds what a request without a readable response says about its client. */
-  addFailure(
-    client: YoutubeClient,
-    response: Exclude<ParsedResponse<unknown>, { kind: 'parsed' }> | FailedResponse,
-  ): void {
-    if ('expected' in response)
-      report('warn', 'youtube_unreadable', { client, videoId: this.videoId, expected: response.expected });
-    if (response.kind === 'blocked') this.retryAfterSeconds ??= response.retryAfterSeconds;
-    if (response.kind === 'busy') this.busyForSeconds = response.retryAfterSeconds;
-    this.add(client, evidenceOf(response));
+  /** The platform refuses a client: what it said about the video counts for nothing. */
+  discard(client: YoutubeClient): void {
+    for (const finding of this.findings) if (finding.client === client) finding.kind = 'client-retired';
   }
 
   failure(code: VideoFailureCode, message?: string): Extract<VideoOutcome, { ok: false }> {
-    const ofPlatform = code === 'upstream_blocked' ? this.retryAfterSeconds : null;
+    const ofPlatform = code === 'upstream_blocked' && !this.settled ? this.retryAfterSeconds : null;
     const retryAfterSeconds = code === 'upstream_busy' ? this.busyForSeconds : ofPlatform;
     const waiting = retryAfterSeconds !== null && { retryAfterSeconds };
     return {
@@ -203,29 +331,46 @@ class VideoAttempt {
   }
 
   /** The result when no client returned a final one. */
-  conclude(): Attempt<VideoOutcome> {
-    const { evidence } = this;
-    const code = concludeFailure(evidence);
-    const attempt = { verdict: verdictOf(evidence, this.sawTracks) };
-    // Two clients that agree for certain end the attempt earlier.
-    if (code === 'video_unavailable') return { ...attempt, result: { ...this.failure(code), confirmed: false } };
-    if (evidence.length > 0 && evidence.every((kind) => kind === 'client-retired'))
-      return { ...attempt, result: this.failure(code, ALL_CLIENTS_RETIRED) };
+  conclude(): { result: Extract<VideoOutcome, { ok: false }>; end: AttemptEnd } {
+    const { findings, end } = this;
+    const code = concludeFailure(findings);
+    // Whether the client that said so is served could not be found out.
+    if (code === 'video_unavailable' && !this.settled) return { end, result: this.failure('upstream_failure') };
+    // Fewer witnesses than are certain, or WEB was not available.
+    if (code === 'video_unavailable' || code === 'transcript_unavailable')
+      return { end, result: { ...this.failure(code), confirmed: false } };
+    if (findings.length > 0 && findings.every(({ kind }) => kind === 'client-retired'))
+      return { end, result: this.failure(code, ALL_CLIENTS_RETIRED) };
     // When several languages were requested, a withheld one does not hide that others are available.
     const readable = [...this.texts].flatMap(([key, segments]) => (segments.length > 0 ? key.split('\n', 1) : []));
     const message = `${VIDEO_FAILURES[code].message} Not all requested languages are available at the moment. Request ${readable.join(', ')} only.`;
-    return { ...attempt, result: readable.length > 0 ? this.failure(code, message) : this.failure(code) };
+    if (readable.length > 0) return { end, result: this.failure(code, message) };
+    const isUnreached = code === 'upstream_failure' && findings.every(({ kind }) => kind === 'unreached');
+    return { end, result: isUnreached ? this.failure(code, UNREACHED) : this.failure(code) };
+  }
+
+  private get end(): AttemptEnd {
+    if (this.isOfAddress || this.isRefused) return 'refused';
+    if (this.has((kind) => kind === 'busy')) return 'busy';
+    return !this.settled && this.has(isOfEgress) ? 'unreached' : 'final';
+  }
+
+  private has(matches: (kind: FindingKind) => boolean): boolean {
+    return this.findings.some(({ kind }) => matches(kind));
   }
 }
 
 /** How a client that did not answer ended. */
-function endOf(evidence: readonly Evidence[]): ClientResult['end'] {
-  if (evidence.includes('client-retired')) return 'retired';
-  if (evidence.includes('refused')) return 'refused';
-  return evidence.some(isRefusal) ? 'withheld' : 'other';
+function endOf(found: readonly FindingKind[]): ClientResult['end'] {
+  if (found.includes('client-retired')) return 'retired';
+  return found.includes('refused') || found.includes('text-refused') ? 'refused' : 'other';
 }
 
 /** Identifies a track across clients, whose URLs for it differ. */
 function trackKey({ track }: PlayerTrack): string {
   return `${track.languageCode}\n${track.generated}\n${track.name}`;
+}
+
+function causeOf(cause: unknown): string {
+  return cause instanceof Error && 'code' in cause ? String(cause.code) : String(cause);
 }

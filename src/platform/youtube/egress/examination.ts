@@ -1,0 +1,145 @@
+import { withTimeout } from '../../../domain/with-timeout.js';
+import type { ReadingContext } from '../../video-platform.js';
+import { unlessAborted } from '../unless-aborted.js';
+import type { BudgetKind, EgressGate } from './egress-gate.js';
+import type { RequestQueue } from './request-queue.js';
+
+/** How long an examination waits for requests in flight, whose responses answer it at no cost. */
+const IN_FLIGHT_WAIT_MS = 2_000;
+
+/** What the control found out. `unknown`: it could not be asked. */
+export type Finding = 'served' | 'client-refused' | 'address-refused' | 'unknown';
+
+/** A doubt about an address. */
+export interface Doubt {
+  readonly kind: BudgetKind;
+  /** Whose word it is about; null when any client that is served answers it. */
+  readonly client: string | null;
+  /** What is served to a request sent after this answers it, in milliseconds of `performance.now()`. */
+  readonly sinceMs: number;
+}
+
+/**
+ * Finds out about one address whom a refusal concerns. A refusal, and the word "unavailable", can be about the video, the
+ * client or the address, and no wording tells which. What tells is a request for something that is known to be served: one of
+ * another caller that was sent later, which costs nothing, or else a control (`ControlReader`). Until then nobody else is
+ * affected, unless a second channel or video in a row is refused: then what has not started waits for the result.
+ */
+export class Examination {
+  /** The channels or videos that were doubted since a request of the kind was served. */
+  private readonly doubted = new Map<BudgetKind, Set<string>>();
+  /** When the newest request that was served was sent, by kind and client. */
+  private readonly servedAtMs = new Map<string, number>();
+  /** When a control of a client was refused. */
+  private readonly refusedAtMs = new Map<string, number>();
+  private running: { client: string | null; finding: Promise<Finding> } | null = null;
+  private open = 0;
+  private readonly listeners = new Set<() => void>();
+
+  /**
+   * @param holds whether the gate is of this address alone: then its requests in flight say something, and it can be held
+   * @param now milliseconds of the clock of deadlines
+   */
+  constructor(
+    private readonly gate: EgressGate,
+    private readonly queue: RequestQueue,
+    private readonly holds: boolean,
+    private readonly now: () => number = () => performance.now(),
+  ) {}
+
+  /** A request was served. */
+  served(kind: BudgetKind, client: string, sentAtMs: number): void {
+    this.doubted.delete(kind);
+    for (const key of [keyOf(kind, client), keyOf(kind, null)])
+      this.servedAtMs.set(key, Math.max(sentAtMs, this.servedAtMs.get(key) ?? -Infinity));
+    this.changed();
+  }
+
+  /** A channel or video is doubted. @returns whether it is the only one since a request of the kind was served */
+  doubt(kind: BudgetKind, subject: string): boolean {
+    const doubted = this.doubted.get(kind) ?? new Set();
+    this.doubted.set(kind, doubted.add(subject));
+    this.changed();
+    return doubted.size === 1;
+  }
+
+  /** Whether a channel or video was doubted, and no request of the kind was served since. */
+  isDoubted(kind: BudgetKind): boolean {
+    return this.doubted.has(kind);
+  }
+
+  /** Whether a client was served since then. */
+  isServed({ kind, client, sinceMs }: Doubt): boolean {
+    return (this.servedAtMs.get(keyOf(kind, client)) ?? -Infinity) >= sinceMs;
+  }
+
+  /**
+   * Settles a doubt. One experiment runs at a time, for all who wait. Rejects only when the signal of the context is aborted.
+   *
+   * @param experiment asks the control; it reports `served` and `clientRefused` itself, and pauses the gate
+   */
+  async settle(
+    doubt: Doubt,
+    { signal, deadlineAtMs }: Pick<ReadingContext, 'signal' | 'deadlineAtMs'>,
+    experiment: () => Promise<Finding>,
+  ): Promise<Finding> {
+    const inFlightUntilMs = this.now() + IN_FLIGHT_WAIT_MS;
+    this.open += 1;
+    this.changed();
+    try {
+      for (;;) {
+        signal.throwIfAborted();
+        if (this.gate.paused) return 'address-refused';
+        if (this.isServed(doubt)) return 'served';
+        if ((this.refusedAtMs.get(keyOf(doubt.kind, doubt.client)) ?? -Infinity) >= doubt.sinceMs)
+          return 'client-refused';
+        const nowMs = this.now();
+        if (nowMs >= deadlineAtMs) return 'unknown';
+        if (this.running) {
+          const { client } = this.running;
+          const finding = await unlessAborted(this.running.finding, signal);
+          // What was served before this doubt does not answer it, and neither does the refusal of another client.
+          const isAnswer = finding !== 'served' && (finding !== 'client-refused' || client === doubt.client);
+          if (isAnswer) return finding;
+        } else if (this.holds && this.gate.line.running > 0 && nowMs < inFlightUntilMs) {
+          await unlessAborted(withTimeout(this.change(), inFlightUntilMs - nowMs), signal);
+        } else {
+          const finding = experiment().finally(() => {
+            this.running = null;
+            this.changed();
+          });
+          this.running = { client: doubt.client, finding };
+        }
+      }
+    } finally {
+      this.open -= 1;
+      this.changed();
+    }
+  }
+
+  /** The control of a client was refused while another was served. */
+  clientRefused(kind: BudgetKind, client: string): void {
+    this.refusedAtMs.set(keyOf(kind, client), this.now());
+  }
+
+  private change(): Promise<void> {
+    return new Promise((resolve) => this.listeners.add(resolve));
+  }
+
+  /** Something that an examination waits for may have changed. */
+  changed(): void {
+    const inARow = Math.max(0, ...[...this.doubted.values()].map(({ size }) => size));
+    const held = this.holds && this.open > 0 && inARow >= 2;
+    if (held !== this.gate.held) {
+      this.gate.held = held;
+      if (!held) this.queue.startNext();
+    }
+    const listeners = [...this.listeners];
+    this.listeners.clear();
+    for (const resolve of listeners) resolve();
+  }
+}
+
+function keyOf(kind: BudgetKind, client: string | null): string {
+  return `${kind} ${client ?? '*'}`;
+}

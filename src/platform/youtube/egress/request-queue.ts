@@ -1,0 +1,302 @@
+import type { ReadingContext, Requester } from '../../video-platform.js';
+import type { Attempt } from './egress.js';
+import { TurnQueue } from './turn-queue.js';
+import type { NotSent } from './upstream-response.js';
+
+/** The part of the slots that background work can have at most, so that a call finds one free. */
+const BACKGROUND_SHARE = 0.75;
+/** How often waiting requests are judged again: too late, or waited for by a call in the meantime. */
+const REVIEW_MS = 1_000;
+/** The weight of the last attempt in the mean time of slots that an attempt takes. */
+const MEAN_WEIGHT = 0.1;
+
+/** What an egress allows for one use now. */
+export interface Gate {
+  /** Milliseconds until an attempt may start; 0 for now, Infinity until `RequestQueue.startNext` is called. */
+  startWaitMs(background: boolean): number;
+  /** Milliseconds until the rates let an attempt start after some others. */
+  paceMs(background: boolean, ahead: number): number;
+  /** Why nothing is sent for an attempt now; null when requests are sent or wait. */
+  refusal(request: QueuedRequest): NotSent | null;
+  /** An attempt sends a request. */
+  begin(request: QueuedRequest): void;
+  /** A request has ended. */
+  end(request: QueuedRequest): void;
+}
+
+export interface QueuedRequest {
+  readonly kind: string;
+  readonly attempt: Attempt;
+  readonly context: ReadingContext;
+}
+
+/** The requests of an egress that run, for all of its uses. */
+export interface EgressSlots {
+  readonly max: number;
+  running: number;
+}
+
+/** The requests of one use of an egress. */
+export class Line {
+  /** Of attempts that have started: without them, what was sent before was in vain. */
+  readonly continued = new Set<Waiting>();
+  readonly starts = { calls: new TurnQueue<Waiting>(), jobs: new TurnQueue<Waiting>() };
+  running = 0;
+  /** Seconds of a slot that an attempt takes; 0 while unknown. */
+  slotSeconds = 0;
+
+  constructor(
+    readonly gate: Gate,
+    readonly slots: EgressSlots,
+  ) {}
+
+  get waiting(): number {
+    return this.continued.size + this.starts.calls.size + this.starts.jobs.size;
+  }
+
+  /** Milliseconds until the slots and the rates let an attempt start after some others. */
+  waitMs(background: boolean, ahead: number): number {
+    return Math.max(this.gate.paceMs(background, ahead), (ahead / this.slots.max) * this.slotSeconds * 1_000);
+  }
+
+  /** Learns from an attempt how long one takes. */
+  learn(seconds: number): void {
+    this.slotSeconds += (seconds - this.slotSeconds) * (this.slotSeconds === 0 ? 1 : MEAN_WEIGHT);
+  }
+}
+
+interface Waiting {
+  readonly request: QueuedRequest;
+  readonly requester: Requester;
+  readonly sinceMs: number;
+  background: boolean;
+  readonly start: () => void;
+  readonly refuse: (reason: NotSent) => void;
+}
+
+/**
+ * The only queue to the platform. It holds what starts (channels and videos) in turns by organization, calls before archive
+ * jobs; the later requests of what has started go first, so that every video that was begun is finished. An attempt that
+ * cannot end before the deadline of its call is refused as soon as that is known. Background attempts start when no call can,
+ * in at most three quarters of the slots (at least one).
+ *
+ * While anything waits, one timer is armed: for the gate that opens first, and for the next review.
+ */
+export class RequestQueue {
+  private readonly lines: Line[] = [];
+  private runningCount = 0;
+  private runningBackground = 0;
+  private timer: NodeJS.Timeout | undefined;
+  private reviewedAtMs = -Infinity;
+
+  /**
+   * @param slots how many requests run at a time
+   * @param now milliseconds of the clock of `deadlineAtMs`
+   */
+  constructor(
+    readonly slots: number,
+    private readonly now: () => number = () => performance.now(),
+  ) {}
+
+  get running(): number {
+    return this.runningCount;
+  }
+
+  get queued(): number {
+    return this.lines.reduce((total, line) => total + line.waiting, 0);
+  }
+
+  open(gate: Gate, slots: EgressSlots): Line {
+    const line = new Line(gate, slots);
+    this.lines.push(line);
+    return line;
+  }
+
+  /** Milliseconds until one more attempt of a requester can start. */
+  waitMs(line: Line, requester: Requester): number {
+    return line.waitMs(isBackground(requester), this.ahead(line, requester));
+  }
+
+  /**
+   * Runs a request in its turn. Resolves to why it was not sent; rejects with the reason of the caller's signal when it is
+   * aborted while the request waits.
+   *
+   * @param send called at once when it is the request's turn
+   */
+  async run<T>(line: Line, request: QueuedRequest, send: () => Promise<T>): Promise<T | NotSent> {
+    const { context } = request;
+    context.signal.throwIfAborted();
+    const refusal = line.gate.refusal(request) ?? this.lateness(line, request, this.ahead(line, context));
+    if (refusal) return refusal;
+    let abort = (): void => undefined;
+    const result = new Promise<T | NotSent>((resolve, reject) => {
+      const { organizationId, fairnessKey } = context;
+      const waiting: Waiting = {
+        request,
+        requester: { organizationId, fairnessKey },
+        sinceMs: this.now(),
+        background: isBackground(context),
+        start: () => resolve(this.runNow(line, waiting, send)),
+        refuse: resolve,
+      };
+      abort = () => {
+        this.remove(line, waiting);
+        reject(context.signal.reason as Error);
+      };
+      context.signal.addEventListener('abort', abort, { once: true });
+      if (request.attempt.started) line.continued.add(waiting);
+      else startsOf(line, waiting).add(waiting, waiting.requester);
+    });
+    this.startNext();
+    return result.finally(() => context.signal.removeEventListener('abort', abort));
+  }
+
+  /** Starts the waiting requests that may run now; to be called whenever a gate has changed. */
+  startNext(): void {
+    while (this.runningCount < this.slots && this.startOne());
+    this.armTimer();
+  }
+
+  /** Refuses what waits at a line whose gate refuses it. */
+  refuseWaiting(line: Line): void {
+    for (const waiting of [...line.continued, ...line.starts.calls.inTurn(), ...line.starts.jobs.inTurn()]) {
+      const refusal = line.gate.refusal(waiting.request);
+      if (refusal) this.end(line, waiting, refusal);
+    }
+  }
+
+  private startOne(): boolean {
+    return (
+      this.startAt((line) => this.takeContinued(line)) ||
+      this.startAt((line) => this.takeStart(line, false)) ||
+      (this.mayStartJob() && this.startAt((line) => this.takeStart(line, true)))
+    );
+  }
+
+  /** Starts the first request that one of the lines has. The line is the last one for the next. */
+  private startAt(take: (line: Line) => Waiting | undefined): boolean {
+    for (const [index, line] of this.lines.entries()) {
+      const waiting = line.waiting > 0 && line.slots.running < line.slots.max ? take(line) : undefined;
+      if (!waiting) continue;
+      this.lines.splice(index, 1);
+      this.lines.push(line);
+      waiting.start();
+      return true;
+    }
+    return false;
+  }
+
+  private takeContinued(line: Line): Waiting | undefined {
+    const [first] = line.continued;
+    if (first) line.continued.delete(first);
+    return first;
+  }
+
+  /** Refuses what would not end before its deadline. */
+  private takeStart(line: Line, background: boolean): Waiting | undefined {
+    const starts = background ? line.starts.jobs : line.starts.calls;
+    while (starts.size > 0 && line.gate.startWaitMs(background) <= 0) {
+      const waiting = starts.take();
+      const lateness = waiting && this.lateness(line, waiting.request, 0, waiting.sinceMs < this.now());
+      if (waiting && !lateness) return waiting;
+      if (lateness) waiting.refuse(lateness);
+    }
+    return undefined;
+  }
+
+  private mayStartJob(): boolean {
+    return this.runningBackground < Math.max(1, Math.floor(this.slots * BACKGROUND_SHARE));
+  }
+
+  private async runNow<T>(line: Line, { request, background }: Waiting, send: () => Promise<T>): Promise<T> {
+    const { attempt } = request;
+    const startedAtMs = this.now();
+    this.count(line, background, 1);
+    line.gate.begin(request);
+    attempt.started = true;
+    attempt.sentAtMs = startedAtMs;
+    try {
+      return await send();
+    } finally {
+      attempt.slotSeconds += (this.now() - startedAtMs) / 1_000;
+      this.count(line, background, -1);
+      line.gate.end(request);
+      this.startNext();
+    }
+  }
+
+  private count(line: Line, background: boolean, one: 1 | -1): void {
+    this.runningCount += one;
+    if (background) this.runningBackground += one;
+    line.slots.running += one;
+    line.running += one;
+  }
+
+  /** At most how many attempts start before one more of a requester. */
+  private ahead({ starts }: Line, requester: Requester): number {
+    return isBackground(requester) ? starts.calls.size + starts.jobs.ahead(requester) : starts.calls.ahead(requester);
+  }
+
+  /** Why an attempt is not started that would have to wait for some others. @param hasWaited whether it waited until now */
+  private lateness(line: Line, { attempt, context }: QueuedRequest, ahead: number, hasWaited = false): NotSent | null {
+    if (attempt.started) return null;
+    const waitMs = line.waitMs(isBackground(context), ahead);
+    const leftMs = context.deadlineAtMs - this.now();
+    if ((waitMs === 0 && !hasWaited) || waitMs + line.slotSeconds * 1_000 <= leftMs) return null;
+    return { kind: 'busy', retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1_000)) };
+  }
+
+  /** Judges what waits again: an attempt of a job that a call waits for too is the call's, and others came before it. */
+  private review(line: Line): void {
+    for (const waiting of line.starts.jobs.inTurn()) {
+      if (isBackground(waiting.request.context)) continue;
+      this.remove(line, waiting);
+      waiting.background = false;
+      line.starts.calls.add(waiting, waiting.requester);
+    }
+    let ahead = 0;
+    for (const waiting of [...line.starts.calls.inTurn(), ...line.starts.jobs.inTurn()]) {
+      const lateness = this.lateness(line, waiting.request, ahead, true);
+      if (lateness) this.end(line, waiting, lateness);
+      else ahead += 1;
+    }
+  }
+
+  private armTimer(): void {
+    clearTimeout(this.timer);
+    const waiting = this.lines.filter((line) => line.waiting > 0);
+    if (waiting.length === 0) return;
+    const gatesMs = waiting.flatMap(({ gate, starts: { calls, jobs } }) => [
+      ...(calls.size > 0 ? [gate.startWaitMs(false)] : []),
+      ...(jobs.size > 0 ? [gate.startWaitMs(true)] : []),
+    ]);
+    const firstMs = gatesMs.reduce((first, ms) => (ms > 0 ? Math.min(first, ms) : first), REVIEW_MS);
+    this.timer = setTimeout(() => {
+      if (this.now() - this.reviewedAtMs >= REVIEW_MS) {
+        this.reviewedAtMs = this.now();
+        for (const line of waiting) this.review(line);
+      }
+      this.startNext();
+    }, Math.ceil(firstMs));
+  }
+
+  private end(line: Line, waiting: Waiting, reason: NotSent): void {
+    this.remove(line, waiting);
+    waiting.refuse(reason);
+  }
+
+  /** Without effect on a request that runs. */
+  private remove(line: Line, waiting: Waiting): void {
+    line.continued.delete(waiting);
+    startsOf(line, waiting).remove(waiting, waiting.requester);
+    if (this.queued === 0) clearTimeout(this.timer);
+  }
+}
+
+function startsOf({ starts }: Line, { background }: Waiting): TurnQueue<Waiting> {
+  return background ? starts.jobs : starts.calls;
+}
+
+function isBackground({ background }: Requester): boolean {
+  return background === true;
+}

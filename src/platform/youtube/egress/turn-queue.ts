@@ -1,0 +1,73 @@
+import type { Requester } from '../../video-platform.js';
+
+/**
+ * Waiting items in turns: organizations alternate, so do the calls of an organization, and the items of a call keep their
+ * order. A call for two videos that arrives after calls for hundreds waits for one item of each other organization. Adding,
+ * taking and removing cost the same whatever waits.
+ */
+export class TurnQueue<T> {
+  /** By organization and call. The first of each map has the next turn, and moves to the end afterwards. */
+  private readonly organizations = new Map<string, { size: number; calls: Map<object, Set<T>> }>();
+  private total = 0;
+
+  get size(): number {
+    return this.total;
+  }
+
+  add(item: T, { organizationId, fairnessKey }: Requester): void {
+    const organization = this.organizations.get(organizationId) ?? { size: 0, calls: new Map<object, Set<T>>() };
+    const items = organization.calls.get(fairnessKey) ?? new Set();
+    this.organizations.set(organizationId, organization);
+    organization.calls.set(fairnessKey, items.add(item));
+    organization.size += 1;
+    this.total += 1;
+  }
+
+  /** Removes an item under the requester that it was added with. */
+  remove(item: T, { organizationId, fairnessKey }: Requester): void {
+    const organization = this.organizations.get(organizationId);
+    const items = organization?.calls.get(fairnessKey);
+    if (!organization || !items?.delete(item)) return;
+    if (items.size === 0) organization.calls.delete(fairnessKey);
+    if (organization.calls.size === 0) this.organizations.delete(organizationId);
+    organization.size -= 1;
+    this.total -= 1;
+  }
+
+  /** Removes and returns the item whose turn it is. */
+  take(): T | undefined {
+    for (const [organizationId, organization] of this.organizations)
+      for (const [fairnessKey, items] of organization.calls)
+        for (const item of items) {
+          this.remove(item, { organizationId, fairnessKey });
+          toEnd(this.organizations, organizationId);
+          toEnd(organization.calls, fairnessKey);
+          return item;
+        }
+    return undefined;
+  }
+
+  /** At most how many items are taken before one more of a requester. */
+  ahead({ organizationId }: Requester): number {
+    const known = this.organizations.get(organizationId);
+    const own = known?.size ?? 0;
+    const others = this.organizations.size - (known ? 1 : 0);
+    return Math.min(this.total, own + (own + 1) * others);
+  }
+
+  /** The items in the order in which they will be taken. */
+  *inTurn(): Generator<T> {
+    const copy = new TurnQueue<T>();
+    for (const [organizationId, { calls }] of this.organizations)
+      for (const [fairnessKey, items] of calls)
+        for (const item of items) copy.add(item, { organizationId, fairnessKey });
+    for (let item = copy.take(); item !== undefined; item = copy.take()) yield item;
+  }
+}
+
+function toEnd<K, V>(map: Map<K, V>, key: K): void {
+  const value = map.get(key);
+  if (value === undefined) return;
+  map.delete(key);
+  map.set(key, value);
+}
