@@ -20,7 +20,7 @@ export type PlayerProblem =
   /** The platform refuses the caller, not the video: other visitor data, another client or another egress may be served. */
   | 'bot-check'
   | 'session-refused'
-  /** The platform no longer serves this version of the client: not about the video. */
+  /** The platform no longer serves this version of the client, or sends a video that tells to update it: not about the video. */
   | 'client-retired'
   /** The response is about another video, as some refusals are: try the next client, report a block. */
   | 'other-video'
@@ -28,6 +28,7 @@ export type PlayerProblem =
   | 'private'
   | 'members-only'
   | 'unavailable'
+  /** Running now, or ended so recently that its captions are not there yet. */
   | 'live'
   | 'upcoming'
   /**
@@ -42,6 +43,7 @@ export type PlayerProblem =
 export type PlayerReading =
   /** `tracks` is never empty; `details.captionTracks` lists the same. */
   | { kind: 'tracks'; details: VideoDetails; tracks: PlayerTrack[]; defaults: TrackDefaults }
+  /** `reason`: every text that the platform gave, a line each. */
   | { kind: PlayerProblem; details: VideoDetails; status: string; reason: string };
 
 /**
@@ -54,18 +56,21 @@ export function readPlayer(response: unknown, videoId: string): PlayerReading {
   const playability = at(response, 'playabilityStatus');
   const video = at(response, 'videoDetails');
   const status = asString(at(playability, 'status')) ?? '';
-  const reason = reasonOf(playability);
+  const { texts, hasCaptcha } = readScreens(playability);
+  const hasEnded = at(video, 'isPostLiveDvr') === true;
   const problem = (kind: PlayerProblem, details = readDetails(video)): PlayerReading => ({
-    ...{ kind, status, reason },
-    details: kind === 'live' || kind === 'upcoming' ? { ...details, kind, durationSeconds: null } : details,
+    ...{ kind, status, reason: texts.slice(0, REASON_LENGTH_MAX) },
+    details:
+      kind === 'upcoming' || (kind === 'live' && !hasEnded) ? { ...details, kind, durationSeconds: null } : details,
   });
   // The platform shows a captcha in place of the video at any status (reported in 2026).
-  if (at(playability, 'errorScreen', 'playerCaptchaViewModel') !== undefined) return problem('session-refused');
+  if (hasCaptcha) return problem('session-refused');
   if (status === '') throw new UnreadableError('a playability status');
   const answeredId = asString(at(video, 'videoId'));
-  if (answeredId !== null && answeredId !== videoId) return problem('other-video', NO_DETAILS);
+  if (answeredId !== null && answeredId !== videoId)
+    return problem(isUpdateNotice(video) ? 'client-retired' : 'other-video', NO_DETAILS);
 
-  if (status !== 'OK') return problem(readPlayabilityProblem(status, playability, video));
+  if (status !== 'OK') return problem(readPlayabilityProblem(status, plainWords(texts), playability, video));
   // Without them the response is incomplete, and missing captions would mean nothing.
   if (answeredId === null) throw new UnreadableError('the details of a video');
   if (isUpcoming(video, playability)) return problem('upcoming');
@@ -73,9 +78,8 @@ export function readPlayer(response: unknown, videoId: string): PlayerReading {
   const captions = at(response, 'captions');
   const { tracks, defaults } = captions === undefined ? { tracks: [], defaults: null } : readTracks(captions);
   const details = { ...readDetails(video), captionTracks: tracks.map(({ track }) => track) };
-  return defaults === null || tracks.length === 0
-    ? problem('no-captions', details)
-    : { kind: 'tracks', details, tracks, defaults };
+  if (defaults !== null && tracks.length > 0) return { kind: 'tracks', details, tracks, defaults };
+  return problem(hasEnded ? 'live' : 'no-captions', details);
 }
 
 /**
@@ -89,6 +93,11 @@ export function readReel(response: unknown, videoId: string): PlayerReading {
   if (isObject(response) && Object.keys(response).every((key) => key === 'responseContext'))
     return { kind: 'unavailable', details: NO_DETAILS, status: '', reason: '' };
   return readPlayer(at(response, 'playerResponse'), videoId);
+}
+
+/** A retired client gets a video that tells to update the app (its ID is from a maintained client's source, 2026). */
+function isUpdateNotice(video: unknown): boolean {
+  return at(video, 'videoId') === 'aQvGIIdgFDM' || RETIRED_CLIENT.test(plainWords(asString(at(video, 'title')) ?? ''));
 }
 
 function isUpcoming(video: unknown, playability: unknown): boolean {
@@ -163,9 +172,8 @@ const ENDED = /\bhas ended\b|\bprocessing\b/;
 const REMOVED = /removed by|has been removed|been terminated|no longer available|recording is not available/;
 const FAILED = /try again|something went wrong|an error occurred|unknown error/;
 
-/** Reads the playability of a status other than OK: its fields first, then its text, which is English (`hl=en`). */
-function readPlayabilityProblem(status: string, playability: unknown, video: unknown): PlayerProblem {
-  const words = plainWords(textsOf(playability));
+/** Reads the playability of a status other than OK: its fields first, then its words, which are English (`hl=en`). */
+function readPlayabilityProblem(status: string, words: string, playability: unknown, video: unknown): PlayerProblem {
   if (REFUSED_SESSION.test(words)) return 'session-refused';
   if (asNumber(at(playability, 'desktopLegacyAgeGateReason')) !== null) return 'age-restricted';
   if (status === 'AGE_VERIFICATION_REQUIRED' || status === 'AGE_CHECK_REQUIRED') return 'age-restricted';
@@ -185,16 +193,35 @@ function readPlayabilityProblem(status: string, playability: unknown, video: unk
   return status === 'UNPLAYABLE' || status === 'CONTENT_CHECK_REQUIRED' ? 'unplayable' : 'unknown-status';
 }
 
-function reasonOf(playability: unknown): string {
-  const reason = at(playability, 'reason');
-  return asString(reason) ?? textOf(reason) ?? '';
-}
+const REASON_LENGTH_MAX = 1_000;
+/** Screens were seen up to 6 levels deep, with some dozens of nodes on each. */
+const DEPTH_MAX = 12;
+const NODES_PER_LEVEL_MAX = 300;
+/** `playerCaptchaViewModel` was seen; the other renderers are called so. */
+const CAPTCHA = /captcha(?:ViewModel|Renderer)$/i;
+/** What a click leads to, and the title and the trailer of the video: their texts do not say why it is not playable. */
+const OTHER_TEXTS = /button|endpoint|command|trailer|^itemtitle$/i;
 
-/** All texts of the playability. */
-function textsOf(playability: unknown): string {
-  const errorScreen = at(playability, 'errorScreen');
-  const screens = isObject(errorScreen) ? Object.values(errorScreen) : [];
-  const messages = asArray(at(playability, 'messages')).map(asString);
-  const shown = screens.flatMap((screen) => [textOf(at(screen, 'reason')), textOf(at(screen, 'subreason'))]);
-  return [reasonOf(playability), ...messages, ...shown].filter((text) => text !== null).join('\n');
+/**
+ * Reads every text of the playability, outer ones first, and whether it has a captcha, at any path: the screens have several
+ * forms, and new ones come without notice.
+ */
+function readScreens(playability: unknown): { texts: string; hasCaptcha: boolean } {
+  const texts = new Set<string>();
+  let hasCaptcha = false;
+  let nodes: [string, unknown][] = [['', playability]];
+  for (let depth = 0; depth < DEPTH_MAX && nodes.length > 0; depth++) {
+    for (const [name, node] of nodes) {
+      hasCaptcha ||= CAPTCHA.test(name);
+      // A value without a space is an identifier, a URL or a token.
+      const text = typeof node === 'string' && (name === 'reason' || node.includes(' ')) ? node : textOf(node);
+      if (text !== null) texts.add(text);
+    }
+    nodes = nodes
+      .flatMap(([, node]) => (typeof node === 'object' && node !== null ? Object.entries(node) : []))
+      // The parts of `runs` are one text.
+      .filter(([name]) => name !== 'runs' && !OTHER_TEXTS.test(name))
+      .slice(0, NODES_PER_LEVEL_MAX);
+  }
+  return { texts: [...texts].join('\n'), hasCaptcha };
 }
