@@ -203,6 +203,7 @@ describe('a refusal', () => {
     ['age-restricted', 'LOGIN_REQUIRED', 'Words in no known language', { desktopLegacyAgeGateReason: 1 }],
     ['age-restricted', 'LOGIN_REQUIRED', 'This video may be inappropriate for some users.'],
     ['age-restricted', 'LOGIN_REQUIRED', 'Sign in to confirm your age'],
+    ['age-restricted', 'LOGIN_REQUIRED', 'Sign in to verify your age'],
     ['age-restricted', 'AGE_VERIFICATION_REQUIRED', undefined],
     ['private', 'LOGIN_REQUIRED', 'This video is private', {}, null],
     ['private', 'LOGIN_REQUIRED', undefined, { messages: ['This is a private video.'] }, null],
@@ -227,6 +228,7 @@ describe('a refusal', () => {
     ['bot-check', 'ERROR', 'Video unavailable', interstitial('Sign in to confirm you’re not a bot'), null],
     ['bot-check', 'UNPLAYABLE', 'Video unavailable', { errorScreen: { newRenderer: { lines: [{ text: later }] } } }],
     ['client-retired', 'UNPLAYABLE', 'Video unavailable', interstitial('Update', RETIRED)],
+    ['client-retired', 'ERROR', 'Please update your app to watch this video.', {}, null],
     [
       'members-only',
       'UNPLAYABLE',

@@ -160,9 +160,9 @@ const REFUSED_SESSION = /the page needs to be reloaded/;
 // "The following content is not available on this app. Watch this content on the latest version of YouTube.", "YouTube is no
 // longer supported on this application or device" (reported in 2026): about the client's version, never about the video.
 const RETIRED_CLIENT =
-  /latest version of youtube|no longer supported (?:on|in) this (?:application|app|device)\b|not available (?:on|in) this app\b/;
+  /latest version of youtube|no longer supported (?:on|in) this (?:application|app|device)\b|not available (?:on|in) this app\b|\bupdate (?:the|this|your) (?:youtube )?app\b/;
 const PRIVATE = /\bis (?:a )?private\b|\bprivate video\b/;
-const AGE = /inappropriate for some users|confirm your age|age.restricted|mature audiences/;
+const AGE = /inappropriate for some users|(?:confirm|verify) your age|age.restricted|mature audiences/;
 // "This video is available to this channel's members on level: …" (seen), "Join this channel to get access to
 // members-only content …". Music Premium members are not members of a channel.
 const MEMBERS = /channel's members|members.only|join this channel/;
@@ -197,7 +197,7 @@ const REASON_LENGTH_MAX = 1_000;
 /** Screens were seen up to 6 levels deep, with some dozens of nodes on each. */
 const DEPTH_MAX = 12;
 const NODES_PER_LEVEL_MAX = 300;
-/** `playerCaptchaViewModel` was seen; the other renderers are called so. */
+/** `playerCaptchaViewModel` is reported (2026). */
 const CAPTCHA = /captcha(?:ViewModel|Renderer)$/i;
 /** What a click leads to, and the title and the trailer of the video: their texts do not say why it is not playable. */
 const OTHER_TEXTS = /button|endpoint|command|trailer|^itemtitle$/i;

@@ -37,8 +37,8 @@ export function readTracks(captions: unknown): { tracks: PlayerTrack[]; defaults
   const read = (listed as readonly unknown[]).map(readTrack);
   const readable = read.filter((track) => track !== null);
   if (readable.length === 0 && listed.length > 0) throw new UnreadableError('one readable caption track');
-  const full = new Set(readable.filter(({ forced }) => !forced).map(baseLanguage));
-  const tracks = readable.filter((track) => !track.forced || !full.has(baseLanguage(track)));
+  const full = new Set(readable.filter(({ forced }) => !forced).map(({ canonicalCode }) => baseOf(canonicalCode)));
+  const tracks = readable.filter(({ forced, canonicalCode }) => !forced || !full.has(baseOf(canonicalCode)));
   return { tracks, defaults: readDefaults(list, read) };
 }
 
@@ -47,8 +47,9 @@ function namesTracks(list: unknown): boolean {
   return asArray(at(list, 'audioTracks')).some((audio) => asArray(at(audio, 'captionTrackIndices')).length > 0);
 }
 
-function baseLanguage({ canonicalCode }: PlayerTrack): string {
-  return canonicalCode.split('-', 1).join();
+function baseOf(canonicalCode: string): string {
+  const [base = ''] = canonicalCode.split('-', 1);
+  return base;
 }
 
 function readTrack(track: unknown): (PlayerTrack & { forced: boolean }) | null {
@@ -127,8 +128,7 @@ function chooseOriginal(tracks: readonly PlayerTrack[], defaults: TrackDefaults)
   const spoken = recognized.size === 1 ? [...recognized] : [];
   const hints = [audioLanguage, ...spoken, defaultTrack?.track.languageCode].filter((hint) => typeof hint === 'string');
   for (const code of hints.map(canonicalLanguage)) {
-    const [base = ''] = code.split('-', 1);
-    const related = tracks.filter((track) => hasPrefix(track, base));
+    const related = tracks.filter((track) => hasPrefix(track, baseOf(code)));
     if (related.length > 0) return best(related, isManual, isCanonically(code), isDefault(defaults));
   }
   return best(tracks, isManual);
