@@ -256,6 +256,7 @@ describe('a refusal', () => {
     ['upcoming', 'LIVE_STREAM_OFFLINE', 'Premieres in 3 hours'],
     ['upcoming', 'UNPLAYABLE', 'x', {}, { isUpcoming: true }],
     ['live', 'LIVE_STREAM_OFFLINE', 'This live event has ended.'],
+    ['live', 'LIVE_STREAM_OFFLINE', 'We are getting it ready', {}, { isPostLiveDvr: true }],
     ['unplayable', 'UNPLAYABLE', 'This video is not available'],
     ['unplayable', 'UNPLAYABLE', 'This video is only available to Music Premium members'],
     ['unplayable', 'UNPLAYABLE', 'The uploader has not made this video available in your country'],

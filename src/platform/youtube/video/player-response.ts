@@ -57,12 +57,11 @@ export function readPlayer(response: unknown, videoId: string): PlayerReading {
   const video = at(response, 'videoDetails');
   const status = asString(at(playability, 'status')) ?? '';
   const { texts, hasCaptcha } = readScreens(playability);
-  const hasEnded = at(video, 'isPostLiveDvr') === true;
-  const problem = (kind: PlayerProblem, details = readDetails(video)): PlayerReading => ({
-    ...{ kind, status, reason: texts.slice(0, REASON_LENGTH_MAX) },
-    details:
-      kind === 'upcoming' || (kind === 'live' && !hasEnded) ? { ...details, kind, durationSeconds: null } : details,
-  });
+  const problem = (kind: PlayerProblem, details = readDetails(video)): PlayerReading => {
+    const isOpen = kind === 'upcoming' || (kind === 'live' && !isJustEnded(video));
+    const reason = texts.slice(0, REASON_LENGTH_MAX);
+    return { kind, status, reason, details: isOpen ? { ...details, kind, durationSeconds: null } : details };
+  };
   // The platform shows a captcha in place of the video at any status (reported in 2026).
   if (hasCaptcha) return problem('session-refused');
   if (status === '') throw new UnreadableError('a playability status');
@@ -79,7 +78,7 @@ export function readPlayer(response: unknown, videoId: string): PlayerReading {
   const { tracks, defaults } = captions === undefined ? { tracks: [], defaults: null } : readTracks(captions);
   const details = { ...readDetails(video), captionTracks: tracks.map(({ track }) => track) };
   if (defaults !== null && tracks.length > 0) return { kind: 'tracks', details, tracks, defaults };
-  return problem(hasEnded ? 'live' : 'no-captions', details);
+  return problem(isJustEnded(video) ? 'live' : 'no-captions', details);
 }
 
 /**
@@ -98,6 +97,11 @@ export function readReel(response: unknown, videoId: string): PlayerReading {
 /** A retired client gets a video that tells to update the app (its ID is from a maintained client's source, 2026). */
 function isUpdateNotice(video: unknown): boolean {
   return at(video, 'videoId') === 'aQvGIIdgFDM' || RETIRED_CLIENT.test(plainWords(asString(at(video, 'title')) ?? ''));
+}
+
+/** Its recording is not finished, and the captions come later. */
+function isJustEnded(video: unknown): boolean {
+  return at(video, 'isPostLiveDvr') === true;
 }
 
 function isUpcoming(video: unknown, playability: unknown): boolean {
@@ -183,6 +187,7 @@ function readPlayabilityProblem(status: string, words: string, playability: unkn
   if (MEMBERS.test(words)) return 'members-only';
   if (AGE.test(words)) return 'age-restricted';
   if (REMOVED.test(words)) return 'unavailable';
+  if (isJustEnded(video)) return 'live';
   if (status === 'LIVE_STREAM_OFFLINE') return ENDED.test(words) || at(video, 'isLive') === true ? 'live' : 'upcoming';
   if (at(video, 'isUpcoming') === true || ANNOUNCED.test(words)) return 'upcoming';
   if (at(video, 'isLive') === true) return 'live';
