@@ -8,12 +8,7 @@ import { parseVideoReference } from './domain/video-reference.js';
 import { createRedactor } from './observability/logging/redaction.js';
 import { normalized } from './mcp/transcript-search.js';
 import { redactApiKeys } from './domain/api-key-text.js';
-import {
-  decodeEntities,
-  plainText,
-  readCaptionJson3,
-  readCaptionXml,
-} from './platform/youtube/captions/caption-formats.js';
+import { decodeEntities, plainText, readCaptions } from './platform/youtube/captions/caption-formats.js';
 import { findHandle } from './platform/youtube/channel/channel-page.js';
 import { classifyResponse, readHtmlKind } from './platform/youtube/egress/upstream-response.js';
 import { readFeedDates } from './platform/youtube/channel/list-additions.js';
@@ -40,13 +35,15 @@ const ENDS = ['', '\u0000>x"/>'];
 
 /** Parsers of untrusted text, with starts that each of them accepts. */
 const TEXT_READERS: Readonly<Record<string, { begin: readonly string[]; read: (text: string) => unknown }>> = {
-  plainText: { begin: ['', '<i', '<font a=', '</c.', '<br'], read: plainText },
-  decodeEntities: { begin: ['', '&'], read: decodeEntities },
-  readCaptionXml: {
-    begin: ['', '<?xml ', '<transcript>', '<transcript><text start="0" dur="1">'],
-    read: readCaptionXml,
+  plainText: { begin: ['', '<i', '<font a=', '</c.', '<br', '<v', '<00'], read: plainText },
+  decodeEntities: { begin: ['', '&', '&#xd'], read: decodeEntities },
+  readCaptions: {
+    begin: [
+      ...['', '<?xml ', '<transcript>', '<transcript><text start="0" dur="1">', '<timedtext><p t="0">'],
+      ...['{"events":', '{"events":[{"segs":[{"utf8":"<i '],
+    ],
+    read: readCaptions,
   },
-  readCaptionJson3: { begin: ['', '{"events":', '{"events":[{"segs":[{"utf8":"<i '], read: readCaptionJson3 },
   readFeedDates: { begin: ['', '<feed><entry><published>', '<feed><entry '], read: readFeedDates },
   classify: {
     begin: ['', '<html>', '<!doctype html'],
@@ -88,20 +85,26 @@ const LINE = ` ${'x '.repeat(20)}`;
 
 /** Parsers of untrusted documents and JSON, by the part that is repeated. */
 const PART_READERS: Readonly<Record<string, (count: number) => () => unknown>> = {
-  'captions of many events': reading(readCaptionJson3, (count) =>
+  'captions of many events': reading(readCaptions, (count) =>
     JSON.stringify({ events: many(count, (index) => ({ tStartMs: -index, segs: [{ utf8: 'a' }] })) }),
   ),
-  'captions of many cues in the wrong order': reading(readCaptionXml, (count) => {
+  'captions of many cues in the wrong order': reading(readCaptions, (count) => {
     const cues = many(count, (index) => `<text start="${count - index}">a</text>`);
     return `<transcript>${cues.join('')}</transcript>`;
   }),
   'a cue of many attributes': reading(
-    readCaptionXml,
+    readCaptions,
     (count) => `<transcript><text ${' start= xstart="1"'.repeat(count)}>a</text></transcript>`,
   ),
   'captions of many cues with two attributes': reading(
-    readCaptionXml,
+    readCaptions,
     (count) => `<transcript>${'<text a="start" start="1">a</text>'.repeat(count)}</transcript>`,
+  ),
+  'a playability of many texts': reading(
+    (player) => readPlayer(player, VIDEO_ID),
+    (count) => ({
+      playabilityStatus: { status: 'ERROR', messages: repeated(count, LINE), screen: 'is a '.repeat(count) },
+    }),
   ),
   'a feed of many entries': reading(
     readFeedDates,

@@ -8,3 +8,15 @@ export const LANGUAGE_CODE = /^[A-Za-z]{2,8}(?:-[A-Za-z0-9]{1,8}){0,4}$/;
 export function normalizeLanguages(codes: readonly string[]): string[] {
   return [...new Set(codes.map((code) => code.toLowerCase()))];
 }
+
+/**
+ * The code to compare languages by: the current one, in lower case, because old ones are still in use (`iw` is `he`, `in` is
+ * `id`). A malformed code stays as it is.
+ */
+export function canonicalLanguage(code: string): string {
+  try {
+    return (Intl.getCanonicalLocales(code)[0] ?? code).toLowerCase();
+  } catch {
+    return code.toLowerCase();
+  }
+}

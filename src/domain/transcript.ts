@@ -42,7 +42,7 @@ export const VIDEO_FAILURES = {
   video_members_only: { retryable: false, message: 'This video is available to channel members only.' },
   video_age_restricted: { retryable: false, message: 'This video is age-restricted and requires a sign-in.' },
   video_not_live_yet: { retryable: true, message: 'This video is scheduled and has not started yet.' },
-  video_live: { retryable: true, message: 'This video is live. Captions are available after it has ended.' },
+  video_live: { retryable: true, message: 'This video is live or has just ended. Its captions are not available yet.' },
   upstream_blocked: { retryable: true, message: 'YouTube blocked the request of this service. Retry later.' },
   upstream_busy: {
     retryable: true,

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { readHtmlKind } from '../../src/platform/youtube/egress/upstream-response.js';
-import { readCaptionXml } from '../../src/platform/youtube/captions/caption-formats.js';
+import { readCaptions } from '../../src/platform/youtube/captions/caption-formats.js';
 import { readChannelPage, readResolvedUrl } from '../../src/platform/youtube/channel/channel-page.js';
 import type { Upload } from '../../src/domain/transcript.js';
 import { asArray, asString, at, UnreadableError } from '../../src/platform/youtube/response-parsing.js';
@@ -156,7 +156,7 @@ const RECORDINGS: Readonly<Record<string, [Reader, string]>> = {
   'resolve-user-creativecommons': [resolved, 'true'],
   // Four cues: one is empty and one has markup.
   'timedtext-xml': [
-    (body) => readCaptionXml(text(body)).map((cue) => [cue.start, cue.duration, /[<>&]/.test(cue.text)]),
+    (body) => readCaptions(text(body)).map((cue) => [cue.start, cue.duration, /[<>&]/.test(cue.text)]),
     '[[0,1.54,false],[1.54,4.16,false],[5.7,3.239,false]]',
   ],
   'uploads-playlist-header': [uploads, 'unreadable'],

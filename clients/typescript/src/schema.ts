@@ -702,7 +702,7 @@ export interface components {
         };
         VideoError: {
             /**
-             * @description Why the entry has no transcript. `transcript_unavailable`: This video has no captions. `language_unavailable`: This video has no captions in the requested languages. `video_unavailable`: This video was removed or is unavailable. `video_private`: This video is private. `video_members_only`: This video is available to channel members only. `video_age_restricted`: This video is age-restricted and requires a sign-in. `video_not_live_yet`: This video is scheduled and has not started yet. `video_live`: This video is live. Captions are available after it has ended. `upstream_blocked`: YouTube blocked the request of this service. Retry later. `upstream_busy`: This service limits its requests to YouTube and cannot read this video before the deadline. Retry later. `upstream_timeout`: The transcript did not arrive before the deadline of the call. Retry the request. `upstream_failure`: YouTube sent a response that could not be read. Retry later.
+             * @description Why the entry has no transcript. `transcript_unavailable`: This video has no captions. `language_unavailable`: This video has no captions in the requested languages. `video_unavailable`: This video was removed or is unavailable. `video_private`: This video is private. `video_members_only`: This video is available to channel members only. `video_age_restricted`: This video is age-restricted and requires a sign-in. `video_not_live_yet`: This video is scheduled and has not started yet. `video_live`: This video is live or has just ended. Its captions are not available yet. `upstream_blocked`: YouTube blocked the request of this service. Retry later. `upstream_busy`: This service limits its requests to YouTube and cannot read this video before the deadline. Retry later. `upstream_timeout`: The transcript did not arrive before the deadline of the call. Retry the request. `upstream_failure`: YouTube sent a response that could not be read. Retry later.
              * @enum {string}
              */
             code: "transcript_unavailable" | "language_unavailable" | "video_unavailable" | "video_private" | "video_members_only" | "video_age_restricted" | "video_not_live_yet" | "video_live" | "upstream_blocked" | "upstream_busy" | "upstream_timeout" | "upstream_failure";
@@ -1605,7 +1605,7 @@ export interface operations {
             query?: {
                 /** @description The maximum number of videos to return, from the start of the list: the newest uploads of a channel, or the first videos of a playlist. Values above 100 are treated as 100. */
                 limit?: number;
-                /** @description Up to 20 language codes in order of preference, separated by commas, such as `en,de`. The response has a transcript for each of them that the video has. A code matches exactly or, failing that, by prefix: `en` matches `en-GB`. By default the transcript is in the original language of the video. Transcripts are never machine-translated. */
+                /** @description Up to 20 language codes in order of preference, separated by commas, such as `en,de`. The response has a transcript for each of them that the video has. A code matches exactly or, failing that, another code of the same language (`he` matches `iw`) or, failing that, by prefix: `en` matches `en-GB`. By default the transcript is in the original language of the video. Transcripts are never machine-translated. */
                 languages?: string;
                 /** @description The ID of a video, such as the newest one that you already have: only the uploads that are newer than it are returned. When it is not among the newest `limit` uploads, all of those are returned. */
                 since?: string;
@@ -2099,7 +2099,7 @@ export interface operations {
             query?: {
                 /** @description The maximum number of videos to return, from the start of the list: the newest uploads of a channel, or the first videos of a playlist. Values above 100 are treated as 100. */
                 limit?: number;
-                /** @description Up to 20 language codes in order of preference, separated by commas, such as `en,de`. The response has a transcript for each of them that the video has. A code matches exactly or, failing that, by prefix: `en` matches `en-GB`. By default the transcript is in the original language of the video. Transcripts are never machine-translated. */
+                /** @description Up to 20 language codes in order of preference, separated by commas, such as `en,de`. The response has a transcript for each of them that the video has. A code matches exactly or, failing that, another code of the same language (`he` matches `iw`) or, failing that, by prefix: `en` matches `en-GB`. By default the transcript is in the original language of the video. Transcripts are never machine-translated. */
                 languages?: string;
             };
             header?: never;
@@ -2419,7 +2419,7 @@ export interface operations {
     getVideoTranscript: {
         parameters: {
             query?: {
-                /** @description Up to 20 language codes in order of preference, separated by commas, such as `en,de`. The response has a transcript for each of them that the video has. A code matches exactly or, failing that, by prefix: `en` matches `en-GB`. By default the transcript is in the original language of the video. Transcripts are never machine-translated. */
+                /** @description Up to 20 language codes in order of preference, separated by commas, such as `en,de`. The response has a transcript for each of them that the video has. A code matches exactly or, failing that, another code of the same language (`he` matches `iw`) or, failing that, by prefix: `en` matches `en-GB`. By default the transcript is in the original language of the video. Transcripts are never machine-translated. */
                 languages?: string;
                 /** @description The format of the response: `json` is the entry; `text` has one line per segment; `srt` (SubRip) and `vtt` (WebVTT) are subtitle files; `markdown` has a heading and paragraphs with links to the second. Of several languages, `text`, `srt` and `vtt` have the first. By default the format that `Accept` names, or `json`. */
                 format?: "json" | "text" | "srt" | "vtt" | "markdown";
@@ -2616,7 +2616,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `video_not_live_yet`: This video is scheduled and has not started yet. `video_live`: This video is live. Captions are available after it has ended. */
+            /** @description `video_not_live_yet`: This video is scheduled and has not started yet. `video_live`: This video is live or has just ended. Its captions are not available yet. */
             409: {
                 headers: {
                     /** @description The ID of the request. */

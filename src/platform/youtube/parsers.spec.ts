@@ -23,7 +23,7 @@ import {
   VIDEO_ID,
 } from '../../../test/pages/youtube-pages.js';
 import { parseChannelReference } from '../../domain/channel-reference.js';
-import { readCaptionJson3, readCaptionXml } from './captions/caption-formats.js';
+import { readCaptions } from './captions/caption-formats.js';
 import { findHandle, readChannelPage, readResolvedUrl } from './channel/channel-page.js';
 import { addressOf } from './channel/channel-reader.js';
 import { readPlaylistPage } from './channel/playlist-page.js';
@@ -54,7 +54,9 @@ const words = fc.oneof(fc.jsonValue(), fc.array(fc.record({ utf8: anyText() })))
 const event = fc.record({ tStartMs: time, dDurationMs: time, aAppend: time, segs: words }, { requiredKeys: [] });
 const piece = fc.constantFrom(
   ...['<transcript>', '</transcript>', '<text start="1" dur="2">', '</text>', '<s>', '<br/>', '"', '&amp;', '&#', '<'],
+  ...['<timedtext>', '</timedtext>', '<p t="1" d="2">', '</p>', '&eacute;', '\ufeff', '\u3164'],
 );
+const srv3Of = (cues: string) => `<timedtext format="3"><body>${cues}</body></timedtext>`;
 
 const text = (page: unknown): string => (typeof page === 'string' ? page : (JSON.stringify(page) ?? ''));
 
@@ -64,7 +66,7 @@ function checkPlayer(reading: ReturnType<typeof readPlayer>, page: unknown): voi
   if (reading.kind === 'no-captions') expect(listed ?? []).toEqual([]);
 }
 
-function checkSegments(segments: ReturnType<typeof readCaptionXml>): void {
+function checkSegments(segments: ReturnType<typeof readCaptions>): void {
   let previous = 0;
   for (const { text: cue, start, duration } of segments) {
     expect(cue.trim()).not.toBe('');
@@ -130,13 +132,14 @@ const PARSERS: Readonly<Record<string, [fc.Arbitrary<unknown>[], (page: unknown)
     [mutationsOf(oldPage([playlistVideo(VIDEO_ID, { navigationEndpoint: link })]))],
     (page) => expect([null, '@tavern']).toContain(findHandle(page, CHANNEL_ID)),
   ],
-  readCaptionXml: [
-    [anyText(), fc.array(fc.oneof(piece, fc.string())).map((parts) => parts.join(''))],
-    (page) => checkSegments(readCaptionXml(text(page))),
-  ],
-  readCaptionJson3: [
-    [anyText(), fc.array(fc.oneof(event, fc.jsonValue())).map((events) => ({ events }))],
-    (page) => checkSegments(readCaptionJson3(text(page))),
+  readCaptions: [
+    [
+      anyText(),
+      fc.array(fc.oneof(piece, fc.string())).map((parts) => parts.join('')),
+      fc.array(fc.oneof(event, fc.jsonValue())).map((events) => ({ events })),
+      fc.tuple(fc.constantFrom('text', 'p'), anyText()).map(([name, cue]) => srv3Of(`<${name} t="1">${cue}</${name}>`)),
+    ],
+    (page) => checkSegments(readCaptions(text(page))),
   ],
 };
 

@@ -36,8 +36,9 @@ export const Languages = (): PropertyDecorator =>
     ApiPropertyOptional({
       description:
         `Up to ${LANGUAGES_MAX} language codes in order of preference, separated by commas, such as \`en,de\`. The response has ` +
-        'a transcript for each of them that the video has. A code matches exactly or, failing that, by prefix: `en` matches ' +
-        '`en-GB`. By default the transcript is in the original language of the video. Transcripts are never machine-translated.',
+        'a transcript for each of them that the video has. A code matches exactly or, failing that, another code of the same ' +
+        'language (`he` matches `iw`) or, failing that, by prefix: `en` matches `en-GB`. By default the transcript is in the ' +
+        'original language of the video. Transcripts are never machine-translated.',
       type: 'string',
     }),
     Optional(),

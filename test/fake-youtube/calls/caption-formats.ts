@@ -24,6 +24,16 @@ function htmlOf(run: Run): string {
   return run.colour ? `<font color="${run.colour}">${slanted}</font>` : slanted;
 }
 
+/** The format of the apps (`fmt=srv3`), which the platform sends for some tracks whatever is requested. */
+export function srv3(track: Track): string {
+  const lines = track.cues().map(({ startMs, durationMs, runs }) => {
+    const words = runs.map(({ text, italic }) => `<s${italic ? ' p="1"' : ''}>${escapeXml(text)}</s>`);
+    return `<p t="${startMs}"${durationMs === null ? '' : ` d="${durationMs}"`}>${words.join('')}</p>`;
+  });
+  const head = '<head><pen id="1" i="1"/><ws id="0"/><wp id="0"/></head>';
+  return `<?xml version="1.0" encoding="utf-8" ?><timedtext format="3">${head}<body>${lines.join('\n')}</body></timedtext>`;
+}
+
 /**
  * The format of the platform's own web player (`fmt=json3`): plain text in `segs[].utf8`, styles by number. Recognised
  * speech is sent word by word, with an event per line break (`aAppend`) and one without text that opens the window.
@@ -34,11 +44,14 @@ export function json3(track: Track): string {
   return JSON.stringify({
     wireMagic: 'pb3',
     pens: [{}, { iAttr: 1 }],
-    events: events.map(({ tStartMs, dDurationMs, ...event }) => ({
-      tStartMs: time(tStartMs),
-      ...(dDurationMs !== null && { dDurationMs: time(dDurationMs) }),
-      ...event,
-    })),
+    // A track without text has no events.
+    ...(events.length > 0 && {
+      events: events.map(({ tStartMs, dDurationMs, ...event }) => ({
+        tStartMs: time(tStartMs),
+        ...(dDurationMs !== null && { dDurationMs: time(dDurationMs) }),
+        ...event,
+      })),
+    }),
   });
 }
 

@@ -9,6 +9,21 @@ interface Playability {
 }
 
 export function playabilityOf(video: Video | undefined, client: Client): Playability {
+  const playability = plainPlayabilityOf(video, client);
+  return video?.interstitial ? { ...playability, status: onInterstitial(playability.status) } : playability;
+}
+
+/** Without the fields that name the reason, which stands on the screen alone. */
+function onInterstitial({ status, reason }: JsonObject): JsonObject {
+  const interstitialViewModel = {
+    title: { content: 'Video unavailable' },
+    description: { content: reason ?? '' },
+  };
+  const errorScreen = { playerInterstitialRenderer: { content: { interstitialViewModel } } };
+  return { status: status ?? '', reason: 'Video unavailable', errorScreen };
+}
+
+function plainPlayabilityOf(video: Video | undefined, client: Client): Playability {
   const bare = (status: string, reason: string, more: JsonObject = {}): Playability => ({
     status: { status, reason, ...more },
     details: false,

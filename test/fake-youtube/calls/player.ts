@@ -29,7 +29,7 @@ export function player(incoming: Incoming, state: ServerState): FakeResponse {
     responseContext: responseContext(client, visitorData),
     playabilityStatus: status,
     ...(found && status['status'] === 'OK' && playing(found.video, client)),
-    ...(found && playability.details && detailsOf(found.channel, found.video, client)),
+    ...(found && playability.details && detailsOf(found.channel, shownTo(client, found.video), client)),
   });
   const json = () => (isReel ? { playerResponse: written() } : written());
   // Caption URLs, and with them the response, change every hour.
@@ -59,6 +59,10 @@ function playing({ id, tracks }: Video, client: Client): JsonObject {
     streamingData: streamingData(id, client),
     ...(listed.length > 0 && { captions: captionsOf(id, listed, client) }),
   };
+}
+
+function shownTo(client: Client, video: Video): Video {
+  return video.updateNoticeOn?.includes(client) ? { ...video, id: 'aQvGIIdgFDM' } : video;
 }
 
 /** WEB alone gets the exact dates. */
@@ -95,6 +99,7 @@ function captionTrack(videoId: string, track: Track, client: Client): JsonObject
     vssId: `${track.generated ? 'a' : ''}.${track.languageCode}`,
     languageCode: track.languageCode,
     ...(track.generated && { kind: 'asr' }),
+    ...(track.forced && { kind: 'frc' }),
     isTranslatable: true,
     trackName: '',
   };
@@ -111,6 +116,7 @@ function videoDetails(channel: Channel, video: Video): JsonObject {
     lengthSeconds: String(video.durationSeconds),
     ...(video.state === 'live' && { isLive: true, isLiveDvrEnabled: true, isLowLatencyLiveStream: true }),
     ...(video.state === 'upcoming' && { isUpcoming: true }),
+    ...(video.justEnded && { isPostLiveDvr: true }),
     channelId: channel.id,
     shortDescription: channel.description,
     thumbnail: { thumbnails },

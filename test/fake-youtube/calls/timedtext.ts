@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { json3, legacyXml } from './caption-formats.js';
+import { json3, legacyXml, srv3 } from './caption-formats.js';
 import { videoById } from '../catalogue/catalogue.js';
 import type { Client, Track } from '../catalogue/model.js';
 import type { Incoming } from '../incoming-request.js';
@@ -20,6 +20,7 @@ export function timedtext(incoming: Incoming, tokens: PoTokens): FakeResponse {
 
   const format = query.get('fmt') ?? '';
   const key = `timedtext:${videoId}:${track.languageCode}:${generated}:${format}`;
+  if (track.alwaysSrv3) return textResponse(200, 'text/xml; charset=UTF-8', () => srv3(track), key);
   if (format === 'json3') return textResponse(200, 'application/json; charset=UTF-8', () => json3(track), key);
   // The adapter never requests the other formats.
   if (format !== '') return htmlNotFound();

@@ -3,12 +3,14 @@ import { HARBOUR_LIGHT } from './harbour-light.js';
 import { type Channel, type Video } from './model.js';
 import * as others from './other-channels.js';
 import { PILOT_SCHOOL, TIDEWATER } from './other-channels.js';
+import { SIGNAL_STATION } from './signal-station.js';
 
 /** The fixed channels; every handle `@bench-<videos>x<cues>` is a generated channel in addition. */
 export const CHANNELS: readonly Channel[] = [
   HARBOUR_LIGHT,
   TIDEWATER,
   PILOT_SCHOOL,
+  SIGNAL_STATION,
   others.FOG_SIGNAL,
   others.EMPTY_SLIP,
   others.DRY_DOCK,

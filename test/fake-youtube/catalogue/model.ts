@@ -33,6 +33,10 @@ export interface Track {
   /** The language as the platform names it in English; "(auto-generated)" is added for a generated one. */
   languageName: string;
   generated?: boolean;
+  /** Signs and foreign passages only. */
+  forced?: boolean;
+  /** Sent as srv3, whatever is requested. */
+  alwaysSrv3?: boolean;
   tokenNeed?: TokenNeed;
   /** Listed for WEB only, as the platform leaves manual tracks with styling out for the apps. */
   webOnly?: boolean;
@@ -52,6 +56,12 @@ export interface Video {
   short?: boolean;
   /** A live stream that has ended. */
   pastLive?: boolean;
+  /** It ended so recently that it has no captions yet. */
+  justEnded?: boolean;
+  /** Why it cannot be played is written on an interstitial screen only. */
+  interstitial?: boolean;
+  /** Clients that receive a video that tells to update the app instead. */
+  updateNoticeOn?: readonly Client[];
   /** Clients that receive UNPLAYABLE "This video is not available" while others may play it. */
   unplayableOn?: readonly Client[];
   /** Clients that receive ERROR "This video is unavailable" (`{}` from the reel) while others may play it. */

@@ -8,7 +8,7 @@ import type { FailedResponse, UpstreamResponse } from '../egress/upstream-respon
 import type { InnertubeClient } from '../innertube/innertube-client.js';
 import { UnreadableError } from '../response-parsing.js';
 import type { PlayerTrack } from '../video/player-tracks.js';
-import { readCaptionJson3, readCaptionXml } from './caption-formats.js';
+import { readCaptions } from './caption-formats.js';
 
 type CaptionText =
   /** `[]` is a track without text. */
@@ -21,10 +21,7 @@ type CaptionText =
  * In the order in which they are requested. The second is the fallback: json3 has an object per word of generated captions,
  * so a call for 100 of them takes 1.8 times the CPU and 1.4 times the time with json3 first.
  */
-const FORMATS: readonly { fmt: string | null; read: (body: string) => Segment[] }[] = [
-  { fmt: null, read: readCaptionXml },
-  { fmt: 'json3', read: readCaptionJson3 },
-];
+const FORMATS = [null, 'json3'];
 
 /** Maximum size of a caption body, in bytes after decompression. That of a ten-hour video has about 2 MB. */
 const CAPTION_BYTES_MAX = 4 * 1024 * 1024;
@@ -43,7 +40,7 @@ export async function fetchCaption(
   poToken: string | null = null,
 ): Promise<CaptionText> {
   const results: CaptionText[] = [];
-  for (const { fmt, read } of FORMATS) {
+  for (const fmt of FORMATS) {
     const url = captionUrl(track.baseUrl, fmt, videoId);
     if (!url) return { kind: 'unreadable', expected: 'a caption URL of the platform for this video' };
     // As WEB's player sends its token.
@@ -51,7 +48,7 @@ export async function fetchCaption(
     for (const [name, value] of Object.entries(proof)) url.searchParams.set(name, value);
     const response = await client.fetchText('captions', clientName, url, scope, CAPTION_BYTES_MAX);
     await nextTurn();
-    const result = readText(response, read);
+    const result = readText(response);
     if (result.kind === 'text' && result.segments.length > 0) return result;
     results.push(result);
     // Another format helps when the body was unusable, not when the request failed.
@@ -90,12 +87,12 @@ function nextTurn(): Promise<unknown> {
   return (lastTurn = lastTurn.then(() => setImmediate()));
 }
 
-function readText(response: UpstreamResponse, read: (body: string) => Segment[]): CaptionText {
+function readText(response: UpstreamResponse): CaptionText {
   if (response.kind !== 'ok') return response;
   if (response.media === 'empty') return { kind: 'withheld' };
   if (response.media === 'html') return { kind: 'unreadable', expected: 'captions, not a page' };
   try {
-    return { kind: 'text', segments: read(response.body) };
+    return { kind: 'text', segments: readCaptions(response.body) };
   } catch (error) {
     if (error instanceof UnreadableError) return { kind: 'unreadable', expected: error.expected };
     throw error;

@@ -1,62 +1,72 @@
+import { decodeHTMLStrict } from 'entities';
 import type { Segment } from '../../../domain/transcript.js';
-import { asArray, asNumber, at, isObject, UnreadableError } from '../response-parsing.js';
-
-/** The root of a document, after declarations and comments. */
-const ROOT = /^\s*(?:<[?!][^>]*>\s*)*<transcript(?:\s[^>]*)?\/?>/;
-const CUE = /<text((?:\s[^<>]*)?)>/g;
-const START = /\sstart=["']([^"']*)/;
-const DURATION = /\sdur=["']([^"']*)/;
-/** Another cue in the text of a cue, or a section whose text would be lost as a tag. */
-const NOT_IN_CUE = /<(?:text[\s>]|!\[CDATA\[)/;
-const TAG = /<[^<>]*>/g;
+import { asArray, asNumber, at, isObject, parseJson, UnreadableError } from '../response-parsing.js';
 
 /**
- * Reads a caption document in the legacy XML form: `<transcript><text start dur>`, with seconds and entities that are escaped
- * twice. A missing or invalid duration is 0. Cues without text are skipped, so `[]` is a well-formed document without text.
- *
- * Reads cues instead of tags: a call reads the texts of a hundred videos, and a reader of every tag takes twice as long.
+ * Reads a caption document in whichever form it has: the platform may send another one than was requested. Cues without text
+ * are skipped, so `[]` is a well-formed document without text.
  *
  * @throws UnreadableError for a body that is empty, truncated or of another form
  */
-export function readCaptionXml(body: string): Segment[] {
-  const text = body.trimEnd();
-  const [opening] = ROOT.exec(text) ?? [];
-  if (opening === undefined) throw new UnreadableError('a caption document');
-  const isWhole = opening.endsWith('/>') ? text === opening : text.endsWith('</transcript>');
+export function readCaptions(body: string): Segment[] {
+  // Also removes a byte order mark.
+  const text = body.trim();
+  return sortedByStart(text.startsWith('<') ? readXml(text) : readJson3(text));
+}
+
+/** The root of a document, after declarations and comments. */
+const ROOT = /^(?:<[?!][^>]*>\s*)*<(transcript|timedtext)(?:\s[^>]*)?\/?>/;
+const CUE = /<(text|p)((?:\s[^<>]*)?)>/g;
+const START = /\s(?:start|t)=["']([^"']*)/;
+const DURATION = /\s(?:dur|d)=["']([^"']*)/;
+/** By the name of a cue: another one in its text, or a section whose text would be lost as a tag. */
+const NOT_IN_CUE: Readonly<Record<string, RegExp>> = { text: /<(?:text[\s>]|!\[CDATA\[)/, p: /<(?:p[\s>]|!\[CDATA\[)/ };
+const TAG = /<[!/?a-z][^<>]*>/gi;
+
+/**
+ * Reads either XML form: the legacy `<transcript><text start dur>` in seconds, with entities that are escaped twice, or srv3,
+ * `<timedtext><p t d>` in milliseconds, with an `<s>` for each word. A missing or invalid duration is 0.
+ *
+ * Reads cues instead of tags: a call reads the texts of a hundred videos, and a reader of every tag takes twice as long.
+ */
+function readXml(text: string): Segment[] {
+  const [opening = '', root] = ROOT.exec(text) ?? [];
+  if (root === undefined) throw new UnreadableError('a caption document');
+  const isWhole = opening.endsWith('/>') ? text === opening : text.endsWith(`</${root}>`);
   if (!isWhole) throw new UnreadableError('a whole caption document');
+  const unitMs = root === 'transcript' ? 1000 : 1;
   const segments: Segment[] = [];
   CUE.lastIndex = opening.length;
   for (let cue = CUE.exec(text); cue !== null; cue = CUE.exec(text)) {
-    const [, attributes = ''] = cue;
+    const [, name = '', attributes = ''] = cue;
     if (attributes.endsWith('/')) continue;
-    const end = text.indexOf('</text>', CUE.lastIndex);
+    const end = text.indexOf(`</${name}>`, CUE.lastIndex);
     if (end === -1) throw new UnreadableError('the end of a cue');
-    const once = decodeEntities(withoutTags(text.slice(CUE.lastIndex, end)));
+    const words = plainText(decodeEntities(withoutTags(text.slice(CUE.lastIndex, end), name)));
     CUE.lastIndex = end;
-    const words = plainText(decodeEntities(once));
     if (words === '') continue;
     const start = asNumber(START.exec(attributes)?.[1]);
     if (start === null) throw new UnreadableError('the start of a cue');
-    segments.push(segmentOf(words, start * 1000, (asNumber(DURATION.exec(attributes)?.[1]) ?? 0) * 1000));
+    segments.push(segmentOf(words, start * unitMs, (asNumber(DURATION.exec(attributes)?.[1]) ?? 0) * unitMs));
   }
-  return sortedByStart(segments);
+  return segments;
 }
 
-function withoutTags(content: string): string {
+function withoutTags(content: string, name: string): string {
   if (!content.includes('<')) return content;
-  if (NOT_IN_CUE.test(content)) throw new UnreadableError('the end of a cue');
+  if (NOT_IN_CUE[name]?.test(content)) throw new UnreadableError('the end of a cue');
   return content.replace(LINE_BREAK, ' ').replace(TAG, '');
 }
 
 /**
- * Reads a caption document in the json3 form. Events without `segs` are window definitions. An appended event
- * (`aAppend: 1`, the line break of a roll-up) has only white space and is skipped like every other cue without text; one
- * with text is included. A missing time is 0, which the format may omit.
- *
- * @throws UnreadableError for a body that is empty, truncated or of another form
+ * Reads the json3 form. Events without `segs` are window definitions. An appended event (`aAppend: 1`, the line break of a
+ * roll-up) has only white space and is skipped like every other cue without text; one with text is included. A missing time
+ * is 0, which the format may omit, as it omits the events of a track without text.
  */
-export function readCaptionJson3(text: string): Segment[] {
-  const events = at(parseJson(text), 'events');
+function readJson3(text: string): Segment[] {
+  const document = parseJson(text);
+  const events = at(document, 'events');
+  if (events === undefined && at(document, 'wireMagic') !== undefined) return [];
   if (!Array.isArray(events)) throw new UnreadableError('a list of caption events');
   const segments: Segment[] = [];
   for (const event of asArray(events)) {
@@ -68,15 +78,7 @@ export function readCaptionJson3(text: string): Segment[] {
     if (start === null) throw new UnreadableError('a number in tStartMs');
     segments.push(segmentOf(words, start, asNumber(event['dDurationMs']) ?? 0));
   }
-  return sortedByStart(segments);
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw new UnreadableError('JSON');
-  }
+  return segments;
 }
 
 function readWords(segs: unknown): string {
@@ -87,7 +89,7 @@ function readWords(segs: unknown): string {
     if (part !== undefined && typeof part !== 'string') throw new UnreadableError('a string in utf8');
     words += part ?? '';
   }
-  return plainText(words);
+  return plainText(decodeEntities(words));
 }
 
 /** A segment with times in seconds, rounded to milliseconds and at least 0. */
@@ -104,52 +106,50 @@ function sortedByStart(segments: Segment[]): Segment[] {
   return sorted ? segments : segments.sort((one, other) => one.start - other.start);
 }
 
-/** Entities that the platform uses in captions, and the two that uploaders use most. */
-const KNOWN: ReadonlyMap<string, string> = new Map([
-  ['&amp;', '&'],
-  ['&#39;', "'"],
-  ['&quot;', '"'],
-  ['&lt;', '<'],
-  ['&gt;', '>'],
-  ['&apos;', "'"],
-  ['&nbsp;', '\u00a0'],
-]);
+/** Up to three times are reported (2026), and the XML escapes once more. */
+const ESCAPED_TIMES_MAX = 4;
+/** A half of a surrogate pair, which some encoders write as two entities. */
+const HALF = /&#(?:5[5-7]\d{3}|x[dD][\da-fA-F]{3});/g;
 
-const ENTITY = /&(?:#\d{1,10}|#[xX][0-9a-fA-F]{1,8}|amp|lt|gt|quot|apos|nbsp);/g;
-const HEX = /^&#x/i;
-
-/**
- * Decodes entities once. An invalid code point becomes U+FFFD; the halves of a surrogate pair, which some encoders write as
- * two entities, are joined; an unknown name is not changed.
- */
+/** Decodes entities however often they are escaped. An invalid code point becomes U+FFFD; an unknown name is not changed. */
 export function decodeEntities(text: string): string {
-  return text.includes('&') ? text.replace(ENTITY, decodeEntity) : text;
+  let decoded = text;
+  for (let times = 0; times < ESCAPED_TIMES_MAX && decoded.includes('&'); times++) {
+    const escaped = decoded;
+    decoded = decodeHTMLStrict(escaped.replace(HALF, decodeHalf));
+    if (decoded === escaped) break;
+  }
+  return decoded;
 }
 
-function decodeEntity(entity: string): string {
-  return (
-    KNOWN.get(entity) ?? character(HEX.test(entity) ? parseInt(entity.slice(3, -1), 16) : Number(entity.slice(2, -1)))
-  );
+function decodeHalf(entity: string): string {
+  return String.fromCharCode(Number(entity.slice(2, -1).replace('x', '0x')));
 }
 
-function character(codePoint: number): string {
-  return codePoint > 0 && codePoint <= 0x10ffff ? String.fromCodePoint(codePoint) : '\ufffd';
-}
-
-const LINE_BREAK = /<br\s{0,9}\/?>/gi;
+const LINE_BREAK = /<\/?(?:br|p|div)(?:\s+[\w-]+\s*=[^<>]*|\s*\/?)>/gi;
+const NAMES = 'a|b|big|c|cite|code|del|em|font|i|ins|lang|mark|q|rp|rt|ruby|s|small|span|strike|strong|sub|sup|tt|u|v';
 /**
- * Only the tags that captions use as markup, with WebVTT's class tag `<c.yellow.bg_blue>`: "<3" and "<laughs>" are text. The
- * attributes are one part up to the end of the tag: with optional spaces after it, the time would be quadratic.
+ * Only the tags that captions use as markup, with WebVTT's classes (`<c.yellow.bg_blue>`), speakers (`<v Ann>`) and time
+ * stamps: "<3" and "<laughs>" are text. The attributes are one part up to the end of the tag: with optional spaces after it,
+ * the time would be quadratic.
  */
-const MARKUP = /<\/?(?:i|b|u|s|em|strong|span|font|ruby|rt|rp)(?:\s+[\w-]+\s*=[^<>]*|\s*\/?)>|<\/?c(?:\.[\w.#-]+)?>/gi;
+const MARKUP = new RegExp(
+  [
+    `</?(?:${NAMES})(?:\\.[\\w.#-]+)?(?:\\s+[\\w-]+\\s*=[^<>]*|\\s*/?)>`,
+    String.raw`<(?:lang|v)(?:\.[\w.#-]+)?\s[^<>]*>`,
+    String.raw`<(?:\d{2,4}:)?\d\d:\d\d\.\d{3}>`,
+  ].join('|'),
+  'gi',
+);
 const SPACES = /[\t\n\v\f\r \u00a0]+/g;
 const NEEDS_SPACES = /[\t\n\v\f\r\u00a0]| {2}/;
-const VISIBLE = /[^\s\u200b-\u200f\u2060\ufeff]/;
+/** Neither bidirectional marks, zero-width characters, the blank of Braille nor the fillers of Hangul. */
+const VISIBLE = /[^\s\p{Cc}\p{Default_Ignorable_Code_Point}\u2800]/u;
 
 /**
  * The text of a cue: markup removed, line breaks and runs of white space (except the ideographic space) collapsed to one
  * space, trimmed. The formats of a track break and pad lines differently; this makes them equal. Empty for a cue without
- * visible characters, such as one of zero-width spaces only.
+ * visible characters.
  */
 export function plainText(text: string): string {
   const bare = text.includes('<') ? text.replace(LINE_BREAK, ' ').replace(MARKUP, '') : text;

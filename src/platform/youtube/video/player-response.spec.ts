@@ -80,6 +80,21 @@ describe('a video with captions', () => {
     expect(defaults).toEqual({ defaultTrack: tracks[1], audioLanguage: 'en-US' });
   });
 
+  it('lists a forced track only when its language has no other, and knows it as the default either way', () => {
+    const forced = { ...captionTrack('en', { name: 'English - forced' }), kind: 'frc' };
+    const audioTracks = [{ defaultCaptionTrackIndex: 0, captionTrackIndices: [0, 1] }];
+    const listed = (...others: object[]) => {
+      const { tracks, details, defaults } = readTracks({ captionTracks: [forced, ...others], audioTracks });
+      expect(details.captionTracks).toEqual(tracks.map(({ track }) => track));
+      expect(defaults.defaultTrack?.track.name).toBe('English - forced');
+      return tracks.map(({ track }) => track.name);
+    };
+    expect(listed()).toEqual(['English - forced']);
+    expect(listed(captionTrack('fr', { name: 'French' }))).toEqual(['English - forced', 'French']);
+    expect(listed(captionTrack('en', { generated: true, name: 'Generated' }))).toEqual(['Generated']);
+    expect(listed(captionTrack('en-GB', { name: 'British' }))).toEqual(['British']);
+  });
+
   it('never lists a machine translation', () => {
     const reading = readTracks({ captionTracks: [captionTrack('fr', { query: '&tlang=fr' }), captionTrack('en')] });
     expect(reading.tracks.map(({ track }) => track.languageCode)).toEqual(['en']);
@@ -128,6 +143,22 @@ describe('a playable video', () => {
     expect(read(playerResponse({ playability: slate }))).toMatchObject({ kind: 'upcoming' });
   });
 
+  it('that has just ended as a stream has no captions yet', () => {
+    const video = { isLiveContent: true, isPostLiveDvr: true, lengthSeconds: '7200' };
+    const details = { ...DETAILS, durationSeconds: 7200 };
+    expect(read(playerResponse({ video }))).toMatchObject({ kind: 'live', details: { ...details, captionTracks: [] } });
+    const captions = { captionTracks: [captionTrack('en')] };
+    expect(read(playerResponse({ video, captions }))).toMatchObject({ kind: 'tracks', details: { kind: null } });
+  });
+
+  it.each([{ videoId: 'aQvGIIdgFDM' }, { videoId: 'zzzzzzzzzzz', title: 'This content is not available on this app' }])(
+    'that tells to update the app, sent instead of the requested one, means that the client is retired: %j',
+    (video) => {
+      const captions = { captionTracks: [captionTrack('en')] };
+      expect(read(playerResponse({ video, captions }))).toMatchObject({ kind: 'client-retired', details: NO_DETAILS });
+    },
+  );
+
   it('other than the requested one is reported as other-video, whatever its status', () => {
     for (const status of ['OK', 'ERROR']) {
       const response = playerResponse({
@@ -146,6 +177,15 @@ describe('a refusal', () => {
   const screen = (text: string, field = 'subreason') => ({
     errorScreen: { playerErrorMessageRenderer: { [field]: { runs: [{ text }] } } },
   });
+  const interstitial = (title: string, description = 'Words') => ({
+    errorScreen: {
+      playerInterstitialRenderer: {
+        content: { interstitialViewModel: { title: { content: title }, description: { content: description } } },
+      },
+    },
+  });
+  const button = (text: string) => ({ proceedButton: { buttonRenderer: { text: { simpleText: text } } } });
+  const captcha = { playerCaptchaViewModel: { title: { content: 'Words' } } };
   const reload = 'The page needs to be reloaded.';
   const old = 'YouTube is no longer supported on this application or device.';
   const later = "This content isn't available, try again later.";
@@ -163,6 +203,7 @@ describe('a refusal', () => {
     ['age-restricted', 'LOGIN_REQUIRED', 'Words in no known language', { desktopLegacyAgeGateReason: 1 }],
     ['age-restricted', 'LOGIN_REQUIRED', 'This video may be inappropriate for some users.'],
     ['age-restricted', 'LOGIN_REQUIRED', 'Sign in to confirm your age'],
+    ['age-restricted', 'LOGIN_REQUIRED', 'Sign in to verify your age'],
     ['age-restricted', 'AGE_VERIFICATION_REQUIRED', undefined],
     ['private', 'LOGIN_REQUIRED', 'This video is private', {}, null],
     ['private', 'LOGIN_REQUIRED', undefined, { messages: ['This is a private video.'] }, null],
@@ -175,6 +216,38 @@ describe('a refusal', () => {
     ['client-retired', 'ERROR', RETIRED, {}, null],
     ['client-retired', 'UNPLAYABLE', 'Video unavailable', screen(RETIRED)],
     ['client-retired', 'ERROR', 'This video is unavailable', screen(old, 'reason'), null],
+    ['session-refused', 'UNPLAYABLE', 'Video unavailable', interstitial('Video unavailable', reload)],
+    ['session-refused', 'OK', undefined, { errorScreen: captcha }],
+    ['session-refused', 'UNPLAYABLE', 'Words', { errorScreen: { lines: [{ captchaRenderer: {} }] } }],
+    [
+      'session-refused',
+      'ERROR',
+      'Video unavailable',
+      { errorScreen: { playerErrorMessageRenderer: { extra: captcha } } },
+    ],
+    ['bot-check', 'ERROR', 'Video unavailable', interstitial('Sign in to confirm you’re not a bot'), null],
+    ['bot-check', 'UNPLAYABLE', 'Video unavailable', { errorScreen: { newRenderer: { lines: [{ text: later }] } } }],
+    ['client-retired', 'UNPLAYABLE', 'Video unavailable', interstitial('Update', RETIRED)],
+    ['client-retired', 'ERROR', 'Please update your app to watch this video.', {}, null],
+    [
+      'members-only',
+      'UNPLAYABLE',
+      'Video unavailable',
+      interstitial('Members only', 'Join this channel to get access'),
+    ],
+    ['age-restricted', 'LOGIN_REQUIRED', undefined, interstitial('Sign in to confirm your age')],
+    ['private', 'LOGIN_REQUIRED', undefined, interstitial('Private video'), null],
+    [
+      'private',
+      'LOGIN_REQUIRED',
+      undefined,
+      { newScreen: { runs: [{ text: 'This video ' }, { text: 'is private' }] } },
+    ],
+    ['unavailable', 'ERROR', 'Video unavailable', interstitial('This video has been removed by the uploader'), null],
+    ['unavailable', 'ERROR', 'Video unavailable', { errorScreen: { playerErrorMessageRenderer: button('Try again') } }],
+    ['unplayable', 'UNPLAYABLE', 'Pay to watch', { errorScreen: { offerRenderer: { itemTitle: 'My private video' } } }],
+    ['unplayable', 'UNPLAYABLE', 'Video unavailable', screen('This content isn’t available.')],
+    ['unplayable', 'UNPLAYABLE', 'Video unavailable', screen('Please check the network administrator restrictions.')],
     ['unavailable', 'ERROR', 'This video is no longer available.', {}, null],
     ['unavailable', 'ERROR', undefined, {}, null],
     ['unavailable', 'UNPLAYABLE', undefined, screen(removed)],
@@ -183,6 +256,7 @@ describe('a refusal', () => {
     ['upcoming', 'LIVE_STREAM_OFFLINE', 'Premieres in 3 hours'],
     ['upcoming', 'UNPLAYABLE', 'x', {}, { isUpcoming: true }],
     ['live', 'LIVE_STREAM_OFFLINE', 'This live event has ended.'],
+    ['live', 'LIVE_STREAM_OFFLINE', 'We are getting it ready', {}, { isPostLiveDvr: true }],
     ['unplayable', 'UNPLAYABLE', 'This video is not available'],
     ['unplayable', 'UNPLAYABLE', 'This video is only available to Music Premium members'],
     ['unplayable', 'UNPLAYABLE', 'The uploader has not made this video available in your country'],
@@ -210,6 +284,28 @@ describe('a refusal', () => {
     expect(refused({ status: 'NEW', reason: 'x' }, null)).toEqual({
       ...{ kind: 'unknown-status', status: 'NEW', reason: 'x', details: NO_DETAILS },
     });
+  });
+
+  it('reports every text of its screens once, without the labels of buttons', () => {
+    const subreason = { runs: [{ text: 'This content ' }, { text: 'isn’t available.' }] };
+    const renderer = { reason: { simpleText: 'Video unavailable' }, subreason, ...button('Learn more about this') };
+    const playability = { ...{ status: 'ERROR', reason: 'Video unavailable', contextParams: 'Q0FFU0FnZ0I=' } };
+    expect(refused({ ...playability, errorScreen: { playerErrorMessageRenderer: renderer } }, null)).toMatchObject({
+      ...{ kind: 'unavailable', reason: 'Video unavailable\nThis content isn’t available.' },
+    });
+  });
+
+  it('is read to a bounded depth and size', () => {
+    const nested = (depth: number) => {
+      let node: object = { text: 'This video is private' };
+      for (let level = 0; level < depth; level++) node = { a: node };
+      return node;
+    };
+    expect(refused({ status: 'UNPLAYABLE', errorScreen: nested(8) }).kind).toBe('private');
+    expect(refused({ status: 'UNPLAYABLE', errorScreen: nested(20_000) }).kind).toBe('unplayable');
+    const many = Array.from({ length: 100_000 }, (_, index) => `Text ${index}`);
+    const reading = refused({ status: 'UNPLAYABLE', reason: 'Words', messages: many });
+    expect(reading.kind === 'unplayable' && reading.reason.length).toBeLessThanOrEqual(1_000);
   });
 
   it('is unreadable without a status', () => {

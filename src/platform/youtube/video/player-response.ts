@@ -20,7 +20,7 @@ export type PlayerProblem =
   /** The platform refuses the caller, not the video: other visitor data, another client or another egress may be served. */
   | 'bot-check'
   | 'session-refused'
-  /** The platform no longer serves this version of the client: not about the video. */
+  /** The platform no longer serves this version of the client, or sends a video that tells to update it: not about the video. */
   | 'client-retired'
   /** The response is about another video, as some refusals are: try the next client, report a block. */
   | 'other-video'
@@ -28,6 +28,7 @@ export type PlayerProblem =
   | 'private'
   | 'members-only'
   | 'unavailable'
+  /** Running now, or ended so recently that its captions are not there yet. */
   | 'live'
   | 'upcoming'
   /**
@@ -42,6 +43,7 @@ export type PlayerProblem =
 export type PlayerReading =
   /** `tracks` is never empty; `details.captionTracks` lists the same. */
   | { kind: 'tracks'; details: VideoDetails; tracks: PlayerTrack[]; defaults: TrackDefaults }
+  /** `reason`: every text that the platform gave, a line each. */
   | { kind: PlayerProblem; details: VideoDetails; status: string; reason: string };
 
 /**
@@ -54,18 +56,20 @@ export function readPlayer(response: unknown, videoId: string): PlayerReading {
   const playability = at(response, 'playabilityStatus');
   const video = at(response, 'videoDetails');
   const status = asString(at(playability, 'status')) ?? '';
-  const reason = reasonOf(playability);
-  const problem = (kind: PlayerProblem, details = readDetails(video)): PlayerReading => ({
-    ...{ kind, status, reason },
-    details: kind === 'live' || kind === 'upcoming' ? { ...details, kind, durationSeconds: null } : details,
-  });
+  const { texts, hasCaptcha } = readScreens(playability);
+  const problem = (kind: PlayerProblem, details = readDetails(video)): PlayerReading => {
+    const isOpen = kind === 'upcoming' || (kind === 'live' && !isJustEnded(video));
+    const reason = texts.slice(0, REASON_LENGTH_MAX);
+    return { kind, status, reason, details: isOpen ? { ...details, kind, durationSeconds: null } : details };
+  };
   // The platform shows a captcha in place of the video at any status (reported in 2026).
-  if (at(playability, 'errorScreen', 'playerCaptchaViewModel') !== undefined) return problem('session-refused');
+  if (hasCaptcha) return problem('session-refused');
   if (status === '') throw new UnreadableError('a playability status');
   const answeredId = asString(at(video, 'videoId'));
-  if (answeredId !== null && answeredId !== videoId) return problem('other-video', NO_DETAILS);
+  if (answeredId !== null && answeredId !== videoId)
+    return problem(isUpdateNotice(video) ? 'client-retired' : 'other-video', NO_DETAILS);
 
-  if (status !== 'OK') return problem(readPlayabilityProblem(status, playability, video));
+  if (status !== 'OK') return problem(readPlayabilityProblem(status, plainWords(texts), playability, video));
   // Without them the response is incomplete, and missing captions would mean nothing.
   if (answeredId === null) throw new UnreadableError('the details of a video');
   if (isUpcoming(video, playability)) return problem('upcoming');
@@ -73,9 +77,8 @@ export function readPlayer(response: unknown, videoId: string): PlayerReading {
   const captions = at(response, 'captions');
   const { tracks, defaults } = captions === undefined ? { tracks: [], defaults: null } : readTracks(captions);
   const details = { ...readDetails(video), captionTracks: tracks.map(({ track }) => track) };
-  return defaults === null || tracks.length === 0
-    ? problem('no-captions', details)
-    : { kind: 'tracks', details, tracks, defaults };
+  if (defaults !== null && tracks.length > 0) return { kind: 'tracks', details, tracks, defaults };
+  return problem(isJustEnded(video) ? 'live' : 'no-captions', details);
 }
 
 /**
@@ -89,6 +92,16 @@ export function readReel(response: unknown, videoId: string): PlayerReading {
   if (isObject(response) && Object.keys(response).every((key) => key === 'responseContext'))
     return { kind: 'unavailable', details: NO_DETAILS, status: '', reason: '' };
   return readPlayer(at(response, 'playerResponse'), videoId);
+}
+
+/** A retired client gets a video that tells to update the app (its ID is from a maintained client's source, 2026). */
+function isUpdateNotice(video: unknown): boolean {
+  return at(video, 'videoId') === 'aQvGIIdgFDM' || RETIRED_CLIENT.test(plainWords(asString(at(video, 'title')) ?? ''));
+}
+
+/** Its recording is not finished, and the captions come later. */
+function isJustEnded(video: unknown): boolean {
+  return at(video, 'isPostLiveDvr') === true;
 }
 
 function isUpcoming(video: unknown, playability: unknown): boolean {
@@ -151,9 +164,9 @@ const REFUSED_SESSION = /the page needs to be reloaded/;
 // "The following content is not available on this app. Watch this content on the latest version of YouTube.", "YouTube is no
 // longer supported on this application or device" (reported in 2026): about the client's version, never about the video.
 const RETIRED_CLIENT =
-  /latest version of youtube|no longer supported (?:on|in) this (?:application|app|device)\b|not available (?:on|in) this app\b/;
+  /latest version of youtube|no longer supported (?:on|in) this (?:application|app|device)\b|not available (?:on|in) this app\b|\bupdate (?:the|this|your) (?:youtube )?app\b/;
 const PRIVATE = /\bis (?:a )?private\b|\bprivate video\b/;
-const AGE = /inappropriate for some users|confirm your age|age.restricted|mature audiences/;
+const AGE = /inappropriate for some users|(?:confirm|verify) your age|age.restricted|mature audiences/;
 // "This video is available to this channel's members on level: …" (seen), "Join this channel to get access to
 // members-only content …". Music Premium members are not members of a channel.
 const MEMBERS = /channel's members|members.only|join this channel/;
@@ -163,9 +176,8 @@ const ENDED = /\bhas ended\b|\bprocessing\b/;
 const REMOVED = /removed by|has been removed|been terminated|no longer available|recording is not available/;
 const FAILED = /try again|something went wrong|an error occurred|unknown error/;
 
-/** Reads the playability of a status other than OK: its fields first, then its text, which is English (`hl=en`). */
-function readPlayabilityProblem(status: string, playability: unknown, video: unknown): PlayerProblem {
-  const words = plainWords(textsOf(playability));
+/** Reads the playability of a status other than OK: its fields first, then its words, which are English (`hl=en`). */
+function readPlayabilityProblem(status: string, words: string, playability: unknown, video: unknown): PlayerProblem {
   if (REFUSED_SESSION.test(words)) return 'session-refused';
   if (asNumber(at(playability, 'desktopLegacyAgeGateReason')) !== null) return 'age-restricted';
   if (status === 'AGE_VERIFICATION_REQUIRED' || status === 'AGE_CHECK_REQUIRED') return 'age-restricted';
@@ -175,6 +187,7 @@ function readPlayabilityProblem(status: string, playability: unknown, video: unk
   if (MEMBERS.test(words)) return 'members-only';
   if (AGE.test(words)) return 'age-restricted';
   if (REMOVED.test(words)) return 'unavailable';
+  if (isJustEnded(video)) return 'live';
   if (status === 'LIVE_STREAM_OFFLINE') return ENDED.test(words) || at(video, 'isLive') === true ? 'live' : 'upcoming';
   if (at(video, 'isUpcoming') === true || ANNOUNCED.test(words)) return 'upcoming';
   if (at(video, 'isLive') === true) return 'live';
@@ -185,16 +198,35 @@ function readPlayabilityProblem(status: string, playability: unknown, video: unk
   return status === 'UNPLAYABLE' || status === 'CONTENT_CHECK_REQUIRED' ? 'unplayable' : 'unknown-status';
 }
 
-function reasonOf(playability: unknown): string {
-  const reason = at(playability, 'reason');
-  return asString(reason) ?? textOf(reason) ?? '';
-}
+const REASON_LENGTH_MAX = 1_000;
+/** Screens were seen up to 6 levels deep, with some dozens of nodes on each. */
+const DEPTH_MAX = 12;
+const NODES_PER_LEVEL_MAX = 300;
+/** `playerCaptchaViewModel` is reported (2026). */
+const CAPTCHA = /captcha(?:ViewModel|Renderer)$/i;
+/** What a click leads to, and the title and the trailer of the video: their texts do not say why it is not playable. */
+const OTHER_TEXTS = /button|endpoint|command|trailer|^itemtitle$/i;
 
-/** All texts of the playability. */
-function textsOf(playability: unknown): string {
-  const errorScreen = at(playability, 'errorScreen');
-  const screens = isObject(errorScreen) ? Object.values(errorScreen) : [];
-  const messages = asArray(at(playability, 'messages')).map(asString);
-  const shown = screens.flatMap((screen) => [textOf(at(screen, 'reason')), textOf(at(screen, 'subreason'))]);
-  return [reasonOf(playability), ...messages, ...shown].filter((text) => text !== null).join('\n');
+/**
+ * Reads every text of the playability, outer ones first, and whether it has a captcha, at any path: the screens have several
+ * forms, and new ones come without notice.
+ */
+function readScreens(playability: unknown): { texts: string; hasCaptcha: boolean } {
+  const texts = new Set<string>();
+  let hasCaptcha = false;
+  let nodes: [string, unknown][] = [['', playability]];
+  for (let depth = 0; depth < DEPTH_MAX && nodes.length > 0; depth++) {
+    for (const [name, node] of nodes) {
+      hasCaptcha ||= CAPTCHA.test(name);
+      // A value without a space is an identifier, a URL or a token.
+      const text = typeof node === 'string' && (name === 'reason' || node.includes(' ')) ? node : textOf(node);
+      if (text !== null) texts.add(text);
+    }
+    nodes = nodes
+      .flatMap(([, node]) => (typeof node === 'object' && node !== null ? Object.entries(node) : []))
+      // The parts of `runs` are one text.
+      .filter(([name]) => name !== 'runs' && !OTHER_TEXTS.test(name))
+      .slice(0, NODES_PER_LEVEL_MAX);
+  }
+  return { texts: [...texts].join('\n'), hasCaptcha };
 }

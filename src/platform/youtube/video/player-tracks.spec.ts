@@ -1,12 +1,15 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
+import { canonicalLanguage } from '../../../domain/language-codes.js';
 import { type PlayerTrack, selectTracks, type TrackDefaults } from './player-tracks.js';
 
 /** `en` is a manual track, `a.en` a generated one. */
 function track(id: string): PlayerTrack {
   const generated = id.startsWith('a.');
   const languageCode = generated ? id.slice(2) : id;
-  return { baseUrl: `https://www.youtube.com/${id}`, needsToken: false, track: { languageCode, name: id, generated } };
+  const caption = { languageCode, name: id, generated };
+  const canonicalCode = canonicalLanguage(languageCode);
+  return { baseUrl: `https://www.youtube.com/${id}`, needsToken: false, canonicalCode, track: caption };
 }
 
 function choose(ids: string[], languages: string[] = [], hints: { audio?: string; byDefault?: number } = {}): string[] {
@@ -32,6 +35,7 @@ describe('without languages', () => {
     ["the platform's default among variants", ['en-US', 'en-GB', 'a.en'], { byDefault: 1 }, 'en-GB'],
     ["the original audio's language before one that was heard in a dub", ['es', 'en', 'a.es'], { audio: 'en' }, 'en'],
     ['the original among several heard languages', ['es', 'ja', 'a.es', 'a.ja'], { audio: 'ja', byDefault: 0 }, 'ja'],
+    ["the original audio's language by its other code", ['en', 'a.en', 'a.iw'], { audio: 'he', byDefault: 0 }, 'a.iw'],
     ['the one heard language when the original audio has no track', ['fr', 'a.de'], { audio: 'en' }, 'a.de'],
     ["the platform's default when nothing was heard", ['ar', 'de', 'en'], { byDefault: 2 }, 'en'],
     ["the platform's default when several languages were heard", ['ar', 'a.es', 'a.en'], { byDefault: 2 }, 'a.en'],
@@ -59,6 +63,18 @@ describe('with languages', () => {
     ['no language by its variant', ['en'], ['en-GB'], []],
     ['no language whose code merely begins the same', ['fil', 'es'], ['fi', 'e'], []],
     ['a code in any case', ['zh-Hans'], ['ZH-hans'], ['zh-Hans']],
+    ['a language by its other code', ['en', 'a.iw', 'in'], ['he', 'id'], ['a.iw', 'in']],
+    ['a language by its older code', ['he', 'fil'], ['iw', 'tl'], ['he', 'fil']],
+    ['the exact code before the other code', ['iw', 'a.he'], ['he'], ['a.he']],
+    ['the other code before a variant', ['he-IL', 'a.iw'], ['he'], ['a.iw']],
+    ['a variant of the other code', ['en', 'iw-IL'], ['he'], ['iw-IL']],
+    ['no Norwegian for another', ['no'], ['nb'], []],
+    [
+      'a malformed code by its letters',
+      ['zh-cmn-hans', 'en_US'],
+      ['zh-cmn-Hans', 'en_us', 'x'],
+      ['zh-cmn-hans', 'en_US'],
+    ],
     ['no track twice', ['en-GB'], ['en', 'en-GB', 'en'], ['en-GB']],
     ['none when none fits', ['ar', 'a.ar', 'de'], ['fr'], []],
   ])('it is %s', (_, ids, languages, expected) => {
@@ -66,7 +82,7 @@ describe('with languages', () => {
   });
 
   it('never chooses a language code twice, nor a generated track beside a manual one of its code', () => {
-    const code = fc.constantFrom('en', 'en-GB', 'en-US', 'de', 'de-AT', 'fr', 'zh-Hans', 'zh-Hant', 'zh');
+    const code = fc.constantFrom('en', 'en-GB', 'en-US', 'de', 'iw', 'he', 'he-IL', 'x', 'zh-Hans', 'zh-Hant', 'zh');
     const id = fc.tuple(fc.boolean(), code).map(([generated, each]) => `${generated ? 'a.' : ''}${each}`);
     fc.assert(
       fc.property(fc.array(id), fc.array(code), fc.nat(10), fc.option(code), (ids, languages, byDefault, audio) => {

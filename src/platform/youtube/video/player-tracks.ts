@@ -1,3 +1,4 @@
+import { canonicalLanguage } from '../../../domain/language-codes.js';
 import type { CaptionTrack } from '../../../domain/transcript.js';
 import { asArray, asCount, asString, at, isObject, textOf, UnreadableError } from '../response-parsing.js';
 
@@ -7,6 +8,8 @@ export interface PlayerTrack {
   baseUrl: string;
   /** The URL requires a PO token (`exp=xpe` or `xpv`): without one the response is empty. */
   needsToken: boolean;
+  /** `track.languageCode` in the form that is compared. */
+  canonicalCode: string;
   track: CaptionTrack;
 }
 
@@ -19,7 +22,8 @@ export interface TrackDefaults {
 }
 
 /**
- * Reads the caption tracks of a player response's `captions`; empty when it lists none. An unreadable track is skipped.
+ * Reads the caption tracks of a player response's `captions`; empty when it lists none. An unreadable track is skipped, and so
+ * is a forced track (signs and foreign passages only) beside another one of its language.
  *
  * @throws UnreadableError when none of the tracks can be read, or the list has another shape: neither may be reported as a
  *   video without captions
@@ -31,8 +35,10 @@ export function readTracks(captions: unknown): { tracks: PlayerTrack[]; defaults
   if (!Array.isArray(listed)) throw new UnreadableError('caption tracks in a list');
   if (listed.length === 0 && namesTracks(list)) throw new UnreadableError('the caption tracks that the audio names');
   const read = (listed as readonly unknown[]).map(readTrack);
-  const tracks = read.filter((track) => track !== null);
-  if (tracks.length === 0 && listed.length > 0) throw new UnreadableError('one readable caption track');
+  const readable = read.filter((track) => track !== null);
+  if (readable.length === 0 && listed.length > 0) throw new UnreadableError('one readable caption track');
+  const full = new Set(readable.filter(({ forced }) => !forced).map(({ canonicalCode }) => baseOf(canonicalCode)));
+  const tracks = readable.filter(({ forced, canonicalCode }) => !forced || !full.has(baseOf(canonicalCode)));
   return { tracks, defaults: readDefaults(list, read) };
 }
 
@@ -41,16 +47,24 @@ function namesTracks(list: unknown): boolean {
   return asArray(at(list, 'audioTracks')).some((audio) => asArray(at(audio, 'captionTrackIndices')).length > 0);
 }
 
-function readTrack(track: unknown): PlayerTrack | null {
+function baseOf(canonicalCode: string): string {
+  const [base = ''] = canonicalCode.split('-', 1);
+  return base;
+}
+
+function readTrack(track: unknown): (PlayerTrack & { forced: boolean }) | null {
   const url = asString(at(track, 'baseUrl'));
   const languageCode = asString(at(track, 'languageCode'));
   // A translated text has `tlang` in its address; it is never offered as a track of the video.
   if (url === null || languageCode === null || languageCode.length > LANGUAGE_CODE_LENGTH_MAX) return null;
   if (/[?&]tlang=/.test(url)) return null;
   const baseUrl = url.startsWith('/') && !url.startsWith('//') ? `https://www.youtube.com${url}` : url;
-  const generated = at(track, 'kind') === 'asr' || (asString(at(track, 'vssId')) ?? '').startsWith('a.');
+  const kind = at(track, 'kind');
+  const generated = kind === 'asr' || (asString(at(track, 'vssId')) ?? '').startsWith('a.');
   const name = textOf(at(track, 'name')) ?? languageCode;
-  return { baseUrl, needsToken: NEEDS_TOKEN.test(url), track: { languageCode, name, generated } };
+  const canonicalCode = canonicalLanguage(languageCode);
+  const caption = { languageCode, name, generated };
+  return { baseUrl, needsToken: NEEDS_TOKEN.test(url), canonicalCode, track: caption, forced: kind === 'frc' };
 }
 
 /** Judged per track: one response mixes both kinds (seen June 2025). */
@@ -85,7 +99,7 @@ function languageOfOriginal(audioTrack: unknown): string | null {
  * track and each language code at most once. Empty when the video has none of them.
  *
  * @param languages empty: one track, in the video's original language; else each listed language that the video has,
- *   its code matched exactly and then by prefix (`en` finds `en-GB`)
+ *   its code matched exactly, then in its canonical form (`he` finds `iw`), then by prefix (`en` finds `en-GB`)
  */
 export function selectTracks(
   tracks: readonly PlayerTrack[],
@@ -96,8 +110,9 @@ export function selectTracks(
     languages.length === 0
       ? [chooseOriginal(tracks, defaults)]
       : languages.map((language) => {
-          const named = tracks.filter(({ track }) => hasPrefix(track.languageCode, language));
-          return best(named, isExactly(language), isManual, isDefault(defaults));
+          const code = canonicalLanguage(language);
+          const named = tracks.filter((track) => hasPrefix(track, code));
+          return best(named, isExactly(language), isCanonically(code), isManual, isDefault(defaults));
         });
   return [...new Set(chosen)].filter((track) => track !== undefined);
 }
@@ -108,14 +123,13 @@ export function selectTracks(
  */
 function chooseOriginal(tracks: readonly PlayerTrack[], defaults: TrackDefaults): PlayerTrack | undefined {
   const { audioLanguage, defaultTrack } = defaults;
-  const recognized = new Set(tracks.filter(({ track }) => track.generated).map(({ track }) => track.languageCode));
+  const recognized = new Set(tracks.flatMap(({ track, canonicalCode }) => (track.generated ? [canonicalCode] : [])));
   // Dubbed audio tracks are recognized too: several languages identify none as the original.
   const spoken = recognized.size === 1 ? [...recognized] : [];
   const hints = [audioLanguage, ...spoken, defaultTrack?.track.languageCode].filter((hint) => typeof hint === 'string');
-  for (const language of hints) {
-    const [base = ''] = language.split('-', 1);
-    const related = tracks.filter(({ track }) => hasPrefix(track.languageCode, base));
-    if (related.length > 0) return best(related, isManual, isExactly(language), isDefault(defaults));
+  for (const code of hints.map(canonicalLanguage)) {
+    const related = tracks.filter((track) => hasPrefix(track, baseOf(code)));
+    if (related.length > 0) return best(related, isManual, isCanonically(code), isDefault(defaults));
   }
   return best(tracks, isManual);
 }
@@ -141,11 +155,15 @@ function isExactly(language: string): (track: PlayerTrack) => boolean {
   return ({ track }) => track.languageCode.toLowerCase() === language.toLowerCase();
 }
 
+function isCanonically(code: string): (track: PlayerTrack) => boolean {
+  return ({ canonicalCode }) => canonicalCode === code;
+}
+
 function isDefault({ defaultTrack }: TrackDefaults): (track: PlayerTrack) => boolean {
   return (track) => track === defaultTrack;
 }
 
-/** Whether a code is the language or a variant of it. */
-function hasPrefix(languageCode: string, language: string): boolean {
-  return `${languageCode}-`.toLowerCase().startsWith(`${language}-`.toLowerCase());
+/** Whether a track is in the language or a variant of it. */
+function hasPrefix({ canonicalCode }: PlayerTrack, code: string): boolean {
+  return `${canonicalCode}-`.startsWith(`${code}-`);
 }
