@@ -62,7 +62,7 @@ export async function runDay(time, read, { perHour, hours }) {
     const controller = new AbortController();
     const deadlineAtMs = performance.now() + DEADLINE_MS;
     const timer = setTimeout(() => controller.abort(new Error('deadline')), DEADLINE_MS);
-    const context = { signal: controller.signal, deadlineAtMs, fairnessKey: {} };
+    const context = { signal: controller.signal, deadlineAtMs, organizationId: 'callers', fairnessKey: {} };
     const remaining = entries.values();
     const worker = async () => {
       for (const entry of remaining) await one(entry, context);

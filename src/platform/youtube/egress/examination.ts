@@ -4,8 +4,10 @@ import { unlessAborted } from '../unless-aborted.js';
 import type { BudgetKind, EgressGate } from './egress-gate.js';
 import type { RequestQueue } from './request-queue.js';
 
-/** How long an examination waits for requests in flight, whose responses answer it at no cost. */
-const IN_FLIGHT_WAIT_MS = 2_000;
+/** How long an examination waits for requests of others that are or will be sent, whose responses answer it at no cost. */
+const OTHERS_WAIT_MS = 30_000;
+/** The time for a control before the deadline. */
+const CONTROL_MS = 5_000;
 
 /** What the control found out. `unknown`: it could not be asked. */
 export type Finding = 'served' | 'client-refused' | 'address-refused' | 'unknown';
@@ -83,7 +85,7 @@ export class Examination {
     { signal, deadlineAtMs }: Pick<ReadingContext, 'signal' | 'deadlineAtMs'>,
     experiment: () => Promise<Finding>,
   ): Promise<Finding> {
-    const inFlightUntilMs = this.now() + IN_FLIGHT_WAIT_MS;
+    const othersUntilMs = Math.min(this.now() + OTHERS_WAIT_MS, deadlineAtMs - CONTROL_MS);
     this.open += 1;
     this.changed();
     try {
@@ -101,8 +103,8 @@ export class Examination {
           // What was served before this doubt does not answer it, and neither does the refusal of another client.
           const isAnswer = finding !== 'served' && (finding !== 'client-refused' || client === doubt.client);
           if (isAnswer) return finding;
-        } else if (this.holds && this.gate.line.running > 0 && nowMs < inFlightUntilMs) {
-          await unlessAborted(withTimeout(this.change(), inFlightUntilMs - nowMs), signal);
+        } else if (nowMs < othersUntilMs && this.areOthersSent) {
+          await unlessAborted(withTimeout(this.change(), othersUntilMs - nowMs), signal);
         } else {
           const finding = experiment().finally(() => {
             this.running = null;
@@ -120,6 +122,12 @@ export class Examination {
   /** The control of a client was refused while another was served. */
   clientRefused(kind: BudgetKind, client: string): void {
     this.refusedAtMs.set(keyOf(kind, client), this.now());
+  }
+
+  /** Whether requests of others through this address are in flight or will be. */
+  private get areOthersSent(): boolean {
+    const { line, held } = this.gate;
+    return this.holds && (line.running > 0 || (line.waiting > 0 && !held));
   }
 
   private change(): Promise<void> {

@@ -127,9 +127,12 @@ export function otherApp(client: YoutubeClient, clients: readonly YoutubeClient[
   return clients.find((other) => APPS[other] !== APPS[client]);
 }
 
+/** The clients that play videos made for kids, about which the word of a headset counts for nothing, the surest first. */
+const KIDS_CLIENTS: readonly YoutubeClient[] = ['ANDROID_REEL', 'ANDROID'];
+
 /**
- * The next of the remaining clients. The clients of ANDROID play videos made for kids, about which the word of the others counts
- * for nothing. After a refusal, another app comes first.
+ * The next of the remaining clients. After a word that the video is unavailable, one that plays videos made for kids comes
+ * first; after a refusal, another app.
  */
 export function nextClient(
   remaining: readonly YoutubeClient[],
@@ -138,7 +141,7 @@ export function nextClient(
   const doubted = findings.flatMap(({ client, kind }) => (client !== null && isDoubt(kind) ? [{ client, kind }] : []));
   if (findings.some(({ kind }) => kind === 'no-captions')) return remaining.find((client) => client === 'WEB');
   if (doubted.some(({ kind }) => isUnavailability(kind))) {
-    const kids = remaining.find((client) => APPS[client] === 'android');
+    const kids = KIDS_CLIENTS.find((client) => remaining.includes(client));
     if (kids) return kids;
   }
   const apps = new Set(doubted.map(({ client }) => APPS[client]));
@@ -146,8 +149,8 @@ export function nextClient(
 }
 
 /**
- * The client whose word decides that the video is unavailable: two apps report it, every client that plays videos made for kids
- * was asked, and nothing was refused or listed tracks. Null while that is open.
+ * The client whose word decides that the video is unavailable: two apps report it, the reel or else another client that plays
+ * videos made for kids among them, and nothing was refused. Null while that is open.
  *
  * @param remaining the clients that were not asked yet
  */
@@ -155,10 +158,11 @@ export function unavailableAccordingTo(
   findings: readonly VideoFinding[],
   remaining: readonly YoutubeClient[],
 ): YoutubeClient | null {
-  if (findings.some(({ kind }) => isRefusal(kind)) || remaining.some((client) => APPS[client] === 'android'))
-    return null;
   const reports = findings.flatMap(({ client, kind }) => (client !== null && isUnavailability(kind) ? [client] : []));
-  if (new Set(reports.map((client) => APPS[client])).size < 2) return null;
+  const apps = new Set(reports.map((client) => APPS[client]));
+  if (apps.size < 2 || findings.some(({ kind }) => isRefusal(kind))) return null;
+  const surest = KIDS_CLIENTS.find((client) => reports.includes(client) || remaining.includes(client));
+  if (surest) return reports.includes(surest) ? surest : null;
   return reports.find((client) => APPS[client] !== 'headset') ?? null;
 }
 
