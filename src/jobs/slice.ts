@@ -73,8 +73,6 @@ const RETRY_DELAYS_SECONDS = [600, 3_600, 21_600] as const;
 
 const SETBACK_DELAY_SECONDS = 30;
 const SETBACK_DELAY_SECONDS_MAX = 900;
-/** One refused video is no block of the service. */
-const REFUSED_VIDEOS_OF_BLOCK = 2;
 /** Of a video whose failure does not say when a retry can succeed. */
 const BUSY_SECONDS = 30;
 /** Other calls hold the rest of the quota, for as long as they run. */
@@ -98,14 +96,11 @@ function isServed({ entry }: ReadVideo): boolean {
 }
 
 /**
- * Whether the platform blocks the service: it served no video, and the service knows the block or several videos were refused.
- * A single video can be refused for good, e.g. without a PO token for its captions.
+ * Whether the platform blocks the service: it served no video, and the service found out that it is refused. Any number of
+ * videos can be refused by themselves, e.g. without a PO token for their captions.
  */
 export function isBlocked(videos: readonly ReadVideo[]): boolean {
-  const refusals = videos.flatMap(({ entry }) =>
-    !entry.ok && entry.error.code === 'upstream_blocked' ? [entry.error] : [],
-  );
-  return !videos.some(isServed) && (refusals.length >= REFUSED_VIDEOS_OF_BLOCK || refusals.some(statesBlock));
+  return !videos.some(isServed) && videos.some(({ entry }) => !entry.ok && statesBlock(entry.error));
 }
 
 /**

@@ -5,9 +5,11 @@ import type { NotSent } from './upstream-response.js';
 
 /** How many channels or videos are started at a time after the start and after a pause. */
 const WINDOW_FIRST = 4;
-/** The first pause without a `Retry-After`; each refused control doubles it. */
+/** The first pause without a `Retry-After`; each refused control prolongs it by twice as much as the one before. */
 const PAUSE_FIRST_MS = 30_000;
 const PAUSE_MAX_MS = 3_600_000;
+/** The length of the last block counts for half as much after this time. */
+const BLOCK_HALF_LIFE_MS = 6 * 3_600_000;
 
 /** The kinds of requests of which the platform counts a budget each. A video needs its player and then its captions. */
 export type BudgetKind = 'player' | 'captions' | 'list';
@@ -15,7 +17,9 @@ export type BudgetKind = 'player' | 'captions' | 'list';
 interface Pause {
   /** The kind of request that is refused. */
   readonly kind: BudgetKind;
-  readonly ms: number;
+  readonly sinceMs: number;
+  /** By how much it is prolonged when the control is refused. */
+  readonly nextMs: number;
   /** After that, a control finds out whether the pause ends. */
   readonly untilMs: number;
 }
@@ -41,7 +45,8 @@ interface EgressGateOptions {
  * - Slow start: 4 videos are started at a time after the start and after a pause, and one more for each request that is
  *   served, up to the slots of the egress. So the first refusal meets few requests in flight.
  * - The rate of each kind of request (`SendingRate`). A video starts when the rates allow its requests.
- * - A pause while the platform refuses the address. It ends when a control is served (`Examination`).
+ * - A pause while the platform refuses the address. It ends when a control is served (`Examination`). A further block is
+ *   expected to last as long as the last one: controls meanwhile would only prolong it.
  *
  * Replicas share nothing: like TCP connections they divide the budget among themselves.
  */
@@ -56,6 +61,7 @@ export class EgressGate implements Gate {
   /** The kinds of which the rates have counted a request of a started attempt in advance. */
   private readonly counted = new Map<QueuedRequest['attempt'], Set<string>>();
   private pauseInForce: Pause | null = null;
+  private readonly lastBlocks = new Map<BudgetKind, { ms: number; endedAtMs: number }>();
 
   constructor(private readonly options: EgressGateOptions) {
     const { queue, slots, rates, startsSlowly } = options;
@@ -91,9 +97,10 @@ export class EgressGate implements Gate {
     if (this.pauseRemainingMs > 0) return;
     const before = this.pauseInForce;
     if (!before) this.rates.get(kind)?.decrease();
-    const nextMs = before ? before.ms * 2 : PAUSE_FIRST_MS;
-    const ms = Math.min(PAUSE_MAX_MS, retryAfterSeconds === null ? nextMs : retryAfterSeconds * 1_000);
-    this.pauseInForce = { kind, ms, untilMs: now() + ms };
+    const expectedMs = before ? before.nextMs : Math.max(PAUSE_FIRST_MS, this.expectedBlockMs(kind));
+    const ms = Math.min(PAUSE_MAX_MS, retryAfterSeconds === null ? expectedMs : retryAfterSeconds * 1_000);
+    const nextMs = before || expectedMs === PAUSE_FIRST_MS ? 2 * expectedMs : PAUSE_FIRST_MS;
+    this.pauseInForce = { kind, sinceMs: before?.sinceMs ?? now(), nextMs, untilMs: now() + ms };
     if (startsSlowly) this.window = WINDOW_FIRST;
     onPause(kind, ms);
     queue.refuseWaiting(this.line);
@@ -102,7 +109,9 @@ export class EgressGate implements Gate {
   /** A control was served. */
   resume(): void {
     if (!this.pauseInForce) return;
-    const { kind } = this.pauseInForce;
+    const { kind, sinceMs } = this.pauseInForce;
+    const endedAtMs = this.options.now();
+    this.lastBlocks.set(kind, { ms: endedAtMs - sinceMs, endedAtMs });
     this.pauseInForce = null;
     this.options.onPause(kind, null);
     this.options.queue.startNext();
@@ -137,6 +146,11 @@ export class EgressGate implements Gate {
     if (remainingMs === 0 || attempt.role === 'control') return null;
     if (attempt.started && kind === 'captions' && this.refusedKind === 'player') return null;
     return { kind: 'blocked', reason: 'exit-shut', retryAfterSeconds: Math.max(1, Math.ceil(remainingMs / 1_000)) };
+  }
+
+  private expectedBlockMs(kind: BudgetKind): number {
+    const last = this.lastBlocks.get(kind);
+    return last ? last.ms * 2 ** ((last.endedAtMs - this.options.now()) / BLOCK_HALF_LIFE_MS) : 0;
   }
 
   begin(request: QueuedRequest): void {

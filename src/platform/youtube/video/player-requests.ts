@@ -6,6 +6,8 @@ import { MICROFORMAT_FIELDS, PLAYER_FIELDS, REEL_FIELDS } from '../innertube/fie
 import type { WebProof } from '../po-token/web-proofs.js';
 import { type PlayerReading, readPlayer, readPublishDate, readReel } from './player-response.js';
 
+const SERVED_RECENTLY_MS = 60_000;
+
 /** A client in its turn. */
 export interface Candidate {
   client: YoutubeClient;
@@ -32,8 +34,8 @@ const REEL = {
 };
 
 /**
- * Requests a player response, and once more with other visitor data when the platform refuses this one, unless it is known to
- * refuse the address: then as little as possible is sent. Rejects only when the scope's signal is aborted.
+ * Requests a player response, and once more with other visitor data when the platform refuses this one, unless the address may
+ * be refused: then as little as possible is sent. Rejects only when the scope's signal is aborted.
  *
  * @param onReading called with each response
  */
@@ -57,7 +59,10 @@ export async function requestPlayer(
   const { reading, visitor } = first.value;
   const isRefused = reading.kind === 'bot-check' || reading.kind === 'session-refused';
   const isReplaced = isRefused && innertube.replaceVisitorData(scope.egress, client, visitor);
-  const isFirst = scope.attempt.role === 'wanted' && !scope.egress.examinations.video.isDoubted('player');
+  const { video } = scope.egress.examinations;
+  // Data that was served within the last minute is not what is refused.
+  const isSuspect = !video.isServed({ kind: 'player', client, sinceMs: performance.now() - SERVED_RECENTLY_MS });
+  const isFirst = scope.attempt.role === 'wanted' && !video.isDoubted('player') && isSuspect;
   const second = isReplaced && isFirst ? await send() : first;
   if (second.kind === 'parsed') return { kind: 'parsed', value: second.value.reading };
   // Not sent in time: the refusal is what is known.
