@@ -1,9 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { Environment } from '../config/environment.js';
-import type { Upload } from '../domain/transcript.js';
 import { inSpan } from '../observability/tracing/tracer.js';
 import { VideoPlatform, type ReadingContext } from '../platform/video-platform.js';
-import { asCachedOutcome, TranscriptCache, type CachedOutcome } from './cache/transcript-cache.js';
+import { asCachedOutcome, TranscriptCache, type CachedOutcome, type ListedVideo } from './cache/transcript-cache.js';
 import { SingleFlight } from './single-flight.js';
 
 export interface Fetched {
@@ -34,11 +33,8 @@ export class VideoFetcher {
   }
 
   /** @throws the reason of `context.signal` when that is aborted first */
-  fetch(
-    { videoId, publishedAt }: Pick<Upload, 'videoId' | 'publishedAt'>,
-    languages: readonly string[],
-    context: ReadingContext,
-  ): Promise<Fetched> {
+  fetch(video: ListedVideo, languages: readonly string[], context: ReadingContext): Promise<Fetched> {
+    const { videoId, publishedAt } = video;
     return inSpan('transcripts.fetch', { 'transcripts.video_id': videoId }, async (span) => {
       const { value, owner } = await this.flights.join(
         this.cache.key(videoId, languages),
@@ -51,7 +47,7 @@ export class VideoFetcher {
           return { outcome: await asCachedOutcome(outcome), fromCache: false };
         },
         async ({ outcome, fromCache }) => {
-          if (!fromCache) await this.cache.store(videoId, languages, outcome, publishedAt);
+          if (!fromCache) await this.cache.store(video, languages, outcome);
         },
       );
       const { outcome, fromCache } = value;

@@ -88,8 +88,8 @@ describeWithRedis(`two instances that share a Redis${suffix}`, () => {
       id: [86_400],
       channel: [86_400],
       uploads: [120],
-      // The reason for a missing transcript is cached for less time than a transcript.
-      transcript: [3_600, 86_400],
+      // A deleted video has no date. A day for the texts of new videos, and a week for those of others and for their lack.
+      transcript: [3_600, 86_400, 604_800],
     });
   });
 
