@@ -1,8 +1,10 @@
 import { Injectable } from '@nestjs/common';
+import { LRUCache } from 'lru-cache';
 import { Environment } from '../config/environment.js';
 import { inSpan } from '../observability/tracing/tracer.js';
 import { VideoPlatform, type ReadingContext } from '../platform/video-platform.js';
 import { asCachedOutcome, TranscriptCache, type CachedOutcome, type ListedVideo } from './cache/transcript-cache.js';
+import type { CallPlan } from './call-plan.js';
 import { SingleFlight } from './single-flight.js';
 
 export interface Fetched {
@@ -17,12 +19,21 @@ export interface Fetched {
  */
 const VIDEOS_PER_REQUEST = 1.5;
 
+/**
+ * For how long the look-up of a plan is not repeated, unless this process has stored the video meanwhile. Later another
+ * process may have stored it, and one more look-up is cheaper than two requests to the platform.
+ */
+const LOOKUP_VALID_MS = 5_000;
+/** More than a process stores in that time. */
+const RECENTLY_STORED_MAX = 10_000;
+
 /** Fetches transcripts; calls that need the same video in the same languages at the same time share one fetch. */
 @Injectable()
 export class VideoFetcher {
   /** The number of videos that one call fetches at a time. */
   readonly concurrencyPerCall: number;
   private readonly flights = new SingleFlight<{ outcome: CachedOutcome; fromCache: boolean }>();
+  private readonly recentlyStored = new LRUCache<string, true>({ max: RECENTLY_STORED_MAX, ttl: LOOKUP_VALID_MS });
 
   constructor(
     private readonly platform: VideoPlatform,
@@ -32,22 +43,35 @@ export class VideoFetcher {
     this.concurrencyPerCall = Math.ceil(VIDEOS_PER_REQUEST * environment.UPSTREAM_CONCURRENCY);
   }
 
-  /** @throws the reason of `context.signal` when that is aborted first */
-  fetch(video: ListedVideo, languages: readonly string[], context: ReadingContext): Promise<Fetched> {
+  /**
+   * Fetches a video that was not in the cache when its call was planned.
+   *
+   * @throws the reason of `context.signal` when that is aborted first
+   */
+  fetch(
+    video: ListedVideo,
+    { languages, lookedUpAtMs }: Pick<CallPlan, 'languages' | 'lookedUpAtMs'>,
+    context: ReadingContext,
+  ): Promise<Fetched> {
     const { videoId, publishedAt } = video;
     return inSpan('transcripts.fetch', { 'transcripts.video_id': videoId }, async (span) => {
+      const key = this.cache.key(videoId, languages);
       const { value, owner } = await this.flights.join(
-        this.cache.key(videoId, languages),
+        key,
         context,
         async (shared) => {
           // Another call may have fetched the video since this call was planned; its result is free.
-          const [known] = await this.cache.getMany([videoId], languages);
-          if (known) return { outcome: known, fromCache: true };
+          if (this.recentlyStored.has(key) || performance.now() - lookedUpAtMs > LOOKUP_VALID_MS) {
+            const [known] = await this.cache.getMany([videoId], languages);
+            if (known) return { outcome: known, fromCache: true };
+          }
           const outcome = await this.platform.readVideo(videoId, languages, shared, publishedAt);
           return { outcome: await asCachedOutcome(outcome), fromCache: false };
         },
         async ({ outcome, fromCache }) => {
-          if (!fromCache) await this.cache.store(video, languages, outcome);
+          if (fromCache) return;
+          await this.cache.store(video, languages, outcome);
+          this.recentlyStored.set(key, true);
         },
       );
       const { outcome, fromCache } = value;
