@@ -24,8 +24,6 @@ const VIDEOS_PER_REQUEST = 1.5;
  * process may have stored it, and one more look-up is cheaper than two requests to the platform.
  */
 const LOOKUP_VALID_MS = 5_000;
-/** More than a process stores in that time. */
-const RECENTLY_STORED_MAX = 10_000;
 
 /** Fetches transcripts; calls that need the same video in the same languages at the same time share one fetch. */
 @Injectable()
@@ -33,7 +31,7 @@ export class VideoFetcher {
   /** The number of videos that one call fetches at a time. */
   readonly concurrencyPerCall: number;
   private readonly flights = new SingleFlight<{ outcome: CachedOutcome; fromCache: boolean }>();
-  private readonly recentlyStored = new LRUCache<string, true>({ max: RECENTLY_STORED_MAX, ttl: LOOKUP_VALID_MS });
+  private readonly recentlyStored = new LRUCache<string, true>({ max: 10_000, ttl: LOOKUP_VALID_MS });
 
   constructor(
     private readonly platform: VideoPlatform,
@@ -43,11 +41,7 @@ export class VideoFetcher {
     this.concurrencyPerCall = Math.ceil(VIDEOS_PER_REQUEST * environment.UPSTREAM_CONCURRENCY);
   }
 
-  /**
-   * Fetches a video that was not in the cache when its call was planned.
-   *
-   * @throws the reason of `context.signal` when that is aborted first
-   */
+  /** Fetches a video that the plan lacks. @throws the reason of `context.signal` when that is aborted first */
   fetch(
     video: ListedVideo,
     { languages, lookedUpAtMs }: Pick<CallPlan, 'languages' | 'lookedUpAtMs'>,
