@@ -50,10 +50,14 @@ export const VARIABLES = z.object({
     ),
   CACHE_MAX_MEGABYTES: wholeNumber(1).default(256).describe('size of the in-memory cache, also with `REDIS_URL`'),
 
-  TRANSCRIPT_TTL_SECONDS: wholeNumber(1).default(86_400).describe('how long a transcript is cached'),
+  TRANSCRIPT_TTL_SECONDS: wholeNumber(1)
+    .default(604_800)
+    .describe('how long a transcript is cached; a day at most for a video younger than three days or of unknown age'),
   UNAVAILABLE_TTL_SECONDS: wholeNumber(1)
     .default(3_600)
-    .describe('how long it is cached that a video has no transcript'),
+    .describe(
+      'how long a missing transcript is cached in the first day of a video or at unknown age; 24 times that in its first week, 168 times after',
+    ),
   UPLOADS_TTL_SECONDS: wholeNumber(1).default(120).describe("how long a channel's list of uploads is cached"),
   CHANNEL_TTL_SECONDS: wholeNumber(1).default(86_400).describe("how long a channel's ID, name and handle are cached"),
 

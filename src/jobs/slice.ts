@@ -71,6 +71,9 @@ export interface SliceEnd {
 /** When a video is tried again, in seconds after each failure. */
 const RETRY_DELAYS_SECONDS = [600, 3_600, 21_600] as const;
 
+/** For so long a new video without captions is not asked for again (`UNAVAILABLE_TTL_SECONDS` by default). */
+const CAPTIONS_DELAY_SECONDS = 3_600;
+
 const SETBACK_DELAY_SECONDS = 30;
 const SETBACK_DELAY_SECONDS_MAX = 900;
 /** Of a video whose failure does not say when a retry can succeed. */
@@ -116,9 +119,12 @@ export function dispositionOf(
   if (statesBlock(entry.error) || (blocked && code === 'upstream_blocked') || code === 'upstream_busy')
     return 'untried';
   if (givenUp || (stopped && code === 'upstream_timeout')) return 'untried';
-  const retryAfterSeconds = RETRY_DELAYS_SECONDS[retries];
+  const delaySeconds = RETRY_DELAYS_SECONDS[retries];
+  if (delaySeconds === undefined) return 'decided';
+  if (retryable) return { retryAfterSeconds: delaySeconds };
   const awaitsCaptions = code === 'transcript_unavailable' && mayGetCaptions(entry.metadata.publishedAt, Date.now());
-  return retryAfterSeconds !== undefined && (retryable || awaitsCaptions) ? { retryAfterSeconds } : 'decided';
+  // Earlier the cache would answer.
+  return awaitsCaptions ? { retryAfterSeconds: Math.max(delaySeconds, CAPTIONS_DELAY_SECONDS) } : 'decided';
 }
 
 /**

@@ -28,6 +28,8 @@ export interface CallPlan extends ReservationResult {
   /** The order of the entries, in which a video can occur more than once. */
   order: PlannedVideo[];
   languages: readonly string[];
+  /** When the videos were looked up in the cache, in milliseconds of `performance.now()`. */
+  lookedUpAtMs: number;
 }
 
 /** The number of videos that have to be fetched, each of which can cost one count. */

@@ -1,9 +1,10 @@
 import { Injectable } from '@nestjs/common';
+import { LRUCache } from 'lru-cache';
 import { Environment } from '../config/environment.js';
-import type { Upload } from '../domain/transcript.js';
 import { inSpan } from '../observability/tracing/tracer.js';
 import { VideoPlatform, type ReadingContext } from '../platform/video-platform.js';
-import { asCachedOutcome, TranscriptCache, type CachedOutcome } from './cache/transcript-cache.js';
+import { asCachedOutcome, TranscriptCache, type CachedOutcome, type ListedVideo } from './cache/transcript-cache.js';
+import type { CallPlan } from './call-plan.js';
 import { SingleFlight } from './single-flight.js';
 
 export interface Fetched {
@@ -18,12 +19,19 @@ export interface Fetched {
  */
 const VIDEOS_PER_REQUEST = 1.5;
 
+/**
+ * For how long the look-up of a plan is not repeated, unless this process has stored the video meanwhile. Later another
+ * process may have stored it, and one more look-up is cheaper than two requests to the platform.
+ */
+const LOOKUP_VALID_MS = 5_000;
+
 /** Fetches transcripts; calls that need the same video in the same languages at the same time share one fetch. */
 @Injectable()
 export class VideoFetcher {
   /** The number of videos that one call fetches at a time. */
   readonly concurrencyPerCall: number;
   private readonly flights = new SingleFlight<{ outcome: CachedOutcome; fromCache: boolean }>();
+  private readonly recentlyStored = new LRUCache<string, true>({ max: 10_000, ttl: LOOKUP_VALID_MS });
 
   constructor(
     private readonly platform: VideoPlatform,
@@ -33,25 +41,31 @@ export class VideoFetcher {
     this.concurrencyPerCall = Math.ceil(VIDEOS_PER_REQUEST * environment.upstreamSlots);
   }
 
-  /** @throws the reason of `context.signal` when that is aborted first */
+  /** Fetches a video that the plan lacks. @throws the reason of `context.signal` when that is aborted first */
   fetch(
-    { videoId, publishedAt }: Pick<Upload, 'videoId' | 'publishedAt'>,
-    languages: readonly string[],
+    video: ListedVideo,
+    { languages, lookedUpAtMs }: Pick<CallPlan, 'languages' | 'lookedUpAtMs'>,
     context: ReadingContext,
   ): Promise<Fetched> {
+    const { videoId, publishedAt } = video;
     return inSpan('transcripts.fetch', { 'transcripts.video_id': videoId }, async (span) => {
+      const key = this.cache.key(videoId, languages);
       const { value, owner } = await this.flights.join(
-        this.cache.key(videoId, languages),
+        key,
         context,
         async (shared) => {
           // Another call may have fetched the video since this call was planned; its result is free.
-          const [known] = await this.cache.getMany([videoId], languages);
-          if (known) return { outcome: known, fromCache: true };
+          if (this.recentlyStored.has(key) || performance.now() - lookedUpAtMs > LOOKUP_VALID_MS) {
+            const [known] = await this.cache.getMany([videoId], languages);
+            if (known) return { outcome: known, fromCache: true };
+          }
           const outcome = await this.platform.readVideo(videoId, languages, shared, publishedAt);
           return { outcome: await asCachedOutcome(outcome), fromCache: false };
         },
         async ({ outcome, fromCache }) => {
-          if (!fromCache) await this.cache.store(videoId, languages, outcome, publishedAt);
+          if (fromCache) return;
+          await this.cache.store(video, languages, outcome);
+          this.recentlyStored.set(key, true);
         },
       );
       const { outcome, fromCache } = value;

@@ -16,7 +16,7 @@ const TEXT = { deflated: Buffer.alloc(1_000), jsonBytes: 1, crc32: 1 };
 
 const fetcher: ConstructorParameters<typeof Delivery>[1] = {
   concurrencyPerCall: 4,
-  fetch({ videoId }, _languages, { signal, onRequest }): ReturnType<VideoFetcher['fetch']> {
+  fetch({ videoId }, _plan, { signal, onRequest }): ReturnType<VideoFetcher['fetch']> {
     if (videoId === 'faulty') return Promise.reject(new TypeError('a bug'));
     if (videoId.startsWith('fetched'))
       return Promise.resolve({ outcome: { ok: true, details: NO_DETAILS, transcript: TEXT }, own: true });

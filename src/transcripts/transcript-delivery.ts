@@ -126,14 +126,14 @@ export class Delivery {
 
   /** Rejects only for a bug. */
   private async fetch(upload: Upload): Promise<Entry> {
-    const { call, languages } = this.plan;
+    const { call } = this.plan;
     const { signal, deadlineAtMs, organizationId, fairnessKey, background } = call;
     let requested = false;
     if (!this.held.mayFetch) return this.giveUp(upload, BUFFER_FULL);
     try {
       const onRequest = () => void (requested = true);
       const context = { signal, deadlineAtMs, organizationId, fairnessKey, background, onRequest };
-      const { outcome, own } = await this.fetcher.fetch(upload, languages, context);
+      const { outcome, own } = await this.fetcher.fetch(upload, this.plan, context);
       if (outcome.ok) {
         if (own) this.charged++;
         this.held.addFetched(outcome.transcript.deflated);

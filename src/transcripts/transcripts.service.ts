@@ -109,6 +109,7 @@ export class TranscriptsService {
     const known = new Map(uploads.map((upload) => [upload.videoId, plannedVideo(upload)]));
     const videos = [...known.values()];
     const order = uploads.flatMap(({ videoId }) => known.get(videoId) ?? []);
+    const lookedUpAtMs = performance.now();
     await this.lookUp(videos, languages);
     const required = requiredCount(videos);
     const leaseSeconds = (call.deadlineAtMs - performance.now()) / 1000 + LEASE_MARGIN_SECONDS;
@@ -117,7 +118,7 @@ export class TranscriptsService {
       const fitting = limitThatFits(order, remainingQuota(quota));
       throw new PlanLimitExceededError(quota, required, fitting, header.type === 'videos' ? 'videos' : 'limit');
     }
-    return { call, header, resource, videos, order, languages, reservation, quota };
+    return { call, header, resource, videos, order, languages, lookedUpAtMs, reservation, quota };
   }
 
   /** One cache lookup for all videos; those that the list already reports as failed need none. */

@@ -1,4 +1,6 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { CACHE_MANAGER, type Cache } from '@nestjs/cache-manager';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { stallTable } from '../database/lock-table.js';
 import { startService, type TestOrganization, type TestService } from '../service.js';
 import { until } from '../until.js';
 
@@ -64,6 +66,57 @@ describe('concurrent calls for the same videos', () => {
     expect([await usage(leaver), await usage(stayer)]).toEqual([
       { used: 0, reserved: 0 },
       { used: 3, reserved: 0 },
+    ]);
+  });
+});
+
+describe('a look-up in the cache', () => {
+  let cache: Cache;
+  /** The number of videos in each. */
+  let lookups: number[];
+  /** The keys of the stored transcripts, each of which several events name. */
+  let stored: Set<string>;
+  const countLookup = ({ keys }: { keys: string[] }): void => void lookups.push(keys.length);
+  const countStored = ({ key }: { key: string }): void => void (key.includes(':transcript:') && stored.add(key));
+
+  beforeEach(() => {
+    lookups = [];
+    stored = new Set();
+    cache = service.app.get<Cache>(CACHE_MANAGER);
+    cache.on('mget', countLookup);
+    cache.on('set', countStored);
+  });
+  afterEach(() => {
+    cache.off('mget', countLookup);
+    cache.off('set', countStored);
+  });
+
+  it('is made once for all videos of a call, also when none is cached', async () => {
+    const { key } = await service.organization();
+    const path = '/channels/@bench-30x23/transcripts?limit=30';
+    expect((await service.get(path, key)).body.summary).toMatchObject({ fetched: 30 });
+    expect((await service.get(path, key)).body.summary).toMatchObject({ cached: 30 });
+    expect(lookups).toEqual([30, 30]);
+  });
+
+  it('is made again for what another call fetched while this one waited for its reservation, which is then free', async () => {
+    const [payer, waiting] = [await service.organization(), await service.organization()];
+    const path = '/channels/@bench-4x24/transcripts';
+    const hold = service.fakeYoutube.hold({ kind: 'timedtext' });
+    const first = service.get(path, payer.key);
+    await hold.arrived;
+    const release = await stallTable(service.databaseUrl, 'quota_reservations');
+    const second = service.get(path, waiting.key);
+    await until(() => lookups.length === 2);
+    hold.release();
+    await until(() => stored.size === 4);
+    await release();
+    expect((await first).body.summary).toMatchObject({ fetched: 4, cached: 0 });
+    expect((await second).body.summary).toMatchObject({ fetched: 0, cached: 4 });
+    expect(service.fakeYoutube.requests.count({ kind: 'timedtext' })).toBe(4);
+    expect([await usage(payer), await usage(waiting)]).toEqual([
+      { used: 4, reserved: 0 },
+      { used: 0, reserved: 0 },
     ]);
   });
 });

@@ -9,10 +9,12 @@ import { CacheModule } from '../../cache/cache.module.js';
 import { Environment } from '../../config/environment.js';
 import {
   NO_DETAILS,
+  unlistedVideo,
   VIDEO_FAILURE_CODES,
   VIDEO_FAILURES,
   VIDEO_KINDS,
   type VideoDetails,
+  type VideoFailureCode,
   type VideoOutcome,
 } from '../../domain/transcript.js';
 import { KeyedCodec } from './keyed-codec.js';
@@ -21,7 +23,7 @@ import { TranscriptMetrics } from '../transcript-metrics.js';
 import { deflate, inflate, jsonOf } from './transcript-text.js';
 
 const LANGUAGES = ['en', 'de'];
-const environment = Object.assign(new Environment(), { TRANSCRIPT_TTL_SECONDS: 500, UNAVAILABLE_TTL_SECONDS: 400 });
+const environment = Object.assign(new Environment(), { TRANSCRIPT_TTL_SECONDS: 200_000, UNAVAILABLE_TTL_SECONDS: 400 });
 
 let module: TestingModule;
 let cache: Cache;
@@ -74,17 +76,16 @@ const anyLastingFailure: fc.Arbitrary<VideoOutcome> = fc
     details,
     failure: message === undefined ? { code } : { code, message },
   }));
-const failure: CachedOutcome = { ok: false, details: NO_DETAILS, failure: { code: 'transcript_unavailable' } };
+const failure: CachedOutcome = {
+  ok: false,
+  details: NO_DETAILS,
+  failure: { code: 'transcript_unavailable' },
+};
 
-const PRIVATE = { failure: { code: 'video_private' } } as const;
-
-function publishedBefore(seconds: number): VideoDetails {
-  return { ...NO_DETAILS, publishedAt: new Date(Date.now() - seconds * 1_000).toISOString() };
-}
-
+const DAY = 86_400;
 /** The stored bytes of an outcome. */
 async function storedBytes(outcome: CachedOutcome): Promise<Buffer> {
-  await transcripts.store('video', LANGUAGES, outcome);
+  await transcripts.store(unlistedVideo('video'), LANGUAGES, outcome);
   return (await cache.get<Buffer>(transcripts.key('video', LANGUAGES))) ?? Buffer.alloc(0);
 }
 
@@ -105,7 +106,7 @@ describe('a cached outcome', () => {
       fc.asyncProperty(fc.oneof(anySuccess, anyLastingFailure), async (read) => {
         await cache.clear();
         const outcome = await asCachedOutcome(read);
-        await transcripts.store('video', LANGUAGES, outcome);
+        await transcripts.store(unlistedVideo('video'), LANGUAGES, outcome);
         const known = await found('video');
         expect(known).toEqual(outcome);
         if (read.ok && known?.ok) expect(await inflate(known.transcript)).toEqual(jsonOf(read.transcript));
@@ -114,34 +115,61 @@ describe('a cached outcome', () => {
   });
 
   it('belongs to one video and one list of languages in their order', async () => {
-    await transcripts.store('one', ['en', 'de'], success);
-    await transcripts.store('two', ['en', 'de'], failure);
+    await transcripts.store(unlistedVideo('one'), ['en', 'de'], success);
+    await transcripts.store(unlistedVideo('two'), ['en', 'de'], failure);
     expect(await transcripts.getMany(['two', 'none', 'one'], ['en', 'de'])).toEqual([failure, undefined, success]);
     for (const languages of [[], ['en'], ['de', 'en']]) expect(await found('one', languages)).toBeUndefined();
   });
 
   it.each(VIDEO_FAILURE_CODES)('is stored for %s unless a retry can succeed', async (code) => {
-    await transcripts.store('video', LANGUAGES, { ok: false, details: NO_DETAILS, failure: { code } });
+    await transcripts.store(unlistedVideo('video'), LANGUAGES, { ok: false, details: NO_DETAILS, failure: { code } });
     const stored = (await found('video')) !== undefined;
     expect(stored).toBe(!VIDEO_FAILURES[code].retryable);
   });
 
-  it.each<[kind: string, outcome: CachedOutcome | undefined, ttlSeconds: number, listedAt?: string | null]>([
-    ['a transcript', undefined, environment.TRANSCRIPT_TTL_SECONDS],
-    ['a failure', failure, environment.UNAVAILABLE_TTL_SECONDS],
-    ['an unconfirmed failure, which is at most five minutes', { ...failure, confirmed: false }, 300],
-    ['a video without captions that is older than a day', { ...failure, details: publishedBefore(86_401) }, 400],
-    ['one that is younger, which is at most five minutes', { ...failure, details: publishedBefore(86_000) }, 300],
-    ['one that is younger according to the list only', failure, 300, publishedBefore(3_600).publishedAt],
-    ['a young video that is private', { ...failure, ...PRIVATE, details: publishedBefore(60) }, 400],
-  ])('has the configured time to live for %s', async (_kind, outcome, ttlSeconds, listedAt = null) => {
-    const beforeMs = Date.now();
-    await transcripts.store('video', LANGUAGES, outcome ?? success, listedAt);
-    const afterMs = Date.now();
-    const endsAtMs = (await cache.ttl(transcripts.key('video', LANGUAGES))) ?? 0;
-    expect(endsAtMs).toBeGreaterThanOrEqual(beforeMs + ttlSeconds * 1_000);
-    expect(endsAtMs).toBeLessThanOrEqual(afterMs + ttlSeconds * 1_000);
-  });
+  interface Facts {
+    /** Its age in seconds by the list, by the text of the list, and by the video itself. */
+    listed?: number;
+    text?: string;
+    own?: number;
+    code?: VideoFailureCode;
+    confirmed?: boolean;
+  }
+  const code = 'transcript_unavailable';
+  it.each<[kind: string, ttlSeconds: number, facts: Facts]>([
+    ['a transcript of unknown age', DAY, {}],
+    ['a transcript of a video that is younger than three days', DAY, { listed: 3 * DAY - 600 }],
+    ['a transcript of an older video', 200_000, { listed: 3 * DAY }],
+    ['a transcript of an older video by the text of its list', 200_000, { text: '3 weeks ago' }],
+    ['a failure of unknown age', 400, { code }],
+    ['a failure of a video in its first day by its list', 400, { code, listed: DAY - 600 }],
+    ['a failure of a video in its first day by itself', 400, { code, own: DAY - 600 }],
+    ['a failure of a video in its first week by its list', 400 * 24, { code, listed: DAY }],
+    ['a failure of a video in its first week by itself', 400 * 24, { code, own: 7 * DAY - 600 }],
+    ['a failure of an older video by its list', 400 * 168, { code, listed: 7 * DAY }],
+    ['a failure of an older video by the text of its list', 400 * 168, { code, text: '3 weeks ago' }],
+    ['a failure of an older video by itself', 400 * 168, { code, own: 7 * DAY }],
+    ['any final failure', 400 * 168, { code: 'video_age_restricted', text: '3 weeks ago' }],
+    ['an unconfirmed failure, at most five minutes', 300, { code, text: '3 weeks ago', confirmed: false }],
+  ])(
+    'has the time to live of %s',
+    async (_kind, ttlSeconds, { listed, text: publishedText = null, own, ...failed }) => {
+      const beforeMs = Date.now();
+      const publishedAt = (seconds?: number) =>
+        seconds === undefined ? null : new Date(beforeMs - seconds * 1_000).toISOString();
+      const details = { ...NO_DETAILS, publishedAt: publishedAt(own) };
+      const { code: failureCode, confirmed = true } = failed;
+      const outcome: CachedOutcome = failureCode
+        ? { ok: false, details, failure: { code: failureCode }, confirmed }
+        : { ...success, details };
+      const video = { ...unlistedVideo('video'), publishedAt: publishedAt(listed), publishedText };
+      await transcripts.store(video, LANGUAGES, outcome);
+      const afterMs = Date.now();
+      const endsAtMs = (await cache.ttl(transcripts.key('video', LANGUAGES))) ?? 0;
+      expect(endsAtMs).toBeGreaterThanOrEqual(beforeMs + ttlSeconds * 1_000);
+      expect(endsAtMs).toBeLessThanOrEqual(afterMs + ttlSeconds * 1_000);
+    },
+  );
 });
 
 describe('an unreadable entry counts as missing:', () => {
@@ -169,7 +197,7 @@ describe('an unreadable entry counts as missing:', () => {
 
   it('the entry of another video', async () => {
     for (const outcome of [success, failure]) {
-      await transcripts.store('other', LANGUAGES, outcome);
+      await transcripts.store(unlistedVideo('other'), LANGUAGES, outcome);
       const stored = await cache.get<Buffer>(transcripts.key('other', LANGUAGES));
       expect(await found('other')).toEqual(outcome);
       expect(await lookUp(stored)).toBeUndefined();

@@ -3,25 +3,26 @@ import { Inject, Injectable } from '@nestjs/common';
 import { z } from 'zod';
 import { Environment } from '../../config/environment.js';
 import {
-  mayGetCaptions,
   VIDEO_FAILURE_CODES,
   VIDEO_FAILURES,
   VIDEO_KINDS,
+  type Upload,
   type VideoDetails,
   type VideoOutcome,
 } from '../../domain/transcript.js';
 import { TranscriptMetrics } from '../transcript-metrics.js';
 import { CACHE_FORMAT, KeyedCodec, type CacheEntry } from './keyed-codec.js';
+import { ageSecondsMin, noTextLifetimeSeconds, textLifetimeSeconds, type PublishDates } from './lifetimes.js';
 import { deflate, jsonOf, type TranscriptText } from './transcript-text.js';
 
 /** The outcome of a video, with its transcript as it is sent. */
 export type CachedOutcome = VideoOutcome<TranscriptText>;
 
-/**
- * A failure is cached for no longer when the platform may report otherwise soon: it is unconfirmed, or the video is new and
- * may get captions. A job tries such a video again after ten minutes and must then not find this failure.
- */
-const UNCERTAIN_TTL_SECONDS_MAX = 300;
+/** A video as a list states it; its age decides how long its outcome is cached. */
+export type ListedVideo = Pick<Upload, 'videoId'> & PublishDates;
+
+/** Of a failure that only one source reports: the platform may soon report otherwise. */
+const UNCONFIRMED_TTL_SECONDS_MAX = 300;
 
 /** The metadata that a list and the video itself can state. */
 export const METADATA_FIELDS = {
@@ -76,34 +77,24 @@ export class TranscriptCache {
     });
   }
 
-  /**
-   * Stores a transcript or a failure that is not retryable. Never rejects: the cache counts and logs its own failures.
-   *
-   * @param listedAt when the video was published, according to the list of uploads; null when that has no date
-   */
-  async store(
-    videoId: string,
-    languages: readonly string[],
-    outcome: CachedOutcome,
-    listedAt: string | null = null,
-  ): Promise<void> {
-    const key = this.key(videoId, languages);
+  /** Stores a transcript or a failure that is not retryable. Never rejects: the cache counts and logs its own failures. */
+  async store(video: ListedVideo, languages: readonly string[], outcome: CachedOutcome): Promise<void> {
+    const { TRANSCRIPT_TTL_SECONDS, UNAVAILABLE_TTL_SECONDS } = this.environment;
+    const key = this.key(video.videoId, languages);
+    const { details } = outcome;
+    const publishedAt = details.publishedAt ?? video.publishedAt;
+    const ageSeconds = ageSecondsMin({ ...video, publishedAt }, Date.now());
     if (outcome.ok) {
-      const { details, transcript } = outcome;
-      const { deflated, jsonBytes, crc32 } = transcript;
+      const { deflated, jsonBytes, crc32 } = outcome.transcript;
       const entry = this.codec.write(key, { details, jsonBytes, crc32 }, deflated);
-      await this.cache.set(key, entry, this.environment.TRANSCRIPT_TTL_SECONDS * 1000);
+      await this.cache.set(key, entry, textLifetimeSeconds(TRANSCRIPT_TTL_SECONDS, ageSeconds) * 1000);
       return;
     }
-    const { details, failure, confirmed } = outcome;
-    const { code, message = null } = failure;
+    const { code, message = null } = outcome.failure;
     if (VIDEO_FAILURES[code].retryable) return;
-    const { UNAVAILABLE_TTL_SECONDS: ttlSeconds } = this.environment;
-    const awaitsCaptions =
-      code === 'transcript_unavailable' && mayGetCaptions(details.publishedAt ?? listedAt, Date.now());
-    const isUncertain = confirmed === false || awaitsCaptions;
-    const secondsMax = isUncertain ? Math.min(UNCERTAIN_TTL_SECONDS_MAX, ttlSeconds) : ttlSeconds;
-    await this.cache.set(key, this.codec.write(key, { details, code, message }), secondsMax * 1000);
+    const byAge = noTextLifetimeSeconds(UNAVAILABLE_TTL_SECONDS, ageSeconds);
+    const ttlSeconds = outcome.confirmed === false ? Math.min(UNCONFIRMED_TTL_SECONDS_MAX, byAge) : byAge;
+    await this.cache.set(key, this.codec.write(key, { details, code, message }), ttlSeconds * 1000);
   }
 }
 

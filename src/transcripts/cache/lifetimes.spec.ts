@@ -1,0 +1,119 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { ageSecondsMin, noTextLifetimeSeconds, textLifetimeSeconds } from './lifetimes.js';
+
+const HOUR = 3_600;
+const DAY = 24 * HOUR;
+const NOW_MS = Date.parse('2026-03-01T12:00:00Z');
+
+const byText = (publishedText: string | null): number => ageSecondsMin({ publishedAt: null, publishedText }, NOW_MS);
+
+describe('the age of a video, at least', () => {
+  it.each<[text: string | null, seconds: number]>([
+    ['40 seconds ago', 40],
+    ['1 minute ago', 60],
+    ['5m ago', 300],
+    ['59 mins. ago', 59 * 60],
+    ['5 hr ago', 5 * HOUR],
+    ['1 day ago', DAY],
+    ['13d ago', 13 * DAY],
+    ['Streamed 3 weeks ago', 21 * DAY],
+    ['2mo ago', 56 * DAY],
+    ['4 Months ago', 112 * DAY],
+    ['Premiered 1 year ago', 365 * DAY],
+    ['12y ago', 4_380 * DAY],
+    [null, 0],
+    ['', 0],
+    ['Premiered Feb 3, 2019', 0],
+    ['Premieres 6/1/26, 8:00 PM', 0],
+    ['yesterday', 0],
+    ['a year ago', 0],
+    ['5 x ago', 0],
+    ['about 2 years ago', 0],
+    ['2 years ago today', 0],
+    ['-2 days ago', 0],
+    ['1.5 days ago', 0],
+  ])('is read from the text %j', (text, seconds) => {
+    expect(byText(text)).toBe(seconds);
+  });
+
+  it('is by the exact date, unless the text states less', () => {
+    const age = (publishedAt: string, publishedText: string | null = null) =>
+      ageSecondsMin({ publishedAt, publishedText }, NOW_MS);
+    expect(age('2026-03-01T11:59:00Z')).toBe(60);
+    expect(age('2026-02-27T12:00:00Z')).toBe(2 * DAY);
+    expect([age('2026-03-02T12:00:00Z'), age('not a date'), age('not a date', '2 years ago')]).toEqual([
+      0,
+      0,
+      730 * DAY,
+    ]);
+    expect(age('2026-03-01T11:59:00Z', '2 years ago')).toBe(60);
+    expect(age('2026-01-01T12:00:00Z', 'Streamed 5 hours ago')).toBe(5 * HOUR);
+    expect(age('2026-01-01T12:00:00Z', 'Premiered Mar 1, 2026')).toBe(59 * DAY);
+  });
+
+  it('is never more than its age, by the text of any age, and less by at most the unit that the text names', () => {
+    const units = [
+      { names: ['second', 'seconds', 's', 'sec'], seconds: 1 },
+      { names: ['minute', 'minutes', 'm', 'min'], seconds: 60 },
+      { names: ['hour', 'hours', 'h', 'hr'], seconds: HOUR },
+      { names: ['day', 'days', 'd'], seconds: DAY },
+      { names: ['week', 'weeks', 'w', 'wk'], seconds: 7 * DAY },
+      // From the shortest to the longest that a calendar has.
+      ...[28, 29, 30, 31].map((days) => ({ names: ['month', 'months', 'mo'], seconds: days * DAY })),
+      ...[365, 366].map((days) => ({ names: ['year', 'years', 'y', 'yr'], seconds: days * DAY })),
+    ];
+    const shown = fc.constantFrom(...units).chain(({ names, seconds }) =>
+      fc.record({
+        seconds: fc.constant(seconds),
+        name: fc.constantFrom(...names),
+        ageSeconds: fc.integer({ min: seconds, max: 20 * seconds }),
+        prefix: fc.constantFrom('', 'Streamed ', 'Premiered '),
+        space: fc.constantFrom('', ' '),
+      }),
+    );
+    fc.assert(
+      fc.property(shown, ({ seconds, name, ageSeconds, prefix, space }) => {
+        const count = Math.floor(ageSeconds / seconds);
+        const age = byText(`${prefix}${count}${space}${name} ago`);
+        expect(age).toBeLessThanOrEqual(ageSeconds);
+        expect(age).toBeGreaterThan((ageSeconds - seconds) * (28 / 31));
+      }),
+    );
+  });
+
+  it('is 0 for texts of any other form', () => {
+    const others = fc.string().filter((text) => !/ago$/i.test(text));
+    fc.assert(fc.property(others, (text) => byText(text) === 0));
+  });
+});
+
+describe('the lifetime', () => {
+  it.each<[age: string, seconds: number, text: number, noText: number]>([
+    ['unknown', 0, DAY, HOUR],
+    ['just below a day', DAY - 1, DAY, HOUR],
+    ['a day', DAY, DAY, 24 * HOUR],
+    ['just below three days', 3 * DAY - 1, DAY, 24 * HOUR],
+    ['three days', 3 * DAY, 7 * DAY, 24 * HOUR],
+    ['just below a week', 7 * DAY - 1, 7 * DAY, 24 * HOUR],
+    ['a week', 7 * DAY, 7 * DAY, 168 * HOUR],
+    ['years', 900 * DAY, 7 * DAY, 168 * HOUR],
+  ])(
+    'of a text and of its lack by the default configuration, for a video whose age is %s',
+    (_age, age, text, noText) => {
+      expect([textLifetimeSeconds(7 * DAY, age), noTextLifetimeSeconds(HOUR, age)]).toEqual([text, noText]);
+    },
+  );
+
+  it('never shrinks with the age, and that of a text is never longer than configured', () => {
+    const ages = fc.tuple(fc.nat(20 * DAY), fc.nat(20 * DAY));
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 30 * DAY }), ages, (ttlSeconds, [one, other]) => {
+        const [younger, older] = [Math.min(one, other), Math.max(one, other)];
+        for (const lifetime of [textLifetimeSeconds, noTextLifetimeSeconds])
+          expect(lifetime(ttlSeconds, younger)).toBeLessThanOrEqual(lifetime(ttlSeconds, older));
+        expect(textLifetimeSeconds(ttlSeconds, older)).toBeLessThanOrEqual(ttlSeconds);
+      }),
+    );
+  });
+});

@@ -1,0 +1,36 @@
+import type { Upload } from '../../domain/transcript.js';
+
+/** What states when a video was published. */
+export type PublishDates = Pick<Upload, 'publishedAt' | 'publishedText'>;
+
+const DAY_SECONDS = 86_400;
+
+/** The units of the texts that the platform shows, in seconds at their shortest. */
+const UNIT_SECONDS: Readonly<Record<string, number>> = {
+  ...{ s: 1, m: 60, h: 3_600, d: DAY_SECONDS, w: 7 * DAY_SECONDS, mo: 28 * DAY_SECONDS, y: 365 * DAY_SECONDS },
+};
+
+const AGO = /^(?:(?:Streamed|Premiered|Updated) )?(\d{1,4}) ?(s|mo|m|h|d|w|y)[a-z]*\.? ago$/i;
+
+/**
+ * The age of a video in seconds, at least: by its date and by a text such as "4 months ago" or "Streamed 2mo ago", which
+ * YouTube rounds down; the lower of both, because the date of a stream can be that of its announcement. 0 when neither states it.
+ */
+export function ageSecondsMin({ publishedAt, publishedText }: PublishDates, nowMs: number): number {
+  const byDate = (nowMs - Date.parse(publishedAt ?? '')) / 1000;
+  const [, count, unit = ''] = AGO.exec(publishedText ?? '') ?? [];
+  const byText = Number(count) * (UNIT_SECONDS[unit.toLowerCase()] ?? NaN);
+  const stated = [byDate, byText].filter((seconds) => !Number.isNaN(seconds));
+  return stated.length === 0 ? 0 : Math.max(0, Math.min(...stated));
+}
+
+/** How long a text is cached: the captions of a new video may still be replaced. */
+export function textLifetimeSeconds(ttlSeconds: number, ageSeconds: number): number {
+  return ageSeconds < 3 * DAY_SECONDS ? Math.min(ttlSeconds, DAY_SECONDS) : ttlSeconds;
+}
+
+/** How long it is cached that a video has no text: captions are often generated hours after the upload, seldom later. */
+export function noTextLifetimeSeconds(ttlSeconds: number, ageSeconds: number): number {
+  if (ageSeconds < DAY_SECONDS) return ttlSeconds;
+  return ttlSeconds * (ageSeconds < 7 * DAY_SECONDS ? 24 : 168);
+}
