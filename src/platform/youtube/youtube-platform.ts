@@ -206,7 +206,7 @@ export class YoutubePlatform extends VideoPlatform implements OnApplicationShutd
   /** How an attempt at a list ended for its egress, which a control finds out when the list or the egress is refused. */
   private async endOf(about: ChannelReadError['about'], subject: string, scope: RequestScope): Promise<AttemptEnd> {
     if (about !== 'doubtful') return about === 'nothing' ? 'final' : about;
-    scope.egress.examinations.channel.doubt('list', subject);
+    scope.egress.examinations.channel.doubt('list', subject, 'WEB');
     const finding = await this.channelControl.settle(scope, performance.now());
     return finding === 'served' ? 'final' : 'refused';
   }

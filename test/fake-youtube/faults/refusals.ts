@@ -15,6 +15,17 @@ export const REFUSING_PLAYABILITIES = {
     ...{ status: 'UNPLAYABLE', reason: UNAVAILABLE },
     ...screen(UNAVAILABLE, 'The page needs to be reloaded.'),
   },
+  'content-unavailable': {
+    ...{ status: 'UNPLAYABLE', reason: UNAVAILABLE },
+    ...screen(UNAVAILABLE, 'This content isn’t available.'),
+  },
+  'network-restricted': {
+    ...{ status: 'ERROR', reason: UNAVAILABLE },
+    ...screen(
+      UNAVAILABLE,
+      'This video is restricted. Please check the Google Workspace administrator and/or the network administrator restrictions.',
+    ),
+  },
   'player-captcha': {
     ...{ status: 'ERROR', reason: UNAVAILABLE },
     errorScreen: {
@@ -78,6 +89,7 @@ export const PAGES = {
   'sorry-403': { status: 403, body: SORRY },
   'sorry-503': { status: 503, body: SORRY },
   forbidden: { status: 403, body: '' },
+  portal: { status: 200, body: '<!DOCTYPE html><title>Harbour Wi-Fi</title><p>Sign in to use this network.' },
   'feed-unavailable': {
     status: 404,
     body: '<!DOCTYPE html><html lang=en><title>Error 404 (Not Found)!!1</title></html>',

@@ -5,7 +5,7 @@ import type { BudgetKind, EgressGate } from './egress-gate.js';
 import type { RequestQueue } from './request-queue.js';
 
 /** How long an examination waits for requests of others that are or will be sent, whose responses answer it at no cost. */
-const OTHERS_WAIT_MS = 30_000;
+const OTHERS_WAIT_MS = 15_000;
 /** The time for a control before the deadline. */
 const CONTROL_MS = 5_000;
 
@@ -28,8 +28,8 @@ export interface Doubt {
  * affected, unless a second channel or video in a row is refused: then what has not started waits for the result.
  */
 export class Examination {
-  /** The channels or videos that were doubted since a request of the kind was served. */
-  private readonly doubted = new Map<BudgetKind, Set<string>>();
+  /** The channels or videos that were doubted since a request of the kind was served, and the clients that they were asked with. */
+  private readonly doubted = new Map<BudgetKind, { subjects: Set<string>; clients: Set<string> }>();
   /** When the newest request that was served was sent, by kind and client. */
   private readonly servedAtMs = new Map<string, number>();
   /** When a control of a client was refused. */
@@ -47,7 +47,9 @@ export class Examination {
     private readonly queue: RequestQueue,
     private readonly holds: boolean,
     private readonly now: () => number = () => performance.now(),
-  ) {}
+  ) {
+    if (holds) gate.requestEnded = () => this.changed();
+  }
 
   /** A request was served. */
   served(kind: BudgetKind, client: string, sentAtMs: number): void {
@@ -58,11 +60,18 @@ export class Examination {
   }
 
   /** A channel or video is doubted. @returns whether it is the only one since a request of the kind was served */
-  doubt(kind: BudgetKind, subject: string): boolean {
-    const doubted = this.doubted.get(kind) ?? new Set();
-    this.doubted.set(kind, doubted.add(subject));
+  doubt(kind: BudgetKind, subject: string, client: string): boolean {
+    const doubted = this.doubted.get(kind) ?? { subjects: new Set(), clients: new Set() };
+    this.doubted.set(kind, doubted);
+    doubted.subjects.add(subject);
+    doubted.clients.add(client);
     this.changed();
-    return doubted.size === 1;
+    return doubted.subjects.size === 1;
+  }
+
+  /** Whether a client was refused since a request of the kind was served. */
+  isClientDoubted(kind: BudgetKind, client: string): boolean {
+    return this.doubted.get(kind)?.clients.has(client) === true;
   }
 
   /** Whether a channel or video was doubted, and no request of the kind was served since. */
@@ -124,10 +133,15 @@ export class Examination {
     this.refusedAtMs.set(keyOf(kind, client), this.now());
   }
 
-  /** Whether requests of others through this address are in flight or will be. */
+  /** Whether somebody waits for a result: the next request of another channel or video is better sent through this address. */
+  get isOpen(): boolean {
+    return this.open > 0;
+  }
+
+  /** Whether requests of others are in flight or will be sent. */
   private get areOthersSent(): boolean {
-    const { line, held } = this.gate;
-    return this.holds && (line.running > 0 || (line.waiting > 0 && !held));
+    if (!this.holds) return false;
+    return this.gate.held ? this.gate.line.running > 0 : this.queue.running > 0 || this.queue.queued > 0;
   }
 
   private change(): Promise<void> {
@@ -136,7 +150,7 @@ export class Examination {
 
   /** Something that an examination waits for may have changed. */
   changed(): void {
-    const inARow = Math.max(0, ...[...this.doubted.values()].map(({ size }) => size));
+    const inARow = Math.max(0, ...[...this.doubted.values()].map(({ subjects }) => subjects.size));
     const held = this.holds && this.open > 0 && inARow >= 2;
     if (held !== this.gate.held) {
       this.gate.held = held;

@@ -119,12 +119,22 @@ export function isRefusal(kind: FindingKind): boolean {
 
 /** How many apps doubt the video, or the caller. */
 export function doubtingApps(findings: readonly VideoFinding[]): number {
-  return new Set(findings.flatMap(({ client, kind }) => (client !== null && isDoubt(kind) ? [APPS[client]] : []))).size;
+  return new Set(doubtingClients(findings).map((client) => APPS[client])).size;
 }
 
-/** The client of another app than the given one that comes first; undefined when there is none. */
-export function otherApp(client: YoutubeClient, clients: readonly YoutubeClient[]): YoutubeClient | undefined {
-  return clients.find((other) => APPS[other] !== APPS[client]);
+/** The first of the clients that is of another app than the given one, better one that is not doubted; undefined for none. */
+export function otherApp(
+  client: YoutubeClient,
+  clients: readonly YoutubeClient[],
+  isDoubted: (other: YoutubeClient) => boolean,
+): YoutubeClient | undefined {
+  const others = clients.filter((other) => APPS[other] !== APPS[client]);
+  return others.find((other) => !isDoubted(other)) ?? others[0];
+}
+
+/** The clients that doubt the video, or the caller. */
+function doubtingClients(findings: readonly VideoFinding[]): YoutubeClient[] {
+  return findings.flatMap(({ client, kind }) => (client !== null && isDoubt(kind) ? [client] : []));
 }
 
 /** The clients that play videos made for kids, about which the word of a headset counts for nothing, the surest first. */
@@ -138,13 +148,12 @@ export function nextClient(
   remaining: readonly YoutubeClient[],
   findings: readonly VideoFinding[],
 ): YoutubeClient | undefined {
-  const doubted = findings.flatMap(({ client, kind }) => (client !== null && isDoubt(kind) ? [{ client, kind }] : []));
   if (findings.some(({ kind }) => kind === 'no-captions')) return remaining.find((client) => client === 'WEB');
-  if (doubted.some(({ kind }) => isUnavailability(kind))) {
+  if (findings.some(({ kind }) => isUnavailability(kind))) {
     const kids = KIDS_CLIENTS.find((client) => remaining.includes(client));
     if (kids) return kids;
   }
-  const apps = new Set(doubted.map(({ client }) => APPS[client]));
+  const apps = new Set(doubtingClients(findings).map((client) => APPS[client]));
   return remaining.find((client) => !apps.has(APPS[client])) ?? remaining[0];
 }
 

@@ -96,7 +96,8 @@ export class VideoControl {
 
   private async experiment(egress: Egress, kind: BudgetKind, client: YoutubeClient, videoId: string): Promise<Finding> {
     const first = await this.ask(egress, client, kind, videoId, 0);
-    const other = otherApp(client, this.order.controls(egress)) ?? client;
+    const isDoubted = (each: YoutubeClient) => egress.examinations.video.isClientDoubted(kind, each);
+    const other = otherApp(client, this.order.controls(egress), isDoubted) ?? client;
     const second = first.end === 'refused' ? await this.ask(egress, other, kind, videoId, 1) : null;
     const finding = findingOf(first.end, second?.end, other === client);
     if (finding === 'client-refused') {

@@ -177,7 +177,7 @@ export class VideoReader {
     // WEB is refused for its token: neither a refusal nor an empty text concerns the egress.
     if (!isDoubt(kind) || client === 'WEB') return;
     const { egress, attempts } = video.scope;
-    const isAlone = egress.examinations.video.doubt(budget, video.videoId);
+    const isAlone = egress.examinations.video.doubt(budget, video.videoId, client);
     video.doubt ??= { kind: budget, client, sinceMs: performance.now() };
     if (video.settled) return;
     const isRefusedTwice = !isUnavailability(kind) && doubtingApps(video.findings) >= 2;
