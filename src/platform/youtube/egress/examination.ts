@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { withTimeout } from '../../../domain/with-timeout.js';
 import type { ReadingContext } from '../../video-platform.js';
 import { unlessAborted } from '../unless-aborted.js';
@@ -95,6 +96,7 @@ export class Examination {
     experiment: () => Promise<Finding>,
   ): Promise<Finding> {
     const othersUntilMs = Math.min(this.now() + OTHERS_WAIT_MS, deadlineAtMs - CONTROL_MS);
+    let isQuiet = false;
     this.open += 1;
     this.changed();
     try {
@@ -114,6 +116,11 @@ export class Examination {
           if (isAnswer) return finding;
         } else if (nowMs < othersUntilMs && this.areOthersSent) {
           await unlessAborted(withTimeout(this.change(), othersUntilMs - nowMs), signal);
+          isQuiet = false;
+        } else if (!isQuiet) {
+          // What just arrived is read first: it may be the answer, or name another client that is refused.
+          await setImmediate();
+          isQuiet = true;
         } else {
           const finding = experiment().finally(() => {
             this.running = null;
