@@ -154,7 +154,7 @@ export class WebhookDeliverer implements OnApplicationBootstrap, BeforeApplicati
     try {
       const body = messageBody(type, delivery.created_at, delivery.data);
       const secrets = this.secrets.signing(webhookId, delivery);
-      const { outcome, status, error, durationMs } = await this.sender.send(url, { id, body }, secrets);
+      const { outcome, status, error, durationMs } = await this.sender.send(url, organizationId, { id, body }, secrets);
       const attempts = delivery.attempts + 1;
       const pause = outcome === 'failed' ? pauseSeconds(attempts) : undefined;
       const values = [id, claim, outcome, status, error, durationMs, pause ?? null, FAILING_DAYS * DAY];

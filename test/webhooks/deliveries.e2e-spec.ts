@@ -3,6 +3,7 @@ import { pipeline, Readable } from 'node:stream';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { ATTEMPTS_MAX, WebhookDeliverer } from '../../src/webhooks/webhook-deliverer.js';
 import { WebhookHousekeeping } from '../../src/webhooks/webhook-housekeeping.js';
+import { WebhookResolver } from '../../src/webhooks/webhook-resolver.js';
 import { WebhookSender } from '../../src/webhooks/webhook-sender.js';
 import { holdLock } from '../database/lock-table.js';
 import { startService, type ServiceResponse, type TestService } from '../service.js';
@@ -329,7 +330,7 @@ describe('a receiver', () => {
 
   it('is reached at the address that was checked, by its own name', async () => {
     const resolve = jest
-      .spyOn(service.app.get(WebhookSender), 'lookup')
+      .spyOn(service.app.get(WebhookResolver), 'addressesOf')
       .mockResolvedValue([{ address: '127.0.0.1', family: 4 }]);
     const owner = await enqueued(await customer({ url: `http://hooks.example.com:${receiver.port}/` }));
     await attempted(owner, 1);
