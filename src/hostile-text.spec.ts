@@ -60,7 +60,7 @@ const TEXT_READERS: Readonly<Record<string, { begin: readonly string[]; read: (t
   parsePlaylistReference: { begin: ['', 'PL', 'youtube.com/playlist?list='], read: parsePlaylistReference },
   parseLanguages: { begin: ['', 'en-'], read: parseLanguages },
   redactApiKeys: { begin: ['', 'ctk_'], read: redactApiKeys },
-  createRedactor: { begin: [''], read: createRedactor('a'.repeat(32), '"'.repeat(32)) },
+  createRedactor: { begin: ['', '://', 'whsec_'], read: createRedactor('a'.repeat(32), '"'.repeat(32)) },
   escapeMarkdown: { begin: ['', '&', 'www'], read: escapeMarkdown },
   videoText: { begin: ['', '.'], read: (text) => videoText(VIDEO_ID, spokenTwice(text)) },
   normalized: { begin: [''], read: normalized },

@@ -1,8 +1,8 @@
 import { Logger, type Type } from '@nestjs/common';
 import pg from 'pg';
-import { DataSource, type MigrationInterface } from 'typeorm';
+import { DataSource, EventSubscriber, type AfterQueryEvent, type MigrationInterface } from 'typeorm';
 import type { Environment } from '../config/environment.js';
-import { DatabaseUnreachableError } from './database-errors.js';
+import { DatabaseUnreachableError, sqlStateOf } from './database-errors.js';
 
 const CONNECTIONS_MAX = 10;
 /** For a connection of the pool, open or new. */
@@ -11,8 +11,9 @@ const CONNECT_TIMEOUT_MS = 2_000;
 const RESPONSE_TIMEOUT_MS = 5_500;
 /** An arbitrary key, the same in every process of this application. */
 const MIGRATIONS_LOCK = 4_771_902_381;
-/** After a failover an open connection may still lead to the old server, which is read-only. */
-const CONNECTION_LIFETIME_SECONDS = 10;
+/** A new connection needs a look-up of the server's name. After a failover an open one may still lead to the old server. */
+const CONNECTION_LIFETIME_SECONDS = 60;
+const READ_ONLY = '25006';
 
 /**
  * Overrides the defaults of the role, the database and the server. The quota functions need READ COMMITTED: at a stricter
@@ -63,6 +64,7 @@ export async function openDatabase(environment: Environment, options: DatabaseOp
   const dataSource = new DataSource({
     ...base,
     entities: [...options.entities],
+    subscribers: [ReadOnlyConnections],
     poolSize: CONNECTIONS_MAX,
     extra: {
       ...base.extra,
@@ -70,6 +72,7 @@ export async function openDatabase(environment: Environment, options: DatabaseOp
       // With it, pg closes a connection whose response is overdue; otherwise the next statement waits behind that.
       pipeline: true,
       maxLifetimeSeconds: CONNECTION_LIFETIME_SECONDS,
+      idleTimeoutMillis: 0,
     },
   });
   const close = async (): Promise<void> => {
@@ -83,6 +86,15 @@ export async function openDatabase(environment: Environment, options: DatabaseOp
   } catch (error) {
     await close().catch(() => undefined);
     throw error;
+  }
+}
+
+/** Closes a connection on which a write was refused: after a failover it leads to the old server. */
+@EventSubscriber()
+class ReadOnlyConnections {
+  async afterQuery({ error, queryRunner }: AfterQueryEvent): Promise<void> {
+    if (error === undefined || sqlStateOf(error) !== READ_ONLY) return;
+    void ((await queryRunner.connect()) as pg.Client).end();
   }
 }
 

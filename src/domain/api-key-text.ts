@@ -9,7 +9,10 @@ export function displayPrefix(key: string): string {
   return key.slice(0, DISPLAYED_LENGTH);
 }
 
-/** Cuts everything in a text that looks like a key to its display prefix, for errors and logs. */
+/** The secrets of webhooks, in base64 of either alphabet. */
+const WEBHOOK_SECRETS = /(whsec_)[0-9A-Za-z+/_=-]+/gi;
+
+/** Cuts everything in a text that looks like a key to its display prefix, and webhook secrets to theirs, for errors and logs. */
 export function redactApiKeys(text: string): string {
-  return text.replace(KEYS_IN_TEXT, (key) => `${displayPrefix(key)}…`);
+  return text.replace(KEYS_IN_TEXT, (key) => `${displayPrefix(key)}…`).replace(WEBHOOK_SECRETS, '$1…');
 }

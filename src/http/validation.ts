@@ -5,6 +5,7 @@ import { IsString, Min, ValidateBy, ValidateIf } from 'class-validator';
 import { InvalidRequestError, type InvalidField } from '../domain/errors.js';
 import { redactApiKeys } from '../domain/api-key-text.js';
 import { createRedactor, type Redactor } from '../observability/logging/redaction.js';
+import { legiblePath } from './request-paths.js';
 
 const NAME_SHOWN_MAX = 80;
 /** Far above any value of the interface, far below what exhausts the stack of the validator. */
@@ -77,9 +78,10 @@ export function digitsOf(value: unknown): number {
   return typeof value === 'string' && /^[0-9]+$/.test(value) ? Number(value) : Number.NaN;
 }
 
-/** Whether a text that is stored or displayed contains no API key, which must be neither. */
+/** Whether a text that is stored or displayed contains no API key, which must be neither, also not percent-encoded. */
 export function hasNoApiKey(text: string): boolean {
-  return redactApiKeys(text) === text;
+  const legible = legiblePath(text);
+  return redactApiKeys(legible) === legible;
 }
 
 /** Refuses a text that contains an API key. */

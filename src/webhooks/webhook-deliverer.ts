@@ -28,8 +28,14 @@ function pauseSeconds(attempts: number): number | undefined {
   return pause === undefined ? undefined : pause * (1 - JITTER / 2 + JITTER * Math.random());
 }
 
-/** Over all webhooks of this process; one webhook has one delivery at a time. */
-const DELIVERIES_AT_ONCE_MAX = 50;
+/**
+ * Deliveries at a time, of this process and of one organization; one webhook has one. Webhooks whose last attempt failed, and
+ * those that were never sent to, have slots of their own: receivers that hang hold up none that respond.
+ */
+const SLOTS = [
+  { isHealthy: true, max: 50, ofOrganizationMax: 5 },
+  { isHealthy: false, max: 25, ofOrganizationMax: 2 },
+] as const;
 /** Longer than an attempt and the statement that records it, so that it only ends when the process has stopped. */
 const LEASE_SECONDS = 60;
 /** How long the end of the process waits for receivers, and for the database. */
@@ -47,8 +53,8 @@ interface ClaimedDelivery extends StoredSecrets {
   attempts: number;
 }
 
-/** $1 claim, $2 most webhooks, $3 seconds of the lease. */
-const CLAIM = 'SELECT * FROM webhook_claim($1, $2, $3)';
+/** $1 claim, $2 whether the last attempt succeeded, $3 most webhooks, $4 most of an organization, $5 seconds of the lease. */
+const CLAIM = 'SELECT * FROM webhook_claim($1, $2, $3, $4, $5)';
 
 /** $1 delivery, $2 claim, $3 outcome, $4 status, $5 error, $6 ms, $7 seconds until the next attempt, $8 seconds of failing. */
 const RECORD = 'SELECT * FROM webhook_record($1, $2, $3, $4, $5, $6, $7, $8)';
@@ -65,7 +71,8 @@ export class WebhookDeliverer implements OnApplicationBootstrap, BeforeApplicati
   /** Tests shorten it. */
   lookIntervalMs = 2_000;
   private readonly logger = new Logger(WebhookDeliverer.name);
-  private readonly sending = new Set<Promise<void>>();
+  /** By whether the last attempt at the webhook succeeded. */
+  private readonly sending = new Map<Promise<void>, boolean>();
   private running: Promise<void> | undefined;
   private closing = false;
   /** Ends the pause between two looks. */
@@ -106,7 +113,7 @@ export class WebhookDeliverer implements OnApplicationBootstrap, BeforeApplicati
   async beforeApplicationShutdown(): Promise<void> {
     this.closing = true;
     this.wake.next();
-    await withTimeout(Promise.all([this.running, ...this.sending]), SHUTDOWN_WAIT_MS);
+    await withTimeout(Promise.all([this.running, ...this.sending.keys()]), SHUTDOWN_WAIT_MS);
   }
 
   /** Looks for due deliveries until the process ends: every two seconds, and when one that was sent leaves room. */
@@ -123,14 +130,19 @@ export class WebhookDeliverer implements OnApplicationBootstrap, BeforeApplicati
    * @returns how many; 0 also when the database is unavailable, which is logged once
    */
   private async claim(): Promise<number> {
-    const free = DELIVERIES_AT_ONCE_MAX - this.sending.size;
-    if (free === 0) return 0;
     const claim = randomUUID();
+    let count = 0;
     try {
-      const claimed = await this.database.query<ClaimedDelivery[]>(CLAIM, [claim, free, LEASE_SECONDS]);
+      for (const { isHealthy, max, ofOrganizationMax } of SLOTS) {
+        const free = max - [...this.sending.values()].filter((each) => each === isHealthy).length;
+        if (free === 0) continue;
+        const values = [claim, isHealthy, free, ofOrganizationMax, LEASE_SECONDS];
+        const claimed = await this.database.query<ClaimedDelivery[]>(CLAIM, values);
+        for (const delivery of claimed) this.start(delivery, claim, isHealthy);
+        count += claimed.length;
+      }
       this.isDatabaseUnavailable = false;
-      for (const delivery of claimed) this.start(delivery, claim);
-      return claimed.length;
+      return count;
     } catch (error) {
       if (!this.isDatabaseUnavailable) this.logger.warn({ event: 'webhook_deliveries_delayed', cause: String(error) });
       this.isDatabaseUnavailable = true;
@@ -138,13 +150,13 @@ export class WebhookDeliverer implements OnApplicationBootstrap, BeforeApplicati
     }
   }
 
-  private start(delivery: ClaimedDelivery, claim: string): void {
+  private start(delivery: ClaimedDelivery, claim: string, isHealthy: boolean): void {
     const sending = this.deliver(delivery, claim).finally(() => {
       this.sending.delete(sending);
       // The same webhook may have another delivery that is due.
       this.wake.next();
     });
-    this.sending.add(sending);
+    this.sending.set(sending, isHealthy);
   }
 
   /** Attempts a delivery once and records the result. Never rejects: what is not recorded is sent again after the lease. */
@@ -154,7 +166,7 @@ export class WebhookDeliverer implements OnApplicationBootstrap, BeforeApplicati
     try {
       const body = messageBody(type, delivery.created_at, delivery.data);
       const secrets = this.secrets.signing(webhookId, delivery);
-      const { outcome, status, error, durationMs } = await this.sender.send(url, { id, body }, secrets);
+      const { outcome, status, error, durationMs } = await this.sender.send(url, organizationId, { id, body }, secrets);
       const attempts = delivery.attempts + 1;
       const pause = outcome === 'failed' ? pauseSeconds(attempts) : undefined;
       const values = [id, claim, outcome, status, error, durationMs, pause ?? null, FAILING_DAYS * DAY];

@@ -9,9 +9,9 @@ const INTERVAL_MS = 60_000;
 const REMOVED_AT_ONCE_MAX = 10_000;
 
 /** $1 days, $2 most rows. */
-const REMOVE_OLD = `
+export const REMOVE_OLD = `
   DELETE FROM webhook_deliveries WHERE id IN (
-    SELECT id FROM webhook_deliveries WHERE created_at < quota_now() - make_interval(days => $1)
+    SELECT id FROM webhook_deliveries WHERE created_at < (SELECT quota_now() - make_interval(days => $1))
       ORDER BY created_at LIMIT $2)`;
 
 const REMOVE_OF_DELETED_ORGANIZATIONS = `
@@ -20,13 +20,14 @@ const REMOVE_OF_DELETED_ORGANIZATIONS = `
 const REMOVE_OLD_SECRETS = `
   UPDATE webhooks SET previous_secret = NULL, previous_secret_until = NULL WHERE previous_secret_until <= quota_now()`;
 
-/** Overdue is what is due at a webhook that is on, since its last attempt. */
+/** Overdue is what is due at a webhook that is on, since its last attempt and the pause after it. */
 const WAITING = `
   SELECT coalesce(sum(waiting), 0)::integer AS waiting,
-         greatest(max(extract(epoch FROM quota_now() - since)) FILTER (WHERE is_on), 0)::double precision AS overdue_seconds
+         greatest(max(extract(epoch FROM quota_now() - since)) FILTER (WHERE is_on), 0)::double precision AS overdue_seconds,
+         (SELECT last_value - 1 + is_called::integer FROM webhook_events_dropped)::double precision AS dropped
     FROM (
-      SELECT count(*) AS waiting, greatest(min(next_attempt_at), max(last_attempt_at)) AS since,
-             webhook.disabled_at IS NULL AS is_on
+      SELECT count(*) AS waiting, webhook.disabled_at IS NULL AS is_on,
+             greatest(min(next_attempt_at), max(last_attempt_at), CASE WHEN claim IS NULL THEN claimed_until END) AS since
         FROM webhook_deliveries JOIN webhooks webhook ON webhook.id = webhook_id
         WHERE next_attempt_at IS NOT NULL GROUP BY webhook.id
     ) queue`;
@@ -37,6 +38,9 @@ export class WebhookHousekeeping implements OnApplicationBootstrap, BeforeApplic
   private readonly logger = new Logger(WebhookHousekeeping.name);
   private readonly waiting: Gauge;
   private readonly overdueSeconds: Gauge;
+  private readonly dropped: Gauge;
+  /** In the last run. */
+  private droppedBefore = Infinity;
   private running: Subscription | undefined;
 
   constructor(
@@ -52,6 +56,11 @@ export class WebhookHousekeeping implements OnApplicationBootstrap, BeforeApplic
     this.overdueSeconds = new Gauge({
       name: 'ct_webhook_deliveries_overdue_seconds',
       help: 'Age of the oldest due delivery of a webhook to which nothing is being sent.',
+      registers,
+    });
+    this.dropped = new Gauge({
+      name: 'ct_webhook_events_dropped',
+      help: 'Events so far that were not sent to a webhook because it had too many waiting deliveries.',
       registers,
     });
   }
@@ -72,9 +81,14 @@ export class WebhookHousekeeping implements OnApplicationBootstrap, BeforeApplic
       await this.database.query(REMOVE_OLD, [DELIVERY_RETENTION_DAYS, REMOVED_AT_ONCE_MAX]);
       await this.database.query(REMOVE_OF_DELETED_ORGANIZATIONS);
       await this.database.query(REMOVE_OLD_SECRETS);
-      const [row] = await this.database.query<{ waiting: number; overdue_seconds: number }[]>(WAITING);
-      this.waiting.set(row?.waiting ?? 0);
-      this.overdueSeconds.set(row?.overdue_seconds ?? 0);
+      const [row] = await this.database.query<Record<'waiting' | 'overdue_seconds' | 'dropped', number>[]>(WAITING);
+      if (!row) return;
+      this.waiting.set(row.waiting);
+      this.overdueSeconds.set(row.overdue_seconds);
+      this.dropped.set(row.dropped);
+      const events = row.dropped - this.droppedBefore;
+      if (events > 0) this.logger.warn({ event: 'webhook_events_dropped', events });
+      this.droppedBefore = row.dropped;
     } catch (error) {
       this.logger.warn({ event: 'webhook_cleanup_failed', cause: String(error) });
     }

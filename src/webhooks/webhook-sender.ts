@@ -1,12 +1,11 @@
-import { lookup } from 'node:dns/promises';
 import type { LookupFunction } from 'node:net';
 import { Injectable } from '@nestjs/common';
 import { Agent, request } from 'undici';
 import { Environment } from '../config/environment.js';
 import { DomainError } from '../domain/errors.js';
-import { isPublicAddress, parseWebhookUrl, PRIVATE_HOST } from './webhook-url.js';
+import { WebhookResolver } from './webhook-resolver.js';
 import { signedHeaders, type WebhookMessage } from './webhook-secrets.js';
-import { InvalidUrlError } from './webhook.js';
+import { parseWebhookUrl } from './webhook-url.js';
 
 const USER_AGENT = 'channel-transcripts-webhooks';
 /** How much of a response body is read, so that an ordinary receiver can finish it; the content is discarded. */
@@ -27,34 +26,27 @@ export interface Attempt {
 /** Sends messages to receivers, and only to the addresses that were checked. */
 @Injectable()
 export class WebhookSender {
-  /** Resolves the host of a webhook; tests replace it. */
-  lookup: (host: string) => Promise<{ address: string; family: number }[]> = (host) => lookup(host, { all: true });
-
   /** For one attempt, from the look-up of the host to the end of the response; tests shorten it. */
   timeoutMs = 15_000;
 
-  constructor(private readonly environment: Environment) {}
-
-  /**
-   * The addresses of a host, all of them allowed.
-   *
-   * @throws InvalidUrlError when one is not public, and the errors of the look-up
-   */
-  async addressesOf(host: string): Promise<{ address: string; family: number }[]> {
-    const addresses = await this.lookup(host);
-    const allowed =
-      this.environment.WEBHOOK_ALLOW_PRIVATE || addresses.every(({ address }) => isPublicAddress(address));
-    if (!allowed) throw new InvalidUrlError(PRIVATE_HOST);
-    return addresses;
-  }
+  constructor(
+    private readonly environment: Environment,
+    private readonly resolver: WebhookResolver,
+  ) {}
 
   /**
    * Sends a message once. Redirects are not followed: they are failures, as is every status but 2xx. The rules for URLs are
    * checked again, because the webhook may be older than the configuration. Never rejects.
    *
+   * @param organizationId of the webhook
    * @param secrets one signature for each
    */
-  async send(url: string, message: WebhookMessage, secrets: readonly Buffer[]): Promise<Attempt> {
+  async send(
+    url: string,
+    organizationId: string,
+    message: WebhookMessage,
+    secrets: readonly Buffer[],
+  ): Promise<Attempt> {
     const startedAtMs = performance.now();
     const result = (outcome: Attempt['outcome'], status: number | null, error: string | null): Attempt => {
       return { outcome, status, error, durationMs: Math.round(performance.now() - startedAtMs) };
@@ -62,7 +54,7 @@ export class WebhookSender {
     const timeout = AbortSignal.timeout(this.timeoutMs);
     try {
       const checked = parseWebhookUrl(url, this.environment.WEBHOOK_ALLOW_PRIVATE);
-      const status = await this.post(checked, message, secrets, timeout);
+      const status = await this.post(checked, organizationId, message, secrets, timeout);
       if (status >= 200 && status < 300) return result('succeeded', status, null);
       return result(status === GONE ? 'gone' : 'failed', status, statusError(status));
     } catch (error) {
@@ -74,26 +66,29 @@ export class WebhookSender {
    * The look-up of the connection itself, so that it is made to an address that was checked, whatever the name resolves to
    * a moment later. TLS still verifies the name. The address in a URL is not looked up: `parseWebhookUrl` checks it.
    */
-  private readonly checkedLookup: LookupFunction = (host, options, callback) => {
-    this.addressesOf(host).then(
-      (addresses) => {
-        const [first] = addresses;
-        if (options.all || !first) callback(null, addresses);
-        else callback(null, first.address, first.family);
-      },
-      (error: NodeJS.ErrnoException) => callback(error, []),
-    );
-  };
+  private checkedLookup(organizationId: string): LookupFunction {
+    return (host, options, callback) => {
+      this.resolver.addressesOf(host, organizationId).then(
+        (addresses) => {
+          const [first] = addresses;
+          if (options.all || !first) callback(null, addresses);
+          else callback(null, first.address, first.family);
+        },
+        (error: NodeJS.ErrnoException) => callback(error, []),
+      );
+    };
+  }
 
   /** @returns the status of the response */
   private async post(
     url: URL,
+    organizationId: string,
     message: WebhookMessage,
     secrets: readonly Buffer[],
     signal: AbortSignal,
   ): Promise<number> {
     // One agent for each attempt: a connection is never reused for a name that resolves to other addresses meanwhile.
-    const dispatcher = new Agent({ connect: { lookup: this.checkedLookup, timeout: this.timeoutMs } });
+    const dispatcher = new Agent({ connect: { lookup: this.checkedLookup(organizationId), timeout: this.timeoutMs } });
     try {
       const { statusCode, body } = await request(url, {
         dispatcher,

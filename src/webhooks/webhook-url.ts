@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { parseUrl } from '../domain/page-url.js';
+import { hasNoApiKey } from '../http/validation.js';
 import { InvalidUrlError } from './webhook.js';
 
 /** The agent of Azure in every virtual machine, at an address that is public by its number only. */
@@ -30,8 +31,8 @@ export const URL_LENGTH_MAX = 2_048;
 const WEB_PORTS = new Set([80, 443]);
 const PRIVILEGED_PORT_MAX = 1_023;
 
-/** What is wrong with a host that is or resolves to an address that is not public. */
-export const PRIVATE_HOST = 'The host of url must be a public name or address.';
+/** What is wrong with a host that is or resolves to an address that is not public, or does not resolve. */
+export const PRIVATE_HOST = 'The host of url must be a public name or address, and resolve within 3 seconds.';
 
 /**
  * Parses the URL of a webhook. The parser normalizes every notation of an IPv4 address (`0x7f.1`, `2130706433`), so an
@@ -51,6 +52,8 @@ export function parseWebhookUrl(text: string, allowPrivate: boolean): URL {
     throw new InvalidUrlError(`url must have at most ${URL_LENGTH_MAX} characters.`);
   }
   if (url.username !== '' || url.password !== '') throw new InvalidUrlError('url must not contain a user or password.');
+  // Parsed: the parser has removed what could hide a key, such as a tab.
+  if (!hasNoApiKey(url.href)) throw new InvalidUrlError('url must not contain an API key or the secret of a webhook.');
   if (text.includes('#')) throw new InvalidUrlError('url must not contain a fragment (#).');
   const port = Number(url.port);
   if (port > 0 && port <= PRIVILEGED_PORT_MAX && !WEB_PORTS.has(port)) {

@@ -4,6 +4,7 @@ import { MetricsRegistryModule } from '../observability/metrics-registry.js';
 import { WebhookDeliverer } from './webhook-deliverer.js';
 import { WebhookHousekeeping } from './webhook-housekeeping.js';
 import { WebhookSecrets } from './webhook-secrets.js';
+import { WebhookResolver } from './webhook-resolver.js';
 import { WebhookSender } from './webhook-sender.js';
 import { WebhooksController } from './webhooks.controller.js';
 import { WebhooksService } from './webhooks.service.js';
@@ -15,6 +16,6 @@ import { WebhooksService } from './webhooks.service.js';
 @Module({
   imports: [AuthModule, MetricsRegistryModule],
   controllers: [WebhooksController],
-  providers: [WebhookDeliverer, WebhookHousekeeping, WebhookSecrets, WebhookSender, WebhooksService],
+  providers: [WebhookDeliverer, WebhookHousekeeping, WebhookResolver, WebhookSecrets, WebhookSender, WebhooksService],
 })
 export class WebhooksModule {}

@@ -1,27 +1,19 @@
 import { randomBytes } from 'node:crypto';
+import { isIP } from 'node:net';
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { Environment } from '../config/environment.js';
 import { queryWithDeadline } from '../database/query-with-deadline.js';
-import { withTimeout } from '../domain/with-timeout.js';
 import { UnknownCursorError } from '../organizations/organization-errors.js';
 import { toPage, type Page, type PageRequest } from '../organizations/page.js';
 import type { CreateWebhookDto } from './dto/webhooks-request.dto.js';
 import type { DeliveryDto, WebhookDto, WebhookWithSecretDto } from './dto/webhooks-response.dto.js';
-import {
-  InvalidUrlError,
-  ROTATION_HOURS,
-  TEST_EVENT,
-  TooManyWebhooksError,
-  WebhookNotFoundError,
-  WEBHOOKS_MAX,
-} from './webhook.js';
+import { ROTATION_HOURS, TEST_EVENT, TooManyWebhooksError, WebhookNotFoundError, WEBHOOKS_MAX } from './webhook.js';
+import { WebhookResolver } from './webhook-resolver.js';
 import { WebhookSender, type Attempt } from './webhook-sender.js';
 import { generateSecret, messageBody, secretText, WebhookSecrets, type StoredSecrets } from './webhook-secrets.js';
 import { hostOf, parseWebhookUrl } from './webhook-url.js';
 
-/** How long the creation of a webhook waits for the name servers of its host. */
-const RESOLUTION_TIMEOUT_MS = 3_000;
 export const WEBHOOK_ID = /^whk_[0-9a-f]{24}$/;
 const DELIVERY_ID = /^msg_[0-9a-f]{32}$/;
 
@@ -62,6 +54,7 @@ export class WebhooksService {
     private readonly database: DataSource,
     private readonly environment: Environment,
     private readonly secrets: WebhookSecrets,
+    private readonly resolver: WebhookResolver,
     private readonly sender: WebhookSender,
   ) {}
 
@@ -71,7 +64,8 @@ export class WebhooksService {
     const id = `whk_${randomBytes(12).toString('hex')}`;
     const secret = generateSecret();
     const stored = this.secrets.encrypt(id, secret);
-    await this.checkHost(url);
+    const host = hostOf(url);
+    if (isIP(host) === 0) await this.resolver.addressesOf(host, organizationId);
     const values = [id, organizationId, url.href, events ? [...new Set(events)] : null, stored, WEBHOOKS_MAX];
     const [webhook] = await queryWithDeadline<WebhookDto[]>(this.database, CREATE, values);
     if (!webhook) throw new TooManyWebhooksError();
@@ -107,7 +101,7 @@ export class WebhooksService {
     const target = await this.find(organizationId, id);
     const body = messageBody(TEST_EVENT, new Date(), JSON.stringify({ webhookId: id }));
     const message = { id: `msg_${randomBytes(16).toString('hex')}`, body };
-    return this.sender.send(target.url, message, this.secrets.signing(id, target));
+    return this.sender.send(target.url, organizationId, message, this.secrets.signing(id, target));
   }
 
   /** Newest first. @throws WebhookNotFoundError, UnknownCursorError */
@@ -139,15 +133,5 @@ export class WebhooksService {
   ): Promise<Rows> {
     if (!WEBHOOK_ID.test(id)) throw new WebhookNotFoundError();
     return queryWithDeadline<Rows>(this.database, statement, [id, organizationId, ...values]);
-  }
-
-  /** Name servers that take long are no reason to refuse a webhook: each delivery resolves the host again. */
-  private async checkHost(url: URL): Promise<void> {
-    try {
-      await withTimeout(this.sender.addressesOf(hostOf(url)), RESOLUTION_TIMEOUT_MS);
-    } catch (error) {
-      if (error instanceof InvalidUrlError) throw error;
-      throw new InvalidUrlError('The host of url cannot be resolved.');
-    }
   }
 }

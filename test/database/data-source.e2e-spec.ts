@@ -39,6 +39,21 @@ describe('the database of a process', () => {
     expect(dataSource.options).toMatchObject({ extra: { query_timeout: 5_500 } });
   });
 
+  it.each(['a statement', 'a transaction'])('a connection that refuses the write of %s is replaced', async (what) => {
+    const { dataSource } = await open();
+    const connection = (): Promise<unknown> => dataSource.query('SELECT pg_backend_pid()');
+    const write = (): Promise<unknown> =>
+      what === 'a statement'
+        ? dataSource.query('CREATE TABLE written ()')
+        : dataSource.transaction((manager) => manager.query('CREATE TABLE written ()'));
+    const before = await connection();
+    await dataSource.query('SET default_transaction_read_only = on');
+    expect(await connection()).toEqual(before);
+    expect(isDatabaseUnavailable(await write().catch((error: unknown) => error))).toBe(true);
+    await write();
+    expect(await connection()).not.toEqual(before);
+  });
+
   it('unresponsive connections are closed and replaced', async () => {
     const link = await interruptibleLink(database.url);
     try {

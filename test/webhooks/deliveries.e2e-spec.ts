@@ -2,7 +2,8 @@ import type { ServerResponse } from 'node:http';
 import { pipeline, Readable } from 'node:stream';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { ATTEMPTS_MAX, WebhookDeliverer } from '../../src/webhooks/webhook-deliverer.js';
-import { WebhookHousekeeping } from '../../src/webhooks/webhook-housekeeping.js';
+import { REMOVE_OLD, WebhookHousekeeping } from '../../src/webhooks/webhook-housekeeping.js';
+import { WebhookResolver } from '../../src/webhooks/webhook-resolver.js';
 import { WebhookSender } from '../../src/webhooks/webhook-sender.js';
 import { holdLock } from '../database/lock-table.js';
 import { startService, type ServiceResponse, type TestService } from '../service.js';
@@ -85,8 +86,12 @@ async function enqueueLastAttempt({ id }: Customer): Promise<void> {
 
 /** The claim of a process other than the service. */
 const claimOf = (process: number): string => `00000000-0000-0000-0000-00000000001${process}`;
-const claim = (process = 1, webhooksMax = 50): Promise<Record<string, unknown>[]> =>
-  service.query(`SELECT * FROM webhook_claim('${claimOf(process)}', ${webhooksMax}, 60)`);
+const claim = (process = 1, webhooksMax = 50, ofOrganizationMax = 5): Promise<Record<string, unknown>[]> =>
+  service.query(`SELECT * FROM webhook_claim('${claimOf(process)}', true, ${webhooksMax}, ${ofOrganizationMax}, 60)`);
+/** The same of webhooks whose last attempt failed. */
+const claimFailing = (): Promise<Record<string, unknown>[]> =>
+  service.query(`SELECT * FROM webhook_claim('${claimOf(1)}', false, 50, 5, 60)`);
+const succeedBefore = (): Promise<unknown> => service.query('UPDATE webhooks SET healthy = true');
 const record = (deliveryId: unknown, process = 1): Promise<unknown[]> =>
   service.query(
     `SELECT * FROM webhook_record('${String(deliveryId)}', '${claimOf(process)}', 'succeeded', 200, NULL, 1, NULL, 1)`,
@@ -162,7 +167,8 @@ describe('an event', () => {
     expect(receiver.received).toHaveLength(1);
   });
 
-  it('beyond 1,000 waiting deliveries of a webhook is not sent to it, and is listed', async () => {
+  it('beyond 1,000 waiting deliveries of a webhook is not sent to it, and is counted; one an hour is listed', async () => {
+    const clean = (): Promise<void> => service.app.get(WebhookHousekeeping).clean();
     const owner = await customer();
     const { id } = await addWebhook(owner.key);
     const insertWaiting = (count: number): Promise<unknown> =>
@@ -172,10 +178,19 @@ describe('an event', () => {
     await insertWaiting(999);
     expect(await attempted(await enqueued(owner), 1)).toMatchObject({ state: 'succeeded' });
     await insertWaiting(1);
+    await clean();
+    const listed = async (): Promise<Delivery[]> =>
+      (await deliveriesOf(owner)).filter(({ state }) => state === 'failed');
+    for (let event = 1; event <= 3; event += 1) await enqueue(owner);
+    expect(await listed()).toMatchObject([
+      { attempts: 0, nextAttemptAt: null, error: 'The webhook has 1000 waiting deliveries.' },
+    ]);
+    await advance(3_601);
     await enqueue(owner);
-    expect((await deliveriesOf(owner))[0]).toMatchObject({
-      ...{ state: 'failed', attempts: 0, nextAttemptAt: null, error: 'The webhook has 1000 waiting deliveries.' },
-    });
+    expect(await listed()).toHaveLength(2);
+    await clean();
+    expect((await service.request('GET', '/metrics')).text).toMatch(/^ct_webhook_events_dropped 4$/m);
+    expect(service.logs.join('')).toMatch(/"event":"webhook_events_dropped","events":4\b/);
     expect((await deliveriesOf({ key: owner.key, id })).every(({ state }) => state !== 'failed')).toBe(true);
   });
 });
@@ -199,7 +214,7 @@ describe('a delivery that fails', () => {
       pauses.push(pause);
       // Nothing is sent before it is due.
       await advance(pause - 1);
-      expect(await claim()).toEqual([]);
+      expect(await claimFailing()).toEqual([]);
       expect(receiver.received).toHaveLength(attempt);
       await advance(2);
     }
@@ -208,7 +223,7 @@ describe('a delivery that fails', () => {
     expect(days).toBeGreaterThan(0.85);
     expect(days).toBeLessThan(1.15);
     await advance(SECONDS_PER_DAY);
-    expect(await claim()).toEqual([]);
+    expect(await claimFailing()).toEqual([]);
     expect(receiver.received).toHaveLength(ATTEMPTS_MAX);
     expect(new Set(receiver.received.map(idOf)).size).toBe(1);
     expect(new Set(receiver.received.map(({ body }) => body)).size).toBe(1);
@@ -297,15 +312,52 @@ describe('a receiver', () => {
     expect(slow.received).toHaveLength(1);
   });
 
-  it('that does not respond fails after the timeout, and gets the next delivery then', async () => {
+  it('that does not respond fails after the timeout, and gets no delivery for as long as it has failed', async () => {
     service.app.get(WebhookSender).timeoutMs = 300;
     const owner = await customer({ url: slow.url });
-    for (const type of ['job.paused', 'job.completed']) await enqueue(owner, type);
-    await until(() => slow.received.length === 2);
-    const [, first] = await deliveriesOf(owner);
-    expect(first).toMatchObject({
+    frozenAt = new Date().toISOString();
+    await advance(0);
+    for (const type of ['job.paused', 'job.completed']) {
+      await enqueue(owner, type);
+      await advance(1);
+    }
+    const attempts = async (): Promise<number[]> => (await deliveriesOf(owner)).map((delivery) => delivery.attempts);
+    const attemptsAfter = async (seconds: number, expected: number[]): Promise<void> => {
+      await advance(seconds - 1);
+      expect(await claimFailing()).toEqual([]);
+      await advance(2);
+      await until(async () => String(await attempts()) === String(expected));
+    };
+    await until(async () => String(await attempts()) === '0,1');
+    expect((await deliveriesOf(owner))[1]).toMatchObject({
       ...{ state: 'pending', responseStatus: null, error: 'The receiver did not respond in time.' },
     });
+    // The delivery that was tried before is repeated first, while it is due.
+    await attemptsAfter(5, [0, 2]);
+    await attemptsAfter(6, [1, 2]);
+    await attemptsAfter(13, [2, 2]);
+  });
+
+  it.each([
+    ['of a few organizations', { organizations: 7, webhooks: 10, succeeded: false, sent: 14 }],
+    ['of a few organizations, which responded before', { organizations: 7, webhooks: 10, succeeded: true, sent: 35 }],
+    ['of many organizations', { organizations: 40, webhooks: 1, succeeded: false, sent: 25 }],
+  ])('is reached while those %s do not respond', async (_whose, { organizations, webhooks, succeeded, sent }) => {
+    service.app.get(WebhookSender).timeoutMs = 60_000;
+    const owner = await customer();
+    await attempted(await enqueued(owner), 1);
+    const others = Array.from({ length: organizations }, async () => {
+      const other = await customer({ url: slow.url });
+      for (let count = 1; count < webhooks; count += 1) await addWebhook(other.key, { url: slow.url });
+      return other;
+    });
+    await Promise.all(others);
+    if (succeeded) await succeedBefore();
+    for (let event = 0; event < 2; event += 1) for (const other of await Promise.all(others)) await enqueue(other);
+    await until(() => slow.received.length === sent);
+    for (let event = 0; event < 3; event += 1) await enqueue(owner);
+    await until(() => receiver.received.length === 4);
+    expect(slow.received).toHaveLength(sent);
   });
 
   it('whose response never ends has accepted the delivery, and its connection is closed', async () => {
@@ -329,7 +381,7 @@ describe('a receiver', () => {
 
   it('is reached at the address that was checked, by its own name', async () => {
     const resolve = jest
-      .spyOn(service.app.get(WebhookSender), 'lookup')
+      .spyOn(service.app.get(WebhookResolver), 'addressesOf')
       .mockResolvedValue([{ address: '127.0.0.1', family: 4 }]);
     const owner = await enqueued(await customer({ url: `http://hooks.example.com:${receiver.port}/` }));
     await attempted(owner, 1);
@@ -375,6 +427,25 @@ describe('housekeeping', () => {
     expect(await deliveriesOf(owner)).toHaveLength(1);
   });
 
+  it('finds old deliveries by an index', async () => {
+    const statement = REMOVE_OLD.replace('$1', '30').replace('$2', '10');
+    const plan = (await service.query(`EXPLAIN ${statement}`)).map((line) => line['QUERY PLAN']).join('\n');
+    expect(plan).toMatch(/Index Cond: \(created_at </);
+  });
+
+  it('reports no delivery as overdue while its webhook waits after a failure', async () => {
+    const owner = await customer();
+    await service.query(`UPDATE webhooks SET failing_since = quota_now() - interval '1 day'`);
+    receiver.respond = fail(500);
+    await attempted(await enqueued(owner), 1);
+    await enqueue(owner);
+    await advance(1_200);
+    await clean();
+    const { text } = await service.request('GET', '/metrics');
+    expect(text).toMatch(/^ct_webhook_deliveries_waiting 2$/m);
+    expect(text).toMatch(/^ct_webhook_deliveries_overdue_seconds 0$/m);
+  });
+
   it('reports what waits, and deliveries that no process can sign as overdue, which are sent after a rotation', async () => {
     const owner = await customer();
     await service.query(`UPDATE webhooks SET secret = '\\x00'::bytea || secret`);
@@ -415,6 +486,7 @@ describe('a process that ends', () => {
 describe('claims', () => {
   it('of any number of processes at once give each delivery to one process, and at most one of a webhook at a time', async () => {
     const owners = await Promise.all(Array.from({ length: 4 }, () => customer()));
+    await succeedBefore();
     for (const owner of owners) for (let n = 0; n < 3; n += 1) await enqueue(owner);
     const delivered = new Set<unknown>();
     for (let round = 1; round <= 3; round += 1) {
@@ -432,6 +504,7 @@ describe('claims', () => {
 
   it('that another process has taken over record nothing', async () => {
     const owner = await enqueued(await customer());
+    await succeedBefore();
     const [claimed] = await claim(1);
     expect(await claim(2)).toEqual([]);
     await advance(61);
@@ -444,6 +517,7 @@ describe('claims', () => {
 
   it('take turns between webhooks, so that one with many deliveries does not hold up another', async () => {
     const [busy, other] = [await customer(), await customer()];
+    await succeedBefore();
     for (const owner of [busy, busy, busy, other, other]) await enqueue(owner);
     const turns: unknown[] = [];
     for (let turn = 0; turn < 5; turn += 1) {
@@ -453,5 +527,21 @@ describe('claims', () => {
     }
     expect(turns.slice(0, 4).filter((id) => id === other.id)).toHaveLength(2);
     expect(turns.at(-1)).toBe(busy.id);
+  });
+
+  it('take turns between organizations, and leave an organization a limited number at a time', async () => {
+    const [many, one] = [await customer(), await customer()];
+    for (let count = 1; count < 6; count += 1) await addWebhook(many.key);
+    await succeedBefore();
+    await enqueue(many);
+    const organizations = async (process: number, max: number): Promise<unknown[]> =>
+      (await claim(process, max, 3)).map((claimed) => claimed['organization_id']);
+    expect(await organizations(1, 1)).toEqual([many.organizationId]);
+    await enqueue(one);
+    expect(await organizations(2, 1)).toEqual([one.organizationId]);
+    expect(await organizations(3, 50)).toEqual(Array(2).fill(many.organizationId));
+    expect(await organizations(4, 50)).toEqual([]);
+    await advance(61);
+    expect(await organizations(5, 50)).toHaveLength(4);
   });
 });

@@ -1,16 +1,18 @@
 import { spawn, spawnSync } from 'node:child_process';
+import { lookup } from 'node:dns/promises';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { generateKey } from '../../src/organizations/api-key.js';
-import { WebhookSender } from '../../src/webhooks/webhook-sender.js';
+import { WebhookResolver } from '../../src/webhooks/webhook-resolver.js';
 import { freePort } from '../free-port.js';
 import { rowsAsText } from '../plaintext-keys.js';
 import { startService, type ServiceResponse, type TestOrganization, type TestService } from '../service.js';
 import { until } from '../until.js';
+import { startNameServer, type NameServer } from './name-server.js';
 import { startReceiver, verified, type Receiver, WEBHOOK_SECRET_KEY } from './receiver.js';
 
 const PROJECT = join(import.meta.dirname, '../..');
@@ -112,7 +114,6 @@ describe('a webhook', () => {
   it.each([
     ['no URL', {}, 'url'],
     ['a URL with a password', { url: 'https://a:b@example.com/' }, 'url'],
-    ['an API key in the URL', { url: `https://example.com/?key=${generateKey()}` }, 'url'],
     ['no event', { url: 'https://127.0.0.1/', events: [] }, 'events'],
     ['an unknown event', { url: 'https://127.0.0.1/', events: ['job.started'] }, 'events'],
     ['a secret of its own', { url: 'https://127.0.0.1/', secret: 'whsec_AAAA' }, 'secret'],
@@ -121,6 +122,20 @@ describe('a webhook', () => {
     const response = await send(key, 'POST', '/webhooks', body);
     expect([response.status, response.body.error.code]).toEqual([400, 'invalid_request']);
     expect(response.body.error.details).toEqual([{ field, message: expect.stringMatching(/./) }]);
+  });
+
+  it.each([
+    ['is in the query', `/?key=${generateKey()}`],
+    ['is in the path, with a tab', `/${generateKey().replace('t', '\tt')}`],
+    ['is the name of a parameter, encoded', `/?${generateKey().replace('c', '%63')}=1`],
+    ['is encoded twice', `/${generateKey().replace('k', '%256B')}`],
+    ['is part of the host, encoded', `.${generateKey().replace('k', '%6b')}.localhost/`],
+    ['is the secret of a webhook', `/?whsec_${'A'.repeat(43)}%3D`],
+  ])('whose URL has a secret is refused: it %s', async (_where, end) => {
+    const { key } = await service.organization();
+    const response = await send(key, 'POST', '/webhooks', { url: `http://localhost${end}` });
+    const message = 'url must not contain an API key or the secret of a webhook.';
+    expect([response.status, response.body.error.details]).toEqual([400, [{ field: 'url', message }]]);
   });
 });
 
@@ -322,36 +337,89 @@ describe('webhooks', () => {
   });
 });
 
-const PUBLIC = [{ address: '93.184.215.14', family: 4 }];
+const PUBLIC = '93.184.215.14';
+const REFUSED_HOST = 'The host of url must be a public name or address, and resolve within 3 seconds.';
 
 describe('without WEBHOOK_ALLOW_PRIVATE', () => {
   let strict: TestService;
   let organization: TestOrganization;
-  let resolve: jest.SpiedFunction<WebhookSender['lookup']>;
+  let nameServer: NameServer;
 
   beforeAll(async () => {
+    nameServer = await startNameServer();
     strict = await startService({ environment: { RATE_LIMIT_PER_MINUTE: 0, WEBHOOK_SECRET_KEY } });
+    nameServer.serve(strict.app.get(WebhookResolver));
     organization = await strict.organization();
   });
-  afterAll(() => strict.close());
+  afterAll(async () => {
+    await strict.close();
+    nameServer.close();
+  });
+  beforeEach(() => {
+    nameServer.names = { 'hooks.example.com': [PUBLIC] };
+    nameServer.asked.length = 0;
+  });
 
-  const request = (method: string, path: string, body?: object): Promise<ServiceResponse> =>
-    send(organization.key, method, path, body, strict);
+  const request = (method: string, path: string, body?: object, { key } = organization): Promise<ServiceResponse> =>
+    send(key, method, path, body, strict);
+  const errorOf = ({ status, body }: ServiceResponse): unknown => [status, body.error?.details];
 
-  it('a host with one private address, or that cannot be resolved, is refused', async () => {
-    resolve = jest.spyOn(strict.app.get(WebhookSender), 'lookup');
-    const url = 'https://hooks.example.com/';
-    resolve.mockResolvedValueOnce([...PUBLIC, { address: '10.0.0.1', family: 4 }]);
-    expect((await request('POST', '/webhooks', { url })).body.error.message).toMatch(/public name or address/);
-    resolve.mockRejectedValueOnce(Object.assign(new Error('no such name'), { code: 'ENOTFOUND' }));
-    expect((await request('POST', '/webhooks', { url })).body.error.message).toMatch(/cannot be resolved/);
-    resolve.mockRestore();
+  it('a host is refused with the same words whether it is missing or has a private address of either kind', async () => {
+    nameServer.names = {
+      'one-private.example.com': [PUBLIC, '10.0.0.1'],
+      'private-ipv6.example.com': [PUBLIC, 'fd00::1'],
+      'loopback.example.com': ['127.0.0.1'],
+      localhost: [PUBLIC],
+    };
+    for (const host of [...Object.keys(nameServer.names), 'missing.example.com', `${'a'.repeat(64)}.example.com`]) {
+      const refused = await request('POST', '/webhooks', { url: `https://${host}/` });
+      expect([host, errorOf(refused)]).toEqual([host, [400, [{ field: 'url', message: REFUSED_HOST }]]]);
+    }
+  });
+
+  it('a host with public addresses of both kinds, or of one of them, is accepted', async () => {
+    nameServer.names = {
+      'both.example.com': [PUBLIC, '2606:4700:4700::1111'],
+      'ipv4.example.com': [PUBLIC],
+      'ipv6.example.com': ['2606:4700:4700::1111'],
+    };
+    for (const host of Object.keys(nameServer.names))
+      expect((await request('POST', '/webhooks', { url: `https://${host}/` })).status).toBe(201);
+  });
+
+  it('hosts whose name servers are silent are refused after two look-ups at a time, and nothing else waits', async () => {
+    const [owner, other] = [await strict.organization(), await strict.organization()];
+    const cached = '/channels/@tidewater/transcripts?limit=1';
+    expect((await strict.get(cached, owner.key)).status).toBe(200);
+    nameServer.names = Object.fromEntries(Array.from({ length: 30 }, (_, n) => [`silent-${n}.example.com`, []]));
+    nameServer.names['hooks.example.com'] = [PUBLIC];
+    let refusals = 0;
+    const creations = Object.keys(nameServer.names)
+      .filter((host) => host.startsWith('silent'))
+      .map(async (host) => {
+        const refused = await request('POST', '/webhooks', { url: `https://${host}/` }, owner);
+        refusals += 1;
+        return refused;
+      });
+    await until(() => nameServer.asked.length > 0);
+    const first = await Promise.all([
+      strict.get(cached, owner.key),
+      strict.request('GET', '/health/ready'),
+      request('POST', '/webhooks', { url: 'https://hooks.example.com/' }, other),
+      // In the threads of the process.
+      lookup('localhost').then(() => ({ status: 200 })),
+    ]);
+    expect(first.map(({ status }) => status)).toEqual([200, 200, 201, 200]);
+    expect(refusals).toBe(0);
+    for (const refused of await Promise.all(creations))
+      expect(errorOf(refused)).toEqual([400, [{ field: 'url', message: REFUSED_HOST }]]);
+    // Two of the one organization, and one of the other.
+    expect(nameServer.runningMax()).toBeLessThanOrEqual(3);
   });
 
   it('a URL that was stored under another configuration is not sent to', async () => {
-    resolve = jest.spyOn(strict.app.get(WebhookSender), 'lookup').mockResolvedValue(PUBLIC);
     const { id } = (await request('POST', '/webhooks', { url: 'https://hooks.example.com/' })).body;
-    resolve.mockClear();
+    nameServer.asked.length = 0;
     for (const url of ['http://hooks.example.com/', 'https://127.0.0.1/']) {
       await strict.query(`UPDATE webhooks SET url = '${url}' WHERE id = '${id}'`);
       const { body } = await request('POST', `/webhooks/${id}/test`);
@@ -361,23 +429,22 @@ describe('without WEBHOOK_ALLOW_PRIVATE', () => {
         error: expect.stringMatching(/url must be/),
       });
     }
-    expect(resolve).not.toHaveBeenCalled();
-    resolve.mockRestore();
+    expect(nameServer.asked).toEqual([]);
   });
 
-  it('a name that resolves to a private address after the creation is not connected to', async () => {
-    resolve = jest.spyOn(strict.app.get(WebhookSender), 'lookup');
-    resolve.mockResolvedValueOnce(PUBLIC).mockResolvedValue([{ address: '127.0.0.1', family: 4 }]);
-    const url = `https://rebinding.example.com:${receiver.port}/`;
+  it('a name that is private or missing after the creation is not connected to, with the same words', async () => {
+    const url = `https://hooks.example.com:${receiver.port}/`;
     const { id } = (await request('POST', '/webhooks', { url })).body;
     const connections = receiver.connections();
-    expect((await request('POST', `/webhooks/${id}/test`)).body).toMatchObject({
-      delivered: false,
-      responseStatus: null,
-      error: 'The host of url must be a public name or address.',
-    });
+    for (const names of [{ 'hooks.example.com': ['127.0.0.1'] }, {}]) {
+      nameServer.names = names;
+      expect((await request('POST', `/webhooks/${id}/test`)).body).toMatchObject({
+        delivered: false,
+        responseStatus: null,
+        error: REFUSED_HOST,
+      });
+    }
     expect(receiver.connections()).toBe(connections);
-    resolve.mockRestore();
   });
 });
 

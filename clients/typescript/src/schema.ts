@@ -1155,7 +1155,7 @@ export interface components {
             lastAttemptAt: string | null;
             /**
              * Format: date-time
-             * @description When the next attempt is due. Null when none will be made.
+             * @description When the next attempt is due; a failing webhook can wait longer. Null when none will be made.
              */
             nextAttemptAt: string | null;
             /** @description The HTTP status of the response. Null when there was none. */

@@ -15,9 +15,11 @@ CREATE TABLE webhooks (
   previous_secret bytea,
   previous_secret_until timestamptz,
   created_at timestamptz NOT NULL,
-  -- The process that is sending a delivery, and the end of its lease; then the end of the attempt.
+  -- The process that is sending a delivery, and the end of its lease; then the end of the attempt, or of the pause after it.
   claim uuid,
   claimed_until timestamptz,
+  -- Whether the last attempt succeeded.
+  healthy boolean NOT NULL DEFAULT false,
   -- Since when no delivery has succeeded.
   failing_since timestamptz,
   disabled_at timestamptz,
@@ -49,6 +51,9 @@ CREATE INDEX webhook_deliveries_due ON webhook_deliveries (next_attempt_at) WHER
 CREATE INDEX webhook_deliveries_waiting ON webhook_deliveries (webhook_id, next_attempt_at)
   WHERE next_attempt_at IS NOT NULL;
 
+-- Events that were not sent because a webhook had too many waiting deliveries. A sequence, so that counting locks nothing.
+CREATE SEQUENCE webhook_events_dropped;
+
 -- No row when the organization has p_webhooks_max already. It is locked before they are counted.
 CREATE FUNCTION webhook_create(
   p_id text, p_organization_id text, p_url text, p_events text[], p_secret bytea, p_webhooks_max integer
@@ -62,33 +67,44 @@ BEGIN
 END $$;
 
 -- Stores an event for every webhook of an organization. A webhook whose row is being removed is skipped without waiting: a
--- removal must neither fail nor delay the caller's transaction. Beyond 1,000 waiting deliveries an event is stored as a
--- failed delivery: to fail an older one instead would wait for the process that sends it.
+-- removal must neither fail nor delay the caller's transaction. Beyond 1,000 waiting deliveries events are counted and not
+-- sent: to fail an older one instead would wait for the process that sends it. One an hour is stored, as a failed delivery.
 CREATE FUNCTION webhook_enqueue(p_organization_id text, p_type text, p_data jsonb) RETURNS void
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
   v_now timestamptz := quota_now();
+  v_id text;
+  -- Null while the queue has room.
+  v_full text;
 BEGIN
-  INSERT INTO webhook_deliveries (webhook_id, type, data, created_at, state, next_attempt_at, error)
-    SELECT webhook.id, p_type, p_data, v_now,
-           CASE WHEN queue.is_full THEN 'failed' ELSE 'pending' END,
-           CASE WHEN NOT queue.is_full THEN v_now END,
-           CASE WHEN queue.is_full THEN 'The webhook has 1000 waiting deliveries.' END
-      FROM (
-        SELECT id FROM webhooks
-          WHERE organization_id = p_organization_id AND disabled_at IS NULL AND (events IS NULL OR p_type = ANY (events))
-          FOR KEY SHARE SKIP LOCKED
-      ) webhook CROSS JOIN LATERAL (
-        SELECT count(*) >= 1000 AS is_full FROM (
-          SELECT FROM webhook_deliveries WHERE webhook_id = webhook.id AND next_attempt_at IS NOT NULL LIMIT 1000
-        ) waiting
-      ) queue;
+  FOR v_id IN
+    SELECT id FROM webhooks
+      WHERE organization_id = p_organization_id AND disabled_at IS NULL AND (events IS NULL OR p_type = ANY (events))
+      FOR KEY SHARE SKIP LOCKED
+  LOOP
+    SELECT CASE WHEN count(*) >= 1000 THEN 'The webhook has 1000 waiting deliveries.' END INTO v_full FROM (
+      SELECT FROM webhook_deliveries WHERE webhook_id = v_id AND next_attempt_at IS NOT NULL LIMIT 1000
+    ) waiting;
+    IF v_full IS NOT NULL THEN
+      PERFORM nextval('webhook_events_dropped');
+      CONTINUE WHEN EXISTS (
+        SELECT FROM webhook_deliveries
+          WHERE webhook_id = v_id AND created_at > v_now - interval '1 hour' AND error = v_full
+      );
+    END IF;
+    INSERT INTO webhook_deliveries (webhook_id, type, data, created_at, state, next_attempt_at, error)
+      VALUES (v_id, p_type, p_data, v_now, CASE WHEN v_full IS NULL THEN 'pending' ELSE 'failed' END,
+              CASE WHEN v_full IS NULL THEN v_now END, v_full);
+  END LOOP;
 END $$;
 
--- Claims webhooks with due deliveries, and returns the delivery of each that is due longest. A webhook has one delivery at a
--- time, so that a receiver that does not respond occupies one connection. The webhooks take turns, the one whose last attempt
--- is longest ago first: otherwise those with slow receivers would get every connection that becomes free.
-CREATE FUNCTION webhook_claim(p_claim uuid, p_webhooks_max integer, p_lease_seconds double precision) RETURNS TABLE (
+-- Claims webhooks with due deliveries, and returns the delivery of each that was tried most, then is due longest. A webhook has
+-- one delivery at a time, an organization p_organization_max, counted apart for healthy webhooks and others. The organizations
+-- take turns, then the webhooks, the one whose last attempt is longest ago first: otherwise those with slow receivers would get
+-- every connection that becomes free.
+CREATE FUNCTION webhook_claim(
+  p_claim uuid, p_healthy boolean, p_webhooks_max integer, p_organization_max integer, p_lease_seconds double precision
+) RETURNS TABLE (
   delivery_id text, webhook_id text, organization_id text, url text, type text, data text, created_at timestamptz,
   attempts integer, secret bytea, previous_secret bytea
 ) LANGUAGE plpgsql VOLATILE AS $$
@@ -98,18 +114,26 @@ DECLARE
   v_webhook webhooks;
 BEGIN
   FOR v_webhook IN
-    SELECT webhook.* FROM webhooks webhook
-      WHERE disabled_at IS NULL AND (claimed_until IS NULL OR claimed_until <= v_now)
-        AND id IN (SELECT webhook_id FROM webhook_deliveries WHERE next_attempt_at <= v_now)
+    SELECT webhook.* FROM webhooks webhook JOIN (
+        -- Those that are being sent to count, and come first.
+        SELECT id, row_number() OVER (
+            PARTITION BY organization_id ORDER BY coalesce(claimed_until > v_now, false) DESC, claimed_until NULLS FIRST
+          ) AS turn
+          FROM webhooks
+          WHERE healthy = p_healthy AND disabled_at IS NULL
+            AND (claim IS NOT NULL OR claimed_until IS NULL OR claimed_until <= v_now)
+            AND id IN (SELECT webhook_id FROM webhook_deliveries WHERE next_attempt_at <= v_now)
+      ) queue ON queue.id = webhook.id
+      WHERE turn <= p_organization_max AND disabled_at IS NULL AND (claimed_until IS NULL OR claimed_until <= v_now)
         AND EXISTS (SELECT FROM organizations WHERE id = webhook.organization_id AND deleted_at IS NULL)
-      ORDER BY claimed_until NULLS FIRST LIMIT p_webhooks_max
+      ORDER BY turn, claimed_until NULLS FIRST LIMIT p_webhooks_max
       FOR NO KEY UPDATE OF webhook SKIP LOCKED
   LOOP
     RETURN QUERY SELECT delivery.id, v_webhook.id, v_webhook.organization_id, v_webhook.url, delivery.type,
       delivery.data::text, delivery.created_at, delivery.attempts, v_webhook.secret,
       CASE WHEN v_webhook.previous_secret_until > v_now THEN v_webhook.previous_secret END
       FROM webhook_deliveries delivery WHERE webhook_id = v_webhook.id AND next_attempt_at <= v_now
-      ORDER BY next_attempt_at LIMIT 1;
+      ORDER BY attempts DESC, next_attempt_at LIMIT 1;
     IF FOUND THEN
       UPDATE webhooks SET claim = p_claim, claimed_until = v_now + make_interval(secs => p_lease_seconds)
         WHERE id = v_webhook.id;
@@ -118,7 +142,8 @@ BEGIN
 END $$;
 
 -- Records an attempt. p_outcome is succeeded, failed or gone (the receiver wants no more deliveries). Without p_pause_seconds
--- a failure was the last attempt. A webhook is turned off when it is gone, or when a delivery was given up and none has
+-- a failure was the last attempt. A webhook that fails waits as long as it has failed, from 5 seconds to an hour, with all of
+-- its deliveries. It is turned off when it is gone, or when a delivery was given up and none has
 -- succeeded for p_failing_seconds. No row, and nothing recorded, when the webhook was claimed again or removed meanwhile.
 CREATE FUNCTION webhook_record(
   p_delivery_id text, p_claim uuid, p_outcome text, p_status integer, p_error text, p_duration_ms integer,
@@ -149,7 +174,9 @@ BEGIN
     disabled := 'failing';
   END IF;
   UPDATE webhooks
-    SET claim = NULL, claimed_until = v_now, disabled_reason = disabled,
+    SET claim = NULL, disabled_reason = disabled, healthy = p_outcome = 'succeeded',
+        claimed_until = CASE WHEN p_outcome = 'succeeded' THEN v_now
+          ELSE v_now + greatest(interval '5 seconds', least(v_now - coalesce(failing_since, v_now), interval '1 hour')) END,
         disabled_at = CASE WHEN disabled IS NOT NULL THEN v_now END,
         failing_since = CASE WHEN p_outcome <> 'succeeded' THEN coalesce(failing_since, v_now) END
     WHERE id = v_webhook.id;

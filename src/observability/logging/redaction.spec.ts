@@ -2,6 +2,17 @@ import { describe, expect, it } from '@jest/globals';
 import { createRedactor } from './redaction.js';
 
 describe('a redacted text', () => {
+  it.each([
+    ['whsec_' + 'Ab+/9'.repeat(9) + '=', 'whsec_…'],
+    ['WHSEC_' + 'Ab-_9'.repeat(9), 'WHSEC_…'],
+    ['http://user-{session}:p%40ss@proxy:3128/', 'http://…@proxy:3128/'],
+    ['nats://token@one:4222,tls://a:p@b@two', 'nats://…@one:4222,tls://…@two'],
+    ['postgres://user:secret@host/name', 'postgres://…@host/name'],
+    ['https://www.youtube.com/@handle?a@b', 'https://www.youtube.com/@handle?a@b'],
+  ])('has no secret of %s', (text, shown) => {
+    expect(createRedactor()(`before ${text} after`)).toBe(`before ${shown} after`);
+  });
+
   it('contains neither an API key nor a token of the service, also as JSON', () => {
     const token = 'a"quote\\and-a-backslash';
     const redact = createRedactor(token, undefined);

@@ -10,13 +10,17 @@ export function redactorFor(environment: Environment): Redactor {
   return createRedactor(ADMIN_TOKEN, METRICS_TOKEN, ...WEBHOOK_SECRET_KEY);
 }
 
-/** @param tokens secrets to redact besides API keys; undefined ones are ignored */
+/** The user and password of a URL: of a proxy, a database, Redis or NATS. */
+const CREDENTIALS = /:\/\/[^\s/?#"]+@/g;
+
+/** @param tokens secrets to redact besides API keys, webhook secrets and credentials in URLs; undefined ones are ignored */
 export function createRedactor(...tokens: (string | undefined)[]): Redactor {
   const hidden = tokens.flatMap((token) =>
     // JSON escapes quotes and backslashes.
     token === undefined ? [] : [token, JSON.stringify(token).slice(1, -1)],
   );
-  return (text) => hidden.reduce((rest, token) => rest.replaceAll(token, '…'), redactApiKeys(text));
+  return (text) =>
+    hidden.reduce((rest, token) => rest.replaceAll(token, '…'), redactApiKeys(text).replace(CREDENTIALS, '://…@'));
 }
 
 /** Control, format and separator characters, which change or hide what a terminal displays; line feeds are excluded. */

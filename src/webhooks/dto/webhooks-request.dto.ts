@@ -1,6 +1,6 @@
 import { ApiProperty, ApiPropertyOptional, ApiSchema, getSchemaPath, type ApiOperationOptions } from '@nestjs/swagger';
 import { ArrayMaxSize, ArrayMinSize, IsArray, IsIn, IsString } from 'class-validator';
-import { HasNoApiKey, Optional, PAGE_SIZE_DEFAULT, PageAfter, PageLimit } from '../../http/validation.js';
+import { Optional, PAGE_SIZE_DEFAULT, PageAfter, PageLimit } from '../../http/validation.js';
 import { URL_LENGTH_MAX } from '../webhook-url.js';
 import { WEBHOOK_EVENTS, type WebhookEvent } from '../webhook.js';
 import { WEBHOOK } from './webhooks-response.dto.js';
@@ -18,7 +18,6 @@ export class CreateWebhookDto {
     example: WEBHOOK.url,
   })
   @IsString({ message: 'url must be a string.' })
-  @HasNoApiKey()
   url: string;
 
   @ApiPropertyOptional({

@@ -117,7 +117,9 @@ export class DeliveryDto {
   @ApiProperty(dateTimeOrNull('When the last attempt ended. Null before the first one has.'))
   lastAttemptAt: Date | null;
 
-  @ApiProperty(dateTimeOrNull('When the next attempt is due. Null when none will be made.'))
+  @ApiProperty(
+    dateTimeOrNull('When the next attempt is due; a failing webhook can wait longer. Null when none will be made.'),
+  )
   nextAttemptAt: Date | null;
 
   @ApiProperty(responseStatus)
