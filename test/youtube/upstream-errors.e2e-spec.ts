@@ -50,7 +50,7 @@ describe('refusals that look like other responses', () => {
     }
   });
 
-  it.each(['sorry-200', 'sorry-403', 'sorry-503', 'forbidden'] as const)(
+  it.each(['sorry-200', 'sorry-403', 'sorry-503'] as const)(
     '%s of a caption response is reported as a block, and is not retried',
     async (kind) => {
       await reopen({ UPSTREAM_RETRIES: 2 });
@@ -83,12 +83,11 @@ describe('retired client versions', () => {
     expect(fakeYoutube.requests.total).toBe(1);
     expect(end(await readNamed('hl-deleted'))).toBe('upstream_failure');
     expect(retired()).toHaveLength(5);
-    // A block is not mistaken for it, and neither is a video that the one client asked reports as unavailable.
-    fakeYoutube.setFaults({ kind: 'bot-check' });
-    expect(end(await read())).toBe('upstream_blocked');
+    // A video that the one client asked reports as unavailable is not mistaken for it, and neither is a block.
     fakeYoutube.setFaults();
     expect(end(await readNamed('hl-deleted'))).toBe('upstream_failure');
-    expect(end(await read())).toBe('ok');
+    fakeYoutube.setFaults({ kind: 'bot-check' });
+    expect(end(await read())).toBe('upstream_blocked');
   });
 
   it('an override of the version makes the client work again', async () => {
@@ -202,7 +201,7 @@ describe('concurrency limit and pauses', () => {
     expect(fakeYoutube.requests.count({ kind: ['player', 'reel'] }) - served).toBeLessThanOrEqual(30);
   });
 
-  it('a pause is probed by one video with two clients at most, and has ended for all when one is served', async () => {
+  it('a pause ends with a control that is served, and each refused one costs a single request', async () => {
     fakeYoutube.setFaults({ kind: 'bot-check' });
     for (const name of FIVE) await readNamed(name);
     const probe = async () => {
@@ -213,11 +212,11 @@ describe('concurrency limit and pauses', () => {
     const clock = advancing();
     try {
       clock.advance(31);
-      expect(await probe()).toEqual([0, 2]);
+      expect(await probe()).toEqual([0, 1]);
       expect(await probe()).toEqual([0, 0]);
       fakeYoutube.setFaults();
       clock.advance(61);
-      expect(await probe()).toEqual([5, 5]);
+      expect(await probe()).toEqual([5, 6]);
       expect(adapter.logged).toContainEqual(expect.objectContaining({ event: 'youtube_block_closed' }));
     } finally {
       clock.restore();

@@ -65,7 +65,10 @@ describe('each state of a video', () => {
     const outcomes = await Promise.all(HARBOUR_LIGHT.uploads().map(({ id }) => platform.readVideo(id, [], context())));
     expect(outcomes.map(end)).not.toContain('upstream_failure');
     expect(outcomes.map(end)).not.toContain('upstream_timeout');
-    expect(adapter.logged).toEqual([]);
+    // Its text is refused to every client.
+    expect(adapter.logged.filter(({ event }) => event !== 'youtube_control_asked')).toEqual([
+      expect.objectContaining({ event: 'youtube_video_refused', videoId: videoId('hl-void') }),
+    ]);
   });
 
   it('an ordinary video costs one player request and one text', async () => {
@@ -191,9 +194,19 @@ describe('WEB with PO tokens', () => {
 
   it('is not asked for videos that the other clients return', async () => {
     await reopen();
-    for (const name of ['hl-dinghy', 'hl-silent', 'hl-private', 'ps-gone', 'ps-webonly']) await read(name);
+    for (const name of ['hl-dinghy', 'hl-private', 'ps-gone']) await read(name);
     expect(fakeYoutube.requests.count({ client: 'WEB' })).toBe(0);
     expect(fakeYoutube.requests.count({ kind: 'po-token' })).toBe(0);
+  });
+
+  it('has the last word on a video without captions on the apps, which are not shown styled tracks', async () => {
+    const app = await read('ps-webonly');
+    expect([end(app), app]).toEqual(['transcript_unavailable', expect.not.objectContaining({ confirmed: false })]);
+    await reopen();
+    expect(text(await read('ps-webonly'), 'en')).toContain('green is right');
+    expect(end(await read('hl-silent'))).toBe('transcript_unavailable');
+    fakeYoutube.setFaults({ kind: '500', match: { kind: 'po-token' } });
+    expect(await read('ps-webonly')).toMatchObject({ failure: { code: 'transcript_unavailable' }, confirmed: false });
   });
 
   it('returns styled tracks that the other clients leave out, when it is listed first', async () => {
