@@ -97,12 +97,15 @@ describe('a channel’s uploads', () => {
     const all = await list(others.FOG_SIGNAL.id, 1_000);
     expect([all.uploads.length, all.complete]).toEqual([230, true]);
     expect(ids(all.uploads)).toEqual(others.FOG_SIGNAL.uploads().map(({ id }) => id));
-    expect(all.uploads.every(({ kind }) => kind === 'video')).toBe(true);
+    // The channel has no list of Shorts, so what can be one has no kind.
+    expect(new Set(all.uploads.map(({ kind, durationSeconds }) => (durationSeconds ?? 0) > 181 ? kind : null))).toEqual(
+      new Set(all.uploads.map(({ kind }) => kind)),
+    );
   });
 
   it('are empty for a channel without uploads or without the playlist', async () => {
-    await expect(list(others.EMPTY_SLIP.id)).resolves.toEqual({ uploads: [], complete: true });
-    await expect(list(others.DRY_DOCK.id)).resolves.toEqual({ uploads: [], complete: true });
+    await expect(list(others.EMPTY_SLIP.id)).resolves.toMatchObject({ uploads: [], complete: true });
+    await expect(list(others.DRY_DOCK.id)).resolves.toMatchObject({ uploads: [], complete: true });
   });
 
   it('of an age-gated channel are listed', async () => {

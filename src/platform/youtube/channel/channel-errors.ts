@@ -10,6 +10,8 @@ export class ChannelReadError extends Error {
     message: string,
     readonly verdict: 'refused' | 'unreached' | 'nothing',
     cause?: unknown,
+    /** The platform answered, but with a page that is incomplete or has an unknown form. */
+    readonly unparsable = false,
   ) {
     super(message, cause === undefined ? undefined : { cause });
     this.name = 'ChannelReadError';
@@ -41,7 +43,15 @@ export function upstreamError(response: FailedReading, subject: string): Upstrea
     case 'network':
       return new UpstreamError('upstream_failure', failure('connection failed', 'unreached'));
     case 'unreadable':
-    case 'unparsable':
       return new UpstreamError('upstream_failure', failure(`expected ${response.expected}`));
+    case 'unparsable': {
+      const text = `${subject}: expected ${response.expected}`;
+      return new UpstreamError('upstream_failure', new ChannelReadError(text, 'nothing', undefined, true));
+    }
   }
+}
+
+/** Whether a channel or list could not be read because the platform's page is incomplete or has an unknown form. */
+export function isUnparsable(error: unknown): boolean {
+  return error instanceof UpstreamError && error.cause instanceof ChannelReadError && error.cause.unparsable;
 }
