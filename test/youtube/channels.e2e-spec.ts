@@ -98,9 +98,9 @@ describe('a channel’s uploads', () => {
     expect([all.uploads.length, all.complete]).toEqual([230, true]);
     expect(ids(all.uploads)).toEqual(others.FOG_SIGNAL.uploads().map(({ id }) => id));
     // The channel has no list of Shorts, so what can be one has no kind.
-    expect(new Set(all.uploads.map(({ kind, durationSeconds }) => (durationSeconds ?? 0) > 181 ? kind : null))).toEqual(
-      new Set(all.uploads.map(({ kind }) => kind)),
-    );
+    expect(
+      new Set(all.uploads.map(({ kind, durationSeconds }) => ((durationSeconds ?? 0) > 181 ? kind : null))),
+    ).toEqual(new Set(all.uploads.map(({ kind }) => kind)));
   });
 
   it('are empty for a channel without uploads or without the playlist', async () => {
