@@ -35,6 +35,9 @@ export const REPORTED_AS: Readonly<Record<FaultKind, ReportedAs>> = {
   'sorry-403': 'upstream_blocked',
   'sorry-503': 'upstream_blocked',
   forbidden: 'upstream_blocked',
+  // No video depends on lists.
+  incomplete: 'upstream_failure',
+  'unknown-error': 'upstream_failure',
   // No video depends on the feed.
   'feed-unavailable': 'upstream_failure',
 };

@@ -78,6 +78,14 @@ export const PAGES = {
   'sorry-403': { status: 403, body: SORRY },
   'sorry-503': { status: 503, body: SORRY },
   forbidden: { status: 403, body: '' },
+  incomplete: { status: 200, body: { responseContext: {}, trackingParams: 'x' } },
+  'unknown-error': {
+    status: 200,
+    body: {
+      responseContext: {},
+      alerts: [{ alertRenderer: { type: 'ERROR', text: { simpleText: 'Unknown error' } } }],
+    },
+  },
   'feed-unavailable': {
     status: 404,
     body: '<!DOCTYPE html><html lang=en><title>Error 404 (Not Found)!!1</title></html>',
