@@ -1,5 +1,6 @@
 import { CACHE_MANAGER, type Cache } from '@nestjs/cache-manager';
 import { Inject, Injectable } from '@nestjs/common';
+import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import { Environment } from '../../config/environment.js';
 import { type ChannelReference, parseChannelReference } from '../../domain/channel-reference.js';
@@ -57,8 +58,8 @@ export class ChannelUploads {
   private readonly ids: ReadThroughCache<string>;
   private readonly channels: ReadThroughCache<Channel>;
   private readonly lists: ReadThroughCache<DatedList>;
-  /** When each channel that was not found may be looked for again, by `performance.now()`; the oldest first. */
-  private readonly unknownUntilMs = new Map<string, number>();
+  /** Channels that were not found a moment ago. */
+  private readonly unknown = new LRUCache<string, true>({ max: UNKNOWN_CHANNELS_MAX, ttl: UNKNOWN_MS });
 
   constructor(
     @Inject(CACHE_MANAGER) cache: Cache,
@@ -135,21 +136,13 @@ export class ChannelUploads {
     const reference = parseChannelReference(text);
     if (!reference) throw new ChannelNotFoundError();
     const key = keyOf(reference);
-    if ((this.unknownUntilMs.get(key) ?? 0) > performance.now()) throw new ChannelNotFoundError();
+    if (this.unknown.has(key)) throw new ChannelNotFoundError();
     try {
       return await read(reference);
     } catch (error) {
-      if (error instanceof ChannelNotFoundError) this.rememberUnknown(key);
+      if (error instanceof ChannelNotFoundError) this.unknown.set(key, true);
       throw error;
     }
-  }
-
-  private rememberUnknown(key: string): void {
-    // Deleted first, so that the order is that of the times.
-    this.unknownUntilMs.delete(key);
-    const [oldest] = this.unknownUntilMs.keys();
-    if (oldest !== undefined && this.unknownUntilMs.size >= UNKNOWN_CHANNELS_MAX) this.unknownUntilMs.delete(oldest);
-    this.unknownUntilMs.set(key, performance.now() + UNKNOWN_MS);
   }
 
   private async resolve(reference: ChannelReference, context: ReadingContext): Promise<string> {
@@ -182,16 +175,9 @@ export class ChannelUploads {
   }
 }
 
-/** Identifies a channel by its name. Handles are case-insensitive on the platform; the older names are not. */
+/** Identifies a channel as it is named. Handles are case-insensitive on the platform; the older names are not. */
 function keyOf(reference: ChannelReference): string {
-  switch (reference.kind) {
-    case 'id':
-      return `id:${reference.id}`;
-    case 'handle':
-      return `handle:${reference.handle.toLowerCase()}`;
-    case 'custom':
-    case 'user':
-    case 'vanity':
-      return `${reference.kind}:${reference.name}`;
-  }
+  if (reference.kind === 'id') return `id:${reference.id}`;
+  const name = reference.kind === 'handle' ? reference.handle.toLowerCase() : reference.name;
+  return `${reference.kind}:${name}`;
 }

@@ -2,9 +2,9 @@ import { describe, expect, it } from '@jest/globals';
 import { unlistedVideo } from '../../../domain/transcript.js';
 import { isComplete, NOTHING_LISTED, readContinuation, withPage, writeContinuation } from './list-progress.js';
 
-const page = (count: number, videos: number | null = null, hidden = 0) => ({
+const page = (count: number, stated: number | null = null) => ({
   uploads: Array.from({ length: count }, (_, index) => unlistedVideo(String(index).padStart(11, '0'))),
-  stated: videos === null ? null : { videos, hidden },
+  stated,
   unread: 'nothing' as const,
 });
 
@@ -14,9 +14,8 @@ describe('the end of a list', () => {
     ['it stops at 100', [page(100, 240)], false],
     ['it stops at 200', [page(100, 890), page(100)], false],
     ['it stops at 100 of 101', [page(100, 101)], false],
-    ['the one after 100 is hidden', [page(100, 101, 1)], true],
+    ['it has the 100 that are stated', [page(100, 100)], true],
     ['it stops in a page', [page(5, 15)], false],
-    ['the page hides the rest', [page(10, 12, 2)], true],
     ['one of a few is hidden without a notice', [page(10, 11)], true],
     ['some of many are hidden without a notice', [page(100, 150), page(48)], true],
     ['the header states nothing', [page(100), page(100)], true],

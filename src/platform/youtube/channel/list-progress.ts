@@ -25,7 +25,7 @@ export function withPage(
   return {
     pages: pages + 1,
     listed: listed + page.uploads.length,
-    expected: page.stated === null ? expected : Math.max(0, page.stated.videos - page.stated.hidden),
+    expected: page.stated ?? expected,
     unread: unread || page.unread !== 'nothing',
   };
 }

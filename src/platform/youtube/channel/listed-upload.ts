@@ -41,10 +41,8 @@ function readItem(item: unknown): ShownItem | null {
   if (playlistVideo !== undefined) return readPlaylistVideo(playlistVideo);
   const lockup = at(item, 'lockupViewModel');
   if (lockup !== undefined) return readLockup(lockup);
-  const short = at(item, 'shortsLockupViewModel');
-  if (short !== undefined) return readShortsLockup(short);
-  const reel = at(item, 'reelItemRenderer');
-  return reel === undefined ? null : readReelItem(reel);
+  const short = at(item, 'shortsLockupViewModel') ?? at(item, 'reelItemRenderer');
+  return short === undefined ? null : readShort(short);
 }
 
 /** Lockups of these types are lists, whose watch endpoint has the ID of their first video. */
@@ -116,30 +114,21 @@ function factsOf(rows: readonly unknown[]): readonly string[] {
   return texts.findLast((row) => row.length > 0) ?? [];
 }
 
-function readShortsLockup(short: unknown): ShownItem {
+/** A `shortsLockupViewModel`, or the older `reelItemRenderer`. */
+function readShort(short: unknown): ShownItem {
+  const shown = at(short, 'overlayMetadata');
   return {
-    videoId: at(short, 'onTap', 'innertubeCommand', 'reelWatchEndpoint', 'videoId'),
-    title: textOf(at(short, 'overlayMetadata', 'primaryText')),
-    texts: [textOf(at(short, 'overlayMetadata', 'secondaryText')) ?? ''],
+    videoId: at(short, 'onTap', 'innertubeCommand', 'reelWatchEndpoint', 'videoId') ?? at(short, 'videoId'),
+    title: textOf(at(shown, 'primaryText') ?? at(short, 'headline')),
+    texts: [textOf(at(shown, 'secondaryText') ?? at(short, 'viewCountText')) ?? ''],
     badges: [],
     durationSeconds: null,
     // Under `thumbnailViewModel` since December 2025.
     thumbnails: asArray(
-      at(short, 'thumbnailViewModel', 'thumbnailViewModel', 'image', 'sources') ?? at(short, 'thumbnail', 'sources'),
+      at(short, 'thumbnailViewModel', 'thumbnailViewModel', 'image', 'sources') ??
+        at(short, 'thumbnail', 'sources') ??
+        at(short, 'thumbnail', 'thumbnails'),
     ),
-    kind: 'short',
-  };
-}
-
-/** The older item of lists of Shorts. */
-function readReelItem(reel: unknown): ShownItem {
-  return {
-    videoId: at(reel, 'videoId'),
-    title: textOf(at(reel, 'headline')),
-    texts: [textOf(at(reel, 'viewCountText')) ?? ''],
-    badges: [],
-    durationSeconds: null,
-    thumbnails: asArray(at(reel, 'thumbnail', 'thumbnails')),
     kind: 'short',
   };
 }

@@ -103,13 +103,14 @@ describe('a page of uploads', () => {
   });
 
   it.each([
-    ['890 videos', [], { videos: 890, hidden: 0 }],
-    ['1,480 videos', [], { videos: 1480, hidden: 0 }],
-    ['1 video', [], { videos: 1, hidden: 0 }],
-    ['12 videos', ['2 unavailable videos are hidden'], { videos: 12, hidden: 2 }],
-    ['12 videos', ['Something else', '1 unavailable video is hidden'], { videos: 12, hidden: 1 }],
-    ['50 videos', ['Unavailable videos are hidden'], { videos: 50, hidden: 5 }],
+    ['890 videos', [], 890],
+    ['1,480 videos', [], 1480],
+    ['1 video', [], 1],
+    ['12 videos', ['2 unavailable videos are hidden'], 10],
+    ['12 videos', ['Something else', '1 unavailable video is hidden'], 11],
+    ['50 videos', ['Unavailable videos are hidden'], 45],
     ['1.2K videos', [], null],
+    ['No videos', ['2 unavailable videos are hidden'], 0],
     ['Videos', [], null],
   ])('states how many videos there are: %s %j', (text, notices, stated) => {
     const [number = '', ...rest] = text.split(/(?= )/);

@@ -24,18 +24,12 @@ export interface ListPage {
   uploads: Upload[];
   /** The token of the next page. */
   next: string | null;
-  /** How many videos the header of a first page states; null when it does not. */
-  stated: StatedCount | null;
+  /** How many videos the header of a first page states, without those that the page says are hidden; null when it does not. */
+  stated: number | null;
   /** What could not be read: nothing, an entry, or the last entry, where a list continues. */
   unread: 'nothing' | 'entry' | 'end';
   /** The form of the entries (`new` since June 2026). */
   shape: 'old' | 'new' | 'none';
-}
-
-/** The number of videos, and how many of them the page says that it hides: unavailable ones. */
-export interface StatedCount {
-  videos: number;
-  hidden: number;
 }
 
 /** `none`: there is no such playlist, or it is private. That of a channel's uploads is missing when there are none. */
@@ -160,7 +154,7 @@ function countTexts(page: unknown): readonly (string | null)[] {
 /** A notice without a number stands for this share of the videos. */
 const HIDDEN_SHARE = 0.1;
 
-function statedCount(page: unknown): StatedCount | null {
+function statedCount(page: unknown): number | null {
   const [counted] = countTexts(page).flatMap(
     (text) => /^(\d{1,3}(?:,\d{3})+|\d{1,7}|no) videos?$/i.exec(text ?? '') ?? [],
   );
@@ -168,7 +162,7 @@ function statedCount(page: unknown): StatedCount | null {
   const videos = countIn(counted) ?? 0;
   const notice = alertsOf(page).find(({ text }) => HIDDEN.test(text ?? ''))?.text ?? null;
   const hidden = notice === null ? 0 : (countIn(notice) ?? Math.ceil(videos * HIDDEN_SHARE));
-  return { videos, hidden };
+  return Math.max(0, videos - hidden);
 }
 
 function countIn(text: string): number | null {

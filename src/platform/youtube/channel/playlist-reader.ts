@@ -32,10 +32,7 @@ interface ReadList {
 }
 
 /** Uploads of a channel, `next` the token of the following page. */
-export interface ReadUploads {
-  uploads: Upload[];
-  next: string | null;
-  progress: ListProgress;
+export interface ReadUploads extends Pick<ReadList, 'uploads' | 'next' | 'progress'> {
   /** Whether the list of Shorts was read or does not exist, so that asking for it again would add nothing. */
   settled: boolean;
 }
