@@ -178,6 +178,10 @@ describe('the end of a list', () => {
     const list = await open(byArgument(pages)).list();
     expect([ids(list), list.next]).toEqual([[A, B, C], 'more']);
     expect(new Set(list.uploads.map(({ kind }) => kind))).toEqual(new Set(['short']));
+    const unstated = { ...pages, [UPLOADS]: [oldPage(minutes(A, B))] };
+    expect(await open(byArgument(unstated)).list()).toMatchObject({ next: 'more' });
+    const stated = { ...pages, [UPLOADS]: [oldPage(minutes(A, B), stating(2))] };
+    expect(await open(byArgument(stated)).list()).toMatchObject({ next: null });
     const mixed = await open(byArgument({ ...pages, [SHORTS]: [oldPage(minutes(A, C, D))] })).list();
     expect([ids(mixed), mixed.next, isComplete(mixed.progress)]).toEqual([[A, B], null, false]);
   });

@@ -236,13 +236,14 @@ export class PlaylistReader {
 }
 
 /**
- * A list of uploads that ends early, of a channel that has Shorts only: the list of Shorts goes on (reported for lists that
- * stop at 100).
+ * A list of uploads that may have ended early, of a channel that has Shorts only: the list of Shorts goes on (reported for
+ * lists that stop at 100).
  */
 function withRestOfShorts(list: ReadList, shorts: ShortsList | null): ReadList {
   const ids = new Set(shorts?.uploads.map(({ videoId }) => videoId));
   const isOfShorts = shorts !== null && list.uploads.every(({ videoId }) => ids.has(videoId));
-  if (!isOfShorts || list.next !== null || isComplete(list.progress)) return list;
+  const isWhole = list.progress.expected !== null && isComplete(list.progress);
+  if (!isOfShorts || list.next !== null || isWhole) return list;
   const listed = new Set(list.uploads.map(({ videoId }) => videoId));
   const uploads = [...list.uploads, ...shorts.uploads.filter(({ videoId }) => !listed.has(videoId))];
   return { ...list, uploads, next: shorts.next, progress: { ...list.progress, listed: uploads.length } };
