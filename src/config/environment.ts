@@ -55,7 +55,9 @@ export const VARIABLES = z.object({
     .default(3_600)
     .describe('how long it is cached that a video has no transcript'),
   UPLOADS_TTL_SECONDS: wholeNumber(1).default(120).describe("how long a channel's list of uploads is cached"),
-  CHANNEL_TTL_SECONDS: wholeNumber(1).default(86_400).describe("how long a channel's ID, name and handle are cached"),
+  CHANNEL_TTL_SECONDS: wholeNumber(1)
+    .default(86_400)
+    .describe("how long a channel's ID, name and handle, and the kinds and dates of its uploads, are cached"),
 
   RATE_LIMIT_PER_MINUTE: wholeNumber(0, 10_000)
     .default(60)

@@ -242,6 +242,19 @@ describe('a list that was read before', () => {
     expect(requested).toEqual([UPLOADS, SHORTS]);
   });
 
+  it('asks for the Shorts when the list is shorter than before, and takes the rest from them', async () => {
+    const pages = {
+      [UPLOADS]: [oldPage([minute(A), minute(B)], stating(9))],
+      [SHORTS]: [oldPage([minute(A), minute(B), minute(C)])],
+    };
+    const read = open(byArgument(pages));
+    const known = { ...(await read.list(3)), complete: true };
+    expect(ids(await read.list(3, known))).toEqual([A, B, C]);
+    expect(read.requested.filter((argument) => argument === SHORTS)).toHaveLength(2);
+    await read.list(2, known);
+    expect(read.requested.filter((argument) => argument === SHORTS)).toHaveLength(2);
+  });
+
   it('asks for them when a stream has ended, whose kind is another then', async () => {
     const known = await first(
       minute(B, { badges: [{ metadataBadgeRenderer: { style: 'BADGE_STYLE_TYPE_LIVE_NOW' } }] }),

@@ -85,9 +85,11 @@ export class PlaylistReader {
     // Concurrently, unless what is known may make them unnecessary.
     const first = known && (await read());
     if (first?.kind === 'none') return null;
-    const isEarlyEnd = first?.next === null && first.uploads.length < count && !isComplete(first.progress);
-    if (first && known?.settled && !isEarlyEnd && !hasNews(first.uploads, known.uploads))
-      return { ...first, uploads: withKnown(first.uploads, known.uploads), settled: true };
+    if (first && known?.settled && !hasNews(first.uploads, known.uploads)) {
+      // Fewer than before may be those of a list that goes on in the list of Shorts.
+      const isShorter = first.next === null && first.uploads.length < Math.min(count, known.uploads.length);
+      if (!isShorter) return { ...first, uploads: withKnown(first.uploads, known.uploads), settled: true };
+    }
     const [list, additions] = await withOptional(scope, () => (first ? Promise.resolve(first) : read()), add);
     if (list.kind === 'none') return null;
     const [shorts, dates] = additions ?? [null, null];
