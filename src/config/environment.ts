@@ -59,7 +59,9 @@ export const VARIABLES = z.object({
       'how long a missing transcript is cached in the first day of a video or at unknown age; 24 times that in its first week, 168 times after',
     ),
   UPLOADS_TTL_SECONDS: wholeNumber(1).default(120).describe("how long a channel's list of uploads is cached"),
-  CHANNEL_TTL_SECONDS: wholeNumber(1).default(86_400).describe("how long a channel's ID, name and handle are cached"),
+  CHANNEL_TTL_SECONDS: wholeNumber(1)
+    .default(86_400)
+    .describe("how long a channel's ID, name and handle, and the kinds and dates of its uploads, are cached"),
 
   RATE_LIMIT_PER_MINUTE: wholeNumber(0, 10_000)
     .default(60)

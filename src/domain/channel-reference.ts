@@ -18,10 +18,10 @@ const TAB = /^[a-z_]{1,30}$/;
 /** First path segments that belong to the platform, so that `/watch` or `/shorts/ID` is never parsed as a name. */
 const PLATFORM_PAGES = new Set(
   (
-    'about account ads api attribution_link c channel channels clip creators e embed error feed gaming generate_204 ' +
+    'about account ads api attribution_link browse c channel channels clip creators e embed error feed gaming generate_204 ' +
     'get_video_info hashtag howyoutubeworks iframe_api img jobs kids live live_chat login logout movies music new ' +
     'news oembed opensearch paid_memberships player_api playlist playlists post premium press redirect ' +
-    'reporthistory results robots.txt s shorts signin sitemaps source sports storefront subscription_manager ' +
+    'reporthistory results robots.txt s shorts show signin sitemaps source sports storefront subscription_manager ' +
     'supported_browsers t trending tv upload user v verify videos watch watch_videos yt youtubei'
   ).split(' '),
 );
@@ -30,19 +30,35 @@ const PLATFORM_PAGES = new Set(
  * Parses a reference to a channel: a handle with or without `@`, a channel ID or the URL of a channel. Undefined for
  * everything else. The text is never fetched, so the URL of another site causes no request.
  *
- * @param text the reference, percent-decoded once as by a router; a URL may be encoded once more
+ * @param text the reference, percent-decoded once as by a router; all of it, or the name in it, may be encoded twice more:
+ *   the platform writes handles percent-encoded, and clients encode them again
  */
 export function parseChannelReference(text: string): ChannelReference | undefined {
   if (text.length > REFERENCE_LENGTH_MAX) return undefined;
-  const reference = text.normalize('NFC');
+  const reference = decodedName(text);
   const url = parsePageUrl(reference);
   // Not every host of pages has channels: `youtu.be` has videos only, and `music.youtube.com` artists.
   if (url && url.host !== 'youtube.com') return undefined;
-  if (url) return parsePath(url.segments.map((segment) => segment.normalize('NFC')));
+  if (url) return parsePath(url.segments.map(decodedName));
   if (CHANNEL_ID.test(reference)) return { kind: 'id', id: reference };
   if (reference.startsWith('@')) return parseHandle(reference.slice(1));
   // The platform's host names match the characters of a handle, but are none.
   return parsePageUrl(`${reference}/-`) ? undefined : parseHandle(reference);
+}
+
+/** How often a name may be percent-encoded beyond what a router decodes. */
+const ENCODINGS_MAX = 2;
+
+/** A name in NFC, percent-decoded; unchanged when it is a URL, whose parts are decoded one by one, or not decodable. */
+function decodedName(text: string): string {
+  let name = text;
+  try {
+    for (let round = 0; round < ENCODINGS_MAX && name.includes('%') && !parsePageUrl(name); round += 1)
+      name = decodeURIComponent(name);
+  } catch {
+    // `%` is no character of a name, so the rest is refused.
+  }
+  return name.normalize('NFC');
 }
 
 function parsePath(segments: readonly string[]): ChannelReference | undefined {

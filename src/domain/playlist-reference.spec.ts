@@ -24,6 +24,11 @@ const URLS = [
   `https://youtu.be/hb0000000A1?list=${PL}`,
   `https://www.youtube.com/embed/videoseries?list=${PL}`,
   `https%3A%2F%2Fwww.youtube.com%2Fplaylist%3Flist%3D${PL}`,
+  `VL${PL}`,
+  `https://www.youtube.com/browse/VL${PL}`,
+  `https://www.youtube.com/playlist?list=VL${PL}`,
+  `https://www.youtube.com/show/VL${PL}?season=1`,
+  `https://music.youtube.com/browse/VL${PL}`,
 ];
 
 const OTHERS: [string, 'mix' | 'personal'][] = [
@@ -41,6 +46,11 @@ const OTHERS: [string, 'mix' | 'personal'][] = [
 const REFUSED = [
   '',
   'PL',
+  'VL',
+  `VLVL${PL}`,
+  `VLUC${CHANNEL}`,
+  'https://www.youtube.com/show/SCh4rb0urL1ghtW0rksh0p00',
+  `https://www.youtube.com/browse/VL${PL}/more`,
   'PLshort',
   `PL${'a'.repeat(65)}`,
   `pl${CHANNEL}`,

@@ -31,9 +31,13 @@ const PERSONAL_ID = /^(?:WL|LL|LM|HL|LL[A-Za-z0-9_-]{22})$/;
 /** Pages that can show a playlist, by their first segment. */
 const PLAYLIST_PAGES = new Set(['playlist', 'watch', 'embed', 'shorts', 'live', 'v']);
 
+/** Pages whose second segment is the ID of a playlist. */
+const NAMED_PAGES = new Set(['browse', 'show']);
+
 /**
- * Parses a reference to a playlist: its ID, or the URL of a page with the parameter `list` (`/playlist?list=`,
- * `/watch?v=…&list=`). Undefined for everything else. The text is never fetched, so the URL of another site causes no
+ * Parses a reference to a playlist: its ID, also as the platform's pages are named (`VL` and the ID), or the URL of a page
+ * with the parameter `list` (`/playlist?list=`, `/watch?v=…&list=`) or with the ID as its name (`/browse/VL…`, `/show/VL…`).
+ * Undefined for everything else. The text is never fetched, so the URL of another site causes no
  * request.
  *
  * @param text the reference, percent-decoded once as by a router; a URL may be encoded once more
@@ -41,11 +45,13 @@ const PLAYLIST_PAGES = new Set(['playlist', 'watch', 'embed', 'shorts', 'live', 
 export function parsePlaylistReference(text: string): PlaylistReference | undefined {
   const url = parsePageUrl(text);
   if (!url) return parseId(text);
-  const [page = ''] = url.segments;
+  const [page = '', id = ''] = url.segments;
+  if (NAMED_PAGES.has(page)) return url.segments.length === 2 ? parseId(id) : undefined;
   return url.host === 'youtu.be' || PLAYLIST_PAGES.has(page) ? parseId(url.parameters.get('list') ?? '') : undefined;
 }
 
-function parseId(id: string): PlaylistReference | undefined {
+function parseId(text: string): PlaylistReference | undefined {
+  const id = text.replace(/^VL/, '');
   if (PLAYLIST_ID.test(id)) return { kind: 'playlist', id };
   if (MIX_ID.test(id)) return { kind: 'mix', id };
   return PERSONAL_ID.test(id) ? { kind: 'personal', id } : undefined;

@@ -26,7 +26,6 @@ interface JobRow {
   /** JSON. */
   channel: string | null;
   continuation: string | null;
-  listed_at: Date | null;
   total: number;
   succeeded: number;
   failed: number;

@@ -8,12 +8,12 @@ export const JOB_ID = /^job_[0-9A-Za-z]{22}$/;
 export const JOB_STATES = ['queued', 'listing', 'running', 'paused', 'completed', 'canceled', 'failed'] as const;
 export type JobState = (typeof JOB_STATES)[number];
 
-/** Why a job is paused or has failed. */
-export const JOB_REASONS = ['plan_limit_exceeded', 'upstream_blocked', 'plan_changed', 'channel_not_found'] as const;
-export type JobReason = (typeof JOB_REASONS)[number];
-
 /** The reasons of paused jobs. */
-export const PAUSE_REASONS = ['plan_limit_exceeded', 'upstream_blocked', 'plan_changed'] as const satisfies JobReason[];
+export const PAUSE_REASONS = ['plan_limit_exceeded', 'upstream_blocked', 'plan_changed', 'list_incomplete'] as const;
+
+/** Why a job is paused or has failed. */
+export const JOB_REASONS = [...PAUSE_REASONS, 'channel_not_found'] as const;
+export type JobReason = (typeof JOB_REASONS)[number];
 
 /** What a job does when the monthly quota of its organization is used up. */
 export const ON_QUOTA = ['pause', 'fail'] as const;

@@ -4,8 +4,8 @@ import { requestedPart } from './slice-reader.js';
 
 const uploads = ['a', 'b', 'a', 'c'].map(unlistedVideo);
 
-function requested(since: string | null, next: string | null = 'next'): [string[], string | null] {
-  const part = requestedPart({ uploads, next }, since);
+function requested(since: string | null, next: string | null = 'next'): [string[], string | null, boolean?] {
+  const part = requestedPart({ uploads, next, incomplete: next === null }, since);
   return [part.uploads.map(({ videoId }) => videoId), part.next];
 }
 

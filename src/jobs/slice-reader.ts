@@ -151,11 +151,11 @@ export class SliceReader {
 }
 
 /** The uploads of a page that are newer than `since`, each once; the list ends there. */
-export function requestedPart({ uploads, next }: UploadsListPage, since: string | null): Omit<ListedPage, 'channel'> {
+export function requestedPart({ uploads, next, incomplete }: UploadsListPage, since: string | null): UploadsListPage {
   const end = uploads.findIndex(({ videoId }) => videoId === since);
   const newer = end === -1 ? uploads : uploads.slice(0, end);
   const unique = [...new Map(newer.map((upload) => [upload.videoId, upload])).values()];
-  return { uploads: unique, next: end === -1 ? next : null };
+  return { uploads: unique, next: end === -1 ? next : null, incomplete: end === -1 && incomplete };
 }
 
 /** What the list stated may have passed when a video is tried again: a stream has ended. */

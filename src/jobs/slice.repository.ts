@@ -8,7 +8,14 @@ import { fromJson } from '../transcripts/cache/keyed-codec.js';
 import { uploadSchema } from '../transcripts/sources/channel-uploads.js';
 import { CHANGED, toChangedJob, type ChangedJob, type ChangedRow } from './job.repository.js';
 import type { JobReason, JobState } from './job.js';
-import type { ClaimedSlice, ListedPage, PendingVideo, SliceEnd, VideoResults } from './slice.js';
+import {
+  listRetrySeconds,
+  type ClaimedSlice,
+  type ListedPage,
+  type PendingVideo,
+  type SliceEnd,
+  type VideoResults,
+} from './slice.js';
 
 /** The figures of the jobs in one state. */
 export interface JobFigures {
@@ -37,14 +44,15 @@ export class SliceRepository {
   /** Claims the slice that is next; undefined when none is due. @param organizationId null for the jobs of all organizations */
   async claim(organizationId: string | null): Promise<ClaimedSlice | undefined> {
     const claim = randomUUID();
-    const [row] = await this.database.query<(ChangedRow & { plan: Plan | null })[]>(
-      `SELECT ${CHANGED}, CASE WHEN organization.deleted_at IS NULL THEN organization.plan END AS plan
+    const [row] = await this.database.query<(ChangedRow & { plan: Plan | null; listed: boolean })[]>(
+      `SELECT ${CHANGED}, CASE WHEN organization.deleted_at IS NULL THEN organization.plan END AS plan,
+              (result.job).listed_at IS NOT NULL OR coalesce((result.job).list_retry_at > quota_now(), false) AS listed
          FROM job_claim($1, $2, $3) result JOIN organizations organization ON organization.id = (result.job).organization_id`,
       [claim, this.environment.REQUEST_DEADLINE_SECONDS + CLAIM_MARGIN_SECONDS, organizationId],
     );
     if (!row) return undefined;
-    const { key_id: keyId, plan, continuation, setbacks } = row;
-    return { ...toChangedJob(row), claim, keyId, plan, listed: row.listed_at !== null, continuation, setbacks };
+    const { key_id: keyId, plan, listed, continuation, setbacks } = row;
+    return { ...toChangedJob(row), claim, keyId, plan, listed, continuation, setbacks };
   }
 
   /**
@@ -70,14 +78,17 @@ export class SliceRepository {
    * @returns undefined when the claim was lost
    */
   async commitPage(
-    { job, claim }: ClaimedSlice,
-    { channel, uploads, next }: ListedPage,
+    { job, claim, setbacks }: ClaimedSlice,
+    { channel, uploads, next, incomplete }: ListedPage,
   ): Promise<ChangedJob | undefined> {
     const ids = uploads.map(({ videoId }) => videoId);
     const texts = uploads.map((upload) => JSON.stringify(upload));
     const [row] = await this.database.query<ChangedRow[]>(
-      `SELECT ${CHANGED} FROM job_commit_page($1, $2, $3, $4, $5, $6, $7) result`,
-      [job.id, claim, channel.id, JSON.stringify(channel), ids, texts, next],
+      `SELECT ${CHANGED} FROM job_commit_page($1, $2, $3, $4, $5, $6, $7, $8) result`,
+      [
+        ...[job.id, claim, channel.id, JSON.stringify(channel), ids, texts, next],
+        incomplete ? listRetrySeconds(setbacks) : null,
+      ],
     );
     return row && toChangedJob(row);
   }

@@ -1,6 +1,7 @@
 import type { QuotaState } from '../domain/errors.js';
 import type { Plan } from '../domain/plan.js';
 import { mayGetCaptions, type Channel, type Upload } from '../domain/transcript.js';
+import type { UploadsListPage } from '../platform/video-platform.js';
 import type { OpenReservation } from '../quota/settlement-retries.js';
 import { type Entry, statesBlock } from '../transcripts/transcript-events.js';
 import type { ChangedJob } from './job.repository.js';
@@ -13,7 +14,7 @@ export interface ClaimedSlice extends ChangedJob {
   keyId: string;
   /** The plan of the organization; null when it was deleted. */
   plan: Plan | null;
-  /** Whether the list of the uploads is complete. */
+  /** Whether the slice is one of videos: the list of the uploads is complete, or is read again later. */
   listed: boolean;
   /** Where the list goes on; null for its first page. */
   continuation: string | null;
@@ -21,11 +22,9 @@ export interface ClaimedSlice extends ChangedJob {
   setbacks: number;
 }
 
-/** A page of the list. `next` is null at its end. */
-export interface ListedPage {
+/** A page of the list. */
+export interface ListedPage extends UploadsListPage {
   channel: Channel;
-  uploads: Upload[];
-  next: string | null;
 }
 
 export interface PendingVideo {
@@ -73,6 +72,10 @@ const RETRY_DELAYS_SECONDS = [600, 3_600, 21_600] as const;
 
 /** For so long a new video without captions is not asked for again (`UNAVAILABLE_TTL_SECONDS` by default). */
 const CAPTIONS_DELAY_SECONDS = 3_600;
+/** When a list that ended incomplete is read again, by how often that added nothing. */
+export function listRetrySeconds(setbacks: number): number {
+  return RETRY_DELAYS_SECONDS[setbacks] ?? RETRY_DELAYS_SECONDS[2];
+}
 
 const SETBACK_DELAY_SECONDS = 30;
 const SETBACK_DELAY_SECONDS_MAX = 900;

@@ -28,10 +28,22 @@ export interface UploadsList {
   complete: boolean;
 }
 
-/** One page of all uploads of a channel, newest first; it can be empty before the end. `next` continues after it, null at the end. */
+/** What a read of a channel's uploads states. */
+export interface KnownUploads extends UploadsList {
+  /** False when the kinds could not be read, so that the next read asks for them again. */
+  settled: boolean;
+}
+
+/** One page of all uploads of a channel, newest first; it can be empty before the end. */
 export interface UploadsListPage {
   uploads: Upload[];
+  /** Continues after this page; null at the end. */
   next: string | null;
+  /**
+   * At the end: whether the list ended before the number of videos that it states, or with what cannot be read. The caller
+   * reads it again later.
+   */
+  incomplete: boolean;
 }
 
 /**
@@ -65,8 +77,19 @@ export abstract class VideoPlatform {
   /** Reads the channel's name and handle; throws `ChannelNotFoundError` for one that is terminated or does not exist. */
   abstract readChannel(channelId: string, context: ReadingContext): Promise<Channel>;
 
-  /** Lists at least `count` of the newest uploads, or all when there are fewer. */
-  abstract listUploads(channelId: string, count: number, context: ReadingContext): Promise<UploadsList>;
+  /**
+   * Lists at least `count` of the newest uploads, or all when there are fewer. A list that ends before the number of videos
+   * that it states is taken as it is, because hidden videos are counted.
+   *
+   * @param known an earlier read: when there are no uploads since, this one costs a single request, and takes over the kinds
+   *   and dates
+   */
+  abstract listUploads(
+    channelId: string,
+    count: number,
+    context: ReadingContext,
+    known?: KnownUploads,
+  ): Promise<KnownUploads>;
 
   /**
    * Lists one page of all uploads, with what each entry of the list states about its upload. In addition:

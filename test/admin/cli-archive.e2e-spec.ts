@@ -134,6 +134,19 @@ describe('the command archive', () => {
     expect(readFileSync(join(out, stored), 'utf8')).toBe('unchanged');
   });
 
+  it('takes what is listed when the list ends early, and the rest with the next run', async () => {
+    const out = newDirectory();
+    youtube.set({ listEndsAt: 3 });
+    const { code, errorOutput } = await archive('@tidewater', out);
+    expect([code, filesOf(out).length]).toEqual([1, 3]);
+    expect(errorOutput).toMatch(
+      /^error: The rest of the list could not be read yet\. Run the same command again in 10 min/m,
+    );
+    youtube.reset();
+    expect(await archive('@tidewater', out)).toMatchObject({ code: 0 });
+    expect(filesOf(out)).toHaveLength(5);
+  });
+
   it('takes the older uploads as well when the limit grows', async () => {
     const out = newDirectory();
     await archive('@tidewater', out, '--limit', '2');

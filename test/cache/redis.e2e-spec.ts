@@ -87,7 +87,8 @@ describeWithRedis(`two instances that share a Redis${suffix}`, () => {
     expect(Object.fromEntries([...ttls].map(([kind, seconds]) => [kind, [...seconds].sort((a, b) => a - b)]))).toEqual({
       id: [86_400],
       channel: [86_400],
-      uploads: [120],
+      // For as long as the channel, so that the next read takes over what it states.
+      list: [86_400],
       // A deleted video has no date. A day for the texts of new videos, and a week for those of others and for their lack.
       transcript: [3_600, 86_400, 604_800],
     });

@@ -1,10 +1,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { FOG_BANK_HUB } from '../fake-youtube/catalogue/other-channels.js';
+import { until } from '../until.js';
 import { startService, type ServiceResponse, type TestService } from '../service.js';
 
 let service: TestService;
 
 beforeAll(async () => {
-  service = await startService({ environment: { RATE_LIMIT_PER_MINUTE: 5 } });
+  service = await startService({ environment: { RATE_LIMIT_PER_MINUTE: 5, UPLOADS_TTL_SECONDS: 1 } });
 });
 afterAll(() => service.close());
 beforeEach(() => service.fakeYoutube.reset());
@@ -39,6 +41,55 @@ describe("a channel's uploads", () => {
     expect((await service.get('/channels/@emptyslip/uploads', key)).body.uploads).toEqual([]);
     const unknown = await service.get('/channels/@no-such-channel/uploads', key);
     expect([unknown.status, unknown.body.error.code]).toEqual([404, 'channel_not_found']);
+  });
+
+  it.each([
+    '%40%E6%B8%AF%E3%81%AE%E7%81%AF%E5%8F%B0',
+    '%40%25E6%25B8%25AF%25E3%2581%25AE%25E7%2581%25AF%25E5%258F%25B0',
+    'https%3A%2F%2Fwww.youtube.com%2F%40%25E6%25B8%25AF%25E3%2581%25AE%25E7%2581%25AF%25E5%258F%25B0',
+  ])('are listed for the percent-encoded handle %s', async (id) => {
+    const { key } = await service.organization();
+    const { status, body } = await service.get(`/channels/${id}/uploads`, key);
+    expect([status, body.channel?.handle]).toEqual([200, '@港の灯台']);
+  });
+
+  it('of a hub of the platform are an empty list', async () => {
+    const { key } = await service.organization();
+    const { status, body } = await service.get(`/channels/${FOG_BANK_HUB.id}/uploads`, key);
+    const channel = { id: FOG_BANK_HUB.id, name: 'Fog Banks', handle: null };
+    expect([status, body]).toEqual([200, { channel, uploads: [] }]);
+  });
+
+  it('cost one request again while there is nothing new, with the kinds and dates of before', async () => {
+    const { key } = await service.organization();
+    const { requests } = service.fakeYoutube;
+    const path = '/channels/@harbourlight/uploads?limit=100';
+    const first = await service.get(path, key);
+    const before = requests.total;
+    const others = () => requests.count({ kind: ['browse-channel', 'browse-shorts', 'feed', 'resolve'] });
+    const [listed, other] = [requests.count({ kind: 'browse-uploads' }), others()];
+    let last = first;
+    await until(async () => {
+      last = await service.get(path, (await service.organization()).key);
+      return requests.count({ kind: 'browse-uploads' }) > listed;
+    });
+    expect(last.body).toEqual(first.body);
+    expect([requests.total - before, others()]).toEqual([1, other]);
+    expect(idsOf(first).length).toBeGreaterThan(25);
+    expect(
+      first.body.uploads.some(({ metadata }: any) => metadata.kind === 'short' && metadata.publishedAt !== null),
+    ).toBe(true);
+  });
+
+  it('of an unknown channel cost the platform nothing when they are asked for again', async () => {
+    const { key } = await service.organization();
+    const { requests } = service.fakeYoutube;
+    for (const id of ['@nobody-at-all', 'UC0000000000000000000000']) {
+      expect((await service.get(`/channels/${id}/uploads`, key)).status).toBe(404);
+      const before = requests.total;
+      const again = await service.get(`/channels/${id.toUpperCase()}/transcripts`, key);
+      expect([again.status, again.body.error.code, requests.total - before]).toEqual([404, 'channel_not_found', 0]);
+    }
   });
 
   it('have a rate limit of their own', async () => {

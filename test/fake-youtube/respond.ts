@@ -10,7 +10,7 @@ import type { ServerState } from './settings.js';
 
 type Responder = (incoming: Incoming, state: ServerState) => FakeResponse;
 
-const list: Responder = (incoming, { settings }) => browse(incoming, settings.playlistShape);
+const list: Responder = (incoming, { settings }) => browse(incoming, settings);
 
 /** Without a client or with a body that is not JSON these are refused with 400. */
 const INNERTUBE: Partial<Record<RequestKind, Responder>> = {

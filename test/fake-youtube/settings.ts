@@ -31,6 +31,7 @@ const settings = z.strictObject({
   visitorDataRequired: z
     .boolean()
     .describe('whether player requests without visitor data issued for their client and address get a bot check'),
+  listEndsAt: amount.nullable().describe('where every list ends, whatever its header states; null: at its end'),
   budgets: budgets.nullable().describe('what each address may request; null: anything'),
 });
 export type Settings = z.output<typeof settings>;
@@ -67,6 +68,7 @@ const DEFAULTS: Settings = {
   playlistShape: 'new',
   fieldsIgnored: [],
   visitorDataRequired: false,
+  listEndsAt: null,
   budgets: null,
 };
 

@@ -33,15 +33,25 @@ interface LockupFields {
   title?: string | null;
   parts?: readonly string[];
   badge?: string;
-  time?: { text?: string; badgeStyle: string };
+  time?: { text?: string; badgeStyle: string; icon?: object };
+  /** The name of the channel in a row of its own, or in the row of the facts. */
+  byline?: string;
+  sameRow?: boolean;
 }
 
 /** An item in the shape of playlists since June 2026. */
-export function lockup(videoId: string, { title = `Video ${videoId}`, parts, badge, time }: LockupFields = {}) {
+export function lockup(videoId: string, fields: LockupFields = {}) {
+  const { title = `Video ${videoId}`, parts = ['1.2k views', '4 months ago'], badge, time, byline, sameRow } = fields;
   const titled = title === null ? {} : { title: { content: title } };
-  const row = { metadataParts: (parts ?? ['1.2k views', '4 months ago']).map((content) => ({ text: { content } })) };
+  const facts = parts.map((content) => ({ text: { content } }));
+  const onTap = { innertubeCommand: { browseEndpoint: { browseId: CHANNEL_ID } } };
+  const named = byline === undefined ? [] : [{ text: { content: byline, commandRuns: [{ startIndex: 0, onTap }] } }];
+  const rows = sameRow === true ? [[...named, ...facts]] : [named, facts].filter((row) => row.length > 0);
   const badges = [{ badgeViewModel: { badgeText: 'Badge', badgeStyle: badge } }];
-  const metadataRows = badge === undefined ? [row] : [row, { badges }];
+  const metadataRows = [
+    ...rows.map((metadataParts) => ({ metadataParts })),
+    ...(badge === undefined ? [] : [{ badges }]),
+  ];
   const shown = time ?? { text: '3:13', badgeStyle: 'THUMBNAIL_OVERLAY_BADGE_STYLE_DEFAULT' };
   return {
     lockupViewModel: {
@@ -69,14 +79,31 @@ export function lockup(videoId: string, { title = `Video ${videoId}`, parts, bad
 }
 
 /** An item of a list of Shorts. */
-export const shortsLockup = (videoId: string) => ({
+export const shortsLockup = (videoId: string, place: 'thumbnail' | 'thumbnailViewModel' = 'thumbnail') => ({
   richItemRenderer: {
     content: {
       shortsLockupViewModel: {
         entityId: `shorts-shelf-item-${videoId}`,
         onTap: { innertubeCommand: { reelWatchEndpoint: { videoId } } },
         overlayMetadata: { primaryText: { content: `Short ${videoId}` }, secondaryText: { content: '2.5M views' } },
-        thumbnail: { sources: thumbnails(videoId) },
+        ...(place === 'thumbnail'
+          ? { thumbnail: { sources: thumbnails(videoId) } }
+          : { thumbnailViewModel: { thumbnailViewModel: { image: { sources: thumbnails(videoId) } } } }),
+      },
+    },
+  },
+});
+
+/** The older item of a list of Shorts. */
+export const reelItem = (videoId: string) => ({
+  richItemRenderer: {
+    content: {
+      reelItemRenderer: {
+        videoId,
+        headline: { simpleText: `Short ${videoId}` },
+        viewCountText: { simpleText: '2.5M views' },
+        thumbnail: { thumbnails: thumbnails(videoId) },
+        videoType: 'REEL_VIDEO_TYPE_VIDEO',
       },
     },
   },

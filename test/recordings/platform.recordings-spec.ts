@@ -113,7 +113,12 @@ describe('recorded channels through the whole adapter', () => {
     const platform = await open();
     const first = await platform.listUploadsPage(AGE_GATED_CHANNEL, undefined, context());
     const second = await platform.listUploadsPage(AGE_GATED_CHANNEL, first.next ?? undefined, context());
-    expect([first.uploads.length, second.uploads.length, second.next]).toEqual([100, 50, null]);
+    expect([first.uploads.length, second.uploads.length, second.next, second.incomplete]).toEqual([
+      100,
+      50,
+      null,
+      false,
+    ]);
     const uploads = [...first.uploads, ...second.uploads];
     expect(new Set(uploads.map(({ videoId }) => videoId)).size).toBe(150);
     expect(uploads.every(({ title, durationSeconds }) => title !== null && durationSeconds !== null)).toBe(true);

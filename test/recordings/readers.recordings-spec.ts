@@ -106,7 +106,7 @@ const RECORDINGS: Readonly<Record<string, [Reader, string]>> = {
   'channel-age-restricted': [channel, '["age-gated",true]'],
   'channel-bad-browse-id': [channel, 'unreadable'],
   // A topic channel of the platform has no handle.
-  'channel-carousel-header': [channel, '["channel",null]'],
+  'channel-carousel-header': [channel, '"topic"'],
   'channel-gone-3': [channel, '"terminated"'],
   'channel-gone-4': [channel, '"terminated"'],
   'channel-gone-6': [channel, '"terminated"'],

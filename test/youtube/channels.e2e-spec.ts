@@ -61,6 +61,9 @@ describe('a channel’s page', () => {
     });
     await expect(read(others.UNICODE_HANDLE.id)).resolves.toMatchObject({ handle: '@港の灯台' });
     await expect(read(others.WITHOUT_HANDLE.id)).resolves.toMatchObject({ handle: null });
+    await expect(read(others.FOG_BANK_HUB.id)).resolves.toEqual({
+      ...{ id: others.FOG_BANK_HUB.id, name: 'Fog Banks', handle: null },
+    });
     await expect(read(others.AGE_GATED.id)).resolves.toMatchObject({ id: others.AGE_GATED.id });
   });
 
@@ -97,12 +100,16 @@ describe('a channel’s uploads', () => {
     const all = await list(others.FOG_SIGNAL.id, 1_000);
     expect([all.uploads.length, all.complete]).toEqual([230, true]);
     expect(ids(all.uploads)).toEqual(others.FOG_SIGNAL.uploads().map(({ id }) => id));
-    expect(all.uploads.every(({ kind }) => kind === 'video')).toBe(true);
+    // The channel has no list of Shorts, so what can be one has no kind.
+    expect(
+      new Set(all.uploads.map(({ kind, durationSeconds }) => ((durationSeconds ?? 0) > 181 ? kind : null))),
+    ).toEqual(new Set(all.uploads.map(({ kind }) => kind)));
   });
 
   it('are empty for a channel without uploads or without the playlist', async () => {
-    await expect(list(others.EMPTY_SLIP.id)).resolves.toEqual({ uploads: [], complete: true });
-    await expect(list(others.DRY_DOCK.id)).resolves.toEqual({ uploads: [], complete: true });
+    await expect(list(others.EMPTY_SLIP.id)).resolves.toMatchObject({ uploads: [], complete: true });
+    await expect(list(others.DRY_DOCK.id)).resolves.toMatchObject({ uploads: [], complete: true });
+    await expect(list(others.FOG_BANK_HUB.id)).resolves.toMatchObject({ uploads: [], complete: true });
   });
 
   it('of an age-gated channel are listed', async () => {
@@ -144,6 +151,32 @@ describe('a channel’s uploads', () => {
   });
 });
 
+describe('an incomplete page', () => {
+  const retrying = async (retries: number) => {
+    await adapter.close();
+    adapter = await openAdapter(fakeYoutube.url, { UPSTREAM_RETRIES: retries });
+  };
+
+  it.each(['incomplete', 'unknown-error'] as const)('(%s) is asked for again like a 5xx', async (kind) => {
+    await retrying(2);
+    fakeYoutube.setFaults({ kind, match: { kind: 'browse-uploads' }, times: 2 });
+    expect((await list(others.FOG_SIGNAL.id)).uploads).toHaveLength(100);
+    expect(fakeYoutube.requests.count({ kind: 'browse-uploads' })).toBe(3);
+    fakeYoutube.setFaults({ kind, match: { kind: 'browse-channel' }, times: 1 });
+    await expect(adapter.platform.readChannel(others.FOG_SIGNAL.id, context())).resolves.toMatchObject({
+      name: 'Fog Signal Radio',
+    });
+    // The field mask is not at fault.
+    expect(adapter.logged.filter(({ event }) => event === 'youtube_fields_not_honoured')).toEqual([]);
+  });
+
+  it('that stays incomplete serves what does not need it, and is a failure otherwise', async () => {
+    fakeYoutube.setFaults({ kind: 'incomplete', match: { kind: 'browse-continuation' } });
+    expect((await list(others.FOG_SIGNAL.id, 100)).uploads).toHaveLength(100);
+    await expect(list(others.FOG_SIGNAL.id, 101)).rejects.toMatchObject({ code: 'upstream_failure' });
+  });
+});
+
 describe('all uploads of a channel, page by page', () => {
   const ids = (uploads: readonly { videoId: string }[]) => uploads.map(({ videoId }) => videoId);
   const pageOf = (channelId: string, continuation?: string) =>
@@ -161,11 +194,35 @@ describe('all uploads of a channel, page by page', () => {
     expect(first?.uploads.filter(({ publishedAt }) => publishedAt !== null)).toHaveLength(15);
   });
 
+  it.each(['old', 'new'] as const)(
+    'are incomplete when the list ends early, in the %s shape',
+    async (playlistShape) => {
+      fakeYoutube.set({ playlistShape, listEndsAt: 200 });
+      const pages = await allPages(others.FOG_SIGNAL.id, pageOf);
+      expect(pages.map(({ uploads, incomplete }) => [uploads.length, incomplete])).toEqual([
+        [100, false],
+        [100, true],
+      ]);
+      fakeYoutube.set({ listEndsAt: null });
+      expect((await allPages(others.FOG_SIGNAL.id, pageOf)).map(({ incomplete }) => incomplete)).toEqual(
+        Array(3).fill(false),
+      );
+    },
+  );
+
+  it('are incomplete when a page stays so', async () => {
+    const { next } = await pageOf(others.FOG_SIGNAL.id);
+    fakeYoutube.setFaults({ kind: 'incomplete', match: { kind: 'browse' } });
+    const nothing = { uploads: [], next: null, incomplete: true };
+    await expect(pageOf(others.FOG_SIGNAL.id, next ?? undefined)).resolves.toEqual(nothing);
+    await expect(pageOf(others.FOG_SIGNAL.id)).resolves.toEqual(nothing);
+  });
+
   it('end at the page 5,000, since a list that goes on repeats itself', async () => {
     const { next } = await pageOf(others.FOG_SIGNAL.id);
     expect((await pageOf(others.FOG_SIGNAL.id, next?.replace(/^2:/, '4999:')))?.next).toMatch(/^5000:/);
     const last = await pageOf(others.FOG_SIGNAL.id, next?.replace(/^2:/, '5000:'));
-    expect([last.uploads.length, last.next]).toEqual([100, null]);
+    expect([last.uploads.length, last.next, last.incomplete]).toEqual([100, null, true]);
   });
 
   it('are to be read again from the first page when the platform refuses the continuation', async () => {

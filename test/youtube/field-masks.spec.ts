@@ -15,7 +15,9 @@ import {
   playerResponse,
   playlistPage,
   playlistVideo,
+  reelItem,
   shortsLockup,
+  topicChannelPage,
   VIDEO_ID,
 } from '../pages/youtube-pages.js';
 import { readChannelPage } from '../../src/platform/youtube/channel/channel-page.js';
@@ -48,6 +50,19 @@ const oldItems = [
 ];
 const newItems = [lockup(A), lockup('bbbbbbbbbbb', { badge: 'BADGE_MEMBERS_ONLY' }), newToken('next')];
 const shorts = { richGridRenderer: { contents: [shortsLockup(A), oldToken('next')] } };
+const title = { dynamicTextViewModel: { text: { content: 'Sailing' } } };
+const endpoint = { watchEndpoint: { videoId: A, playlistId: 'PLx' } };
+const tapped = { contentId: 'PLx', rendererContext: { commandContext: { onTap: { innertubeCommand: endpoint } } } };
+const watched = { lockupViewModel: { ...lockup(A).lockupViewModel, ...tapped } };
+const podcast = { lockupViewModel: { ...watched.lockupViewModel, contentType: 'LOCKUP_CONTENT_TYPE_PODCAST' } };
+const watchedOld = { playlistVideoRenderer: { navigationEndpoint: endpoint, thumbnailOverlays: [] } };
+const command = { continuationCommand: { token: 'next' } };
+const button = { continuationItemRenderer: { button: { buttonRenderer: { command } } } };
+const metadataRows = [{ metadataParts: [{ text: { content: '12 videos' } }] }];
+const pageHeaderViewModel = { metadata: { contentMetadataViewModel: { metadataRows } } };
+const counted = { header: { pageHeaderRenderer: { content: { pageHeaderViewModel } } } };
+const stats = [{ runs: [{ text: '150' }, { text: ' videos' }] }];
+const sidebar = { playlistSidebarRenderer: { items: [{ playlistSidebarPrimaryInfoRenderer: { stats } }] } };
 const captions = {
   captionTracks: [captionTrack('en'), captionTrack('en', { generated: true })],
   audioTracks: [{ audioTrackId: 'en.4', defaultCaptionTrackIndex: 0 }],
@@ -98,6 +113,10 @@ describe.each<[string, string, (page: unknown) => unknown, unknown[]]>([
       channelPage(),
       channelPage({ vanityChannelUrl: undefined }),
       ageGatedPage,
+      topicChannelPage,
+      { header: { pageHeaderRenderer: { pageTitle: 'Sailing' } } },
+      { header: { pageHeaderRenderer: { content: { pageHeaderViewModel: { title } } } } },
+      { header: { interactiveTabbedHeaderRenderer: { title: { simpleText: 'Sailing' } } } },
       alertPage('This channel does not exist.'),
     ],
   ],
@@ -109,6 +128,13 @@ describe.each<[string, string, (page: unknown) => unknown, unknown[]]>([
       oldPage(oldItems),
       playlistPage(newItems, hidden),
       playlistPage([shorts]),
+      playlistPage([
+        reelItem(A).richItemRenderer.content,
+        shortsLockup('bbbbbbbbbbb', 'thumbnailViewModel').richItemRenderer.content,
+      ]),
+      playlistPage([lockup(A, { byline: 'Premiere' }), watched, podcast, button], counted),
+      oldPage([watchedOld, button], { sidebar }),
+      playlistPage([{ continuationSlotViewModel: {} }, lockup(A), { adSlotRenderer: {} }]),
       playlistPage([{ messageRenderer: { text: { simpleText: 'No videos in this playlist yet' } } }]),
       oldPage([], empty),
       continuedPage(oldItems),

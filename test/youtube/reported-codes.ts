@@ -38,6 +38,9 @@ export const REPORTED_AS: Readonly<Record<FaultKind, ReportedAs>> = {
   'content-unavailable': 'upstream_blocked',
   'network-restricted': 'upstream_blocked',
   portal: 'upstream_failure',
+  // No video depends on lists.
+  incomplete: 'upstream_failure',
+  'unknown-error': 'upstream_failure',
   // No video depends on the feed.
   'feed-unavailable': 'upstream_failure',
 };

@@ -940,10 +940,10 @@ export interface components {
              */
             state: "queued" | "listing" | "running" | "paused" | "completed" | "canceled" | "failed";
             /**
-             * @description Why the job is paused or has failed. `plan_limit_exceeded`: the quota is used up; a paused job goes on when the month turns or the limit grows. `upstream_blocked`: YouTube blocks the service; the job probes until it is served again. `plan_changed`: the plan does not include archive jobs any more. `channel_not_found`: the channel does not exist.
+             * @description Why the job is paused or has failed. `plan_limit_exceeded`: the quota is used up; a paused job goes on when the month turns or the limit grows. `upstream_blocked`: YouTube blocks the service; the job probes until it is served again. `plan_changed`: the plan does not include archive jobs any more. `list_incomplete`: the list of YouTube ended before the number of videos that it states; what was listed is read, and the list is read again later. `channel_not_found`: the channel does not exist.
              * @enum {string|null}
              */
-            reason: "plan_limit_exceeded" | "upstream_blocked" | "plan_changed" | "channel_not_found" | null;
+            reason: "plan_limit_exceeded" | "upstream_blocked" | "plan_changed" | "list_incomplete" | "channel_not_found" | null;
             /** @description The channel. Null until it was looked up. */
             channel: {
                 /** @description The YouTube channel ID. */

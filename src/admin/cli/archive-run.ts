@@ -29,7 +29,7 @@ export interface ArchiveResult {
   summary: JobDto['summary'];
   /** The number of files that the run has written. */
   written: number;
-  /** Seconds until the pending videos of the job are tried again. */
+  /** Seconds until the pending videos of the job, or its list, are tried again. */
   retryAfterSeconds: number;
 }
 
@@ -107,16 +107,17 @@ class ArchiveRun {
   }
 
   /**
-   * Writes results as they are stored, until the job ends or only waits to try videos again.
+   * Writes results as they are stored, until the job ends or only waits to try videos or the list again.
    *
    * @returns the seconds until then
    */
   private async follow(stop: AbortSignal): Promise<number> {
     while (!stop.aborted) {
       await this.takeResults();
-      const { state, checkAgainSeconds } = this.job;
+      const { state, reason, checkAgainSeconds } = this.job;
       if (isFinished(state)) return 0;
-      if (state === 'running' && (checkAgainSeconds ?? 0) > WAIT_SECONDS_MAX) return checkAgainSeconds ?? 0;
+      const waits = state === 'running' || reason === 'list_incomplete';
+      if (waits && (checkAgainSeconds ?? 0) > WAIT_SECONDS_MAX) return checkAgainSeconds ?? 0;
       this.report(progressOf(this.job));
       await sleep(INTERVAL_MS, undefined, { signal: stop }).catch(() => undefined);
     }

@@ -79,13 +79,12 @@ async function untilSignal<T>(work: (stop: AbortSignal) => Promise<T>): Promise<
 function resultOf(directory: string, { channel, summary, written, retryAfterSeconds }: ArchiveResult): CommandResult {
   const { total, succeeded, pending } = summary;
   const minutes = Math.ceil(retryAfterSeconds / 60);
+  const unread = pending > 0 ? `${pending} videos` : 'The rest of the list';
   return {
     json: { channel, directory, written, summary },
     text: `${channel.name}: ${succeeded} of ${total} videos have a transcript, ${written} new files in ${directory}.`,
-    ...(pending > 0 && {
-      failure: new Error(
-        `${pending} videos could not be read yet. Run the same command again in ${minutes} min to retry them.`,
-      ),
+    ...((pending > 0 || retryAfterSeconds > 0) && {
+      failure: new Error(`${unread} could not be read yet. Run the same command again in ${minutes} min to retry.`),
     }),
   };
 }

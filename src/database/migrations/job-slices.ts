@@ -31,10 +31,12 @@ BEGIN
   RETURN NEXT;
 END $$;
 
--- Adds a page of the uploads. A job that reads its list again from the first page already has its videos: what is listed
+-- Adds a page of the uploads. A list that ends incomplete is read again from its first page after p_list_retry_seconds; null
+-- for every other page. A job that reads its list again from the first page already has its videos: what is listed
 -- above the first of them was uploaded meanwhile and does not belong to the job.
 CREATE FUNCTION job_commit_page(
-  p_job_id text, p_claim uuid, p_channel_id text, p_channel text, p_video_ids text[], p_uploads text[], p_continuation text
+  p_job_id text, p_claim uuid, p_channel_id text, p_channel text, p_video_ids text[], p_uploads text[], p_continuation text,
+  p_list_retry_seconds double precision
 ) RETURNS TABLE (old_state text, job jobs) LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
   v_above bigint := 0;
@@ -57,9 +59,11 @@ BEGIN
       ORDER BY place LIMIT job.video_limit - job.total;
   GET DIAGNOSTICS v_added = ROW_COUNT;
   UPDATE jobs SET channel_id = p_channel_id, channel = p_channel, total = total + v_added, continuation = p_continuation,
-      listed_at = CASE WHEN p_continuation IS NULL OR total + v_added >= video_limit THEN quota_now() END,
+      listed_at = CASE WHEN coalesce(p_continuation, p_list_retry_seconds::text) IS NULL OR total + v_added >= video_limit
+                       THEN quota_now() END,
+      list_retry_at = coalesce(quota_now() + make_interval(secs => p_list_retry_seconds), list_retry_at),
       -- Pages that add nothing were read before, so that a list that is refused again and again is read ever more seldom.
-      setbacks = CASE WHEN v_added > 0 THEN 0 ELSE setbacks END, claim = NULL, claimed_until = NULL,
+      setbacks = CASE WHEN v_added > 0 THEN 0 ELSE setbacks + (p_list_retry_seconds IS NOT NULL)::integer END, claim = NULL, claimed_until = NULL,
       state = CASE WHEN finished_at IS NULL THEN 'running' ELSE state END, reason = NULL, next_run_at = quota_now()
     WHERE id = p_job_id RETURNING * INTO job;
   RETURN NEXT;

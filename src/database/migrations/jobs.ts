@@ -25,6 +25,8 @@ CREATE TABLE jobs (
   -- Where the listing goes on.
   continuation text,
   listed_at timestamptz,
+  -- When the list is read again that ended incomplete; until then what it has is read.
+  list_retry_at timestamptz,
   total integer NOT NULL DEFAULT 0,
   succeeded integer NOT NULL DEFAULT 0,
   failed integer NOT NULL DEFAULT 0,
@@ -81,12 +83,18 @@ ALTER TABLE job_videos ALTER COLUMN entry SET STORAGE EXTERNAL;
 CREATE INDEX job_videos_pending ON job_videos (job_id, position) WHERE state = 'pending';
 
 -- What follows from the change of a job: whether an unfinished one is queued, listed, running or complete, the end of a
--- finished one, and the event for its webhooks. The functions set the state of a job that goes on to 'running'.
+-- finished one, and the event for its webhooks. The functions set the state of a job that goes on to 'running'; it is paused
+-- as long as its list is incomplete, also while that is read again.
 CREATE FUNCTION job_changed() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF NEW.state NOT IN ('canceled', 'failed') AND NEW.listed_at IS NOT NULL AND NEW.succeeded + NEW.failed = NEW.total THEN
     NEW.state := 'completed';
     NEW.reason := NULL;
+  ELSIF NEW.state IN ('queued', 'listing', 'running') AND NEW.listed_at IS NULL AND NEW.list_retry_at IS NOT NULL THEN
+    NEW.state := 'paused';
+    NEW.reason := 'list_incomplete';
+    NEW.next_run_at := CASE WHEN NEW.succeeded + NEW.failed = NEW.total THEN NEW.list_retry_at
+                            ELSE least(NEW.next_run_at, NEW.list_retry_at) END;
   ELSIF NEW.state IN ('queued', 'listing', 'running') THEN
     NEW.state := CASE WHEN NEW.started_at IS NULL THEN 'queued' WHEN NEW.listed_at IS NULL THEN 'listing' ELSE 'running' END;
   END IF;
@@ -191,7 +199,7 @@ BEGIN
     outcome := job_refusal(p_organization_id, p_unfinished_max, NULL, p_bytes_max);
   END IF;
   IF outcome IS NULL AND job.state IN ('paused', 'canceled', 'failed') THEN
-    UPDATE jobs SET state = 'running', reason = NULL, setbacks = 0, next_run_at = quota_now()
+    UPDATE jobs SET state = 'running', reason = NULL, setbacks = 0, list_retry_at = NULL, next_run_at = quota_now()
       WHERE id = p_id RETURNING * INTO job;
   END IF;
   RETURN NEXT;

@@ -21,7 +21,7 @@ type YoutubeEvent =
   | 'youtube_po_token_provider_down'
   | 'youtube_po_token_provider_back'
   | 'youtube_fields_not_honoured'
-  | 'youtube_uploads_cut'
+  | 'youtube_list_incomplete'
   | 'youtube_side_list_failed'
   | 'youtube_internal_error';
 

@@ -6,15 +6,16 @@ import { parsePlaylistReference } from '../../domain/playlist-reference.js';
 import { type Channel, NO_DETAILS, type VideoOutcome } from '../../domain/transcript.js';
 import {
   ContinuationRejectedError,
+  type KnownUploads,
   type PlaylistVideos,
   type ReadingContext,
-  type UploadsList,
   type UploadsListPage,
   VideoPlatform,
 } from '../video-platform.js';
-import { ChannelReadError } from './channel/channel-errors.js';
+import { ChannelReadError, isUnparsable } from './channel/channel-errors.js';
 import { ChannelControl } from './channel/channel-control.js';
 import { addressOf, ChannelReader } from './channel/channel-reader.js';
+import { isComplete, NOTHING_LISTED, readContinuation, writeContinuation } from './channel/list-progress.js';
 import { PlaylistReader } from './channel/playlist-reader.js';
 import { type Control, EgressPool } from './egress/egress-pool.js';
 import type { AttemptEnd } from './egress/egress.js';
@@ -32,8 +33,6 @@ import { VideoReader } from './video/video-reader.js';
 
 /** Far above any channel: a list that is still not at its end repeats itself, and ends there. */
 const PAGES_MAX = 5_000;
-/** `<number of the page, from 1>:<the platform's token>`. */
-const CONTINUATION = /^(\d{1,6}):(.+)$/s;
 
 const FAILED: VideoOutcome = { ok: false, details: NO_DETAILS, failure: { code: 'upstream_failure' } };
 
@@ -74,10 +73,16 @@ export class YoutubePlatform extends VideoPlatform implements OnApplicationShutd
     return this.readList(channelId, context, (scope) => this.channels.read(channelId, scope));
   }
 
-  override async listUploads(channelId: string, count: number, context: ReadingContext): Promise<UploadsList> {
-    const read = (scope: RequestScope) => this.channels.uploads(channelId, count, scope);
-    const { uploads, next } = await this.readList(channelId, context, read);
-    return { uploads, complete: next === null };
+  override async listUploads(
+    channelId: string,
+    count: number,
+    context: ReadingContext,
+    known?: KnownUploads,
+  ): Promise<KnownUploads> {
+    const read = (scope: RequestScope) => this.channels.uploads(channelId, count, scope, known);
+    const { uploads, next, progress, settled } = await this.readList(channelId, context, read);
+    if (next === null && !isComplete(progress)) report('log', 'youtube_list_incomplete', { channelId, ...progress });
+    return { uploads, complete: next === null, settled };
   }
 
   override async listUploadsPage(
@@ -85,16 +90,22 @@ export class YoutubePlatform extends VideoPlatform implements OnApplicationShutd
     continuation: string | undefined,
     context: ReadingContext,
   ): Promise<UploadsListPage> {
-    const [, number = '1', token] = CONTINUATION.exec(continuation ?? '') ?? [];
-    if (continuation !== undefined && token === undefined) throw new ContinuationRejectedError();
-    const { uploads, next } = await this.readList(channelId, context, (scope) =>
-      token === undefined
+    const last = continuation === undefined ? null : readContinuation(continuation);
+    if (continuation !== undefined && last === null) throw new ContinuationRejectedError();
+    const before = last?.progress ?? NOTHING_LISTED;
+    const { uploads, next, progress } = await this.readList(channelId, context, (scope) =>
+      last === null
         ? this.channels.uploads(channelId, 1, scope)
-        : this.playlists.nextUploads(channelId, token, scope),
-    );
-    if (next !== null && Number(number) < PAGES_MAX) return { uploads, next: `${Number(number) + 1}:${next}` };
-    if (next !== null) report('warn', 'youtube_uploads_cut', { channelId, pages: PAGES_MAX });
-    return { uploads, next: null };
+        : this.playlists.nextUploads(channelId, last.token, last.progress, scope),
+    ).catch((error: unknown) => {
+      if (!isUnparsable(error)) throw error;
+      return { uploads: [], next: null, progress: { ...before, unread: true } };
+    });
+    if (next !== null && progress.pages < PAGES_MAX)
+      return { uploads, next: writeContinuation(progress, next), incomplete: false };
+    const incomplete = next !== null || !isComplete(progress);
+    if (incomplete) report('warn', 'youtube_list_incomplete', { channelId, ...progress });
+    return { uploads, next: null, incomplete };
   }
 
   override async listPlaylist(playlistId: string, count: number, context: ReadingContext): Promise<PlaylistVideos> {

@@ -23,6 +23,7 @@ export class ReadThroughCache<T> {
   /**
    * Returns the entry; loads it when it is missing, unreadable or does not serve this call.
    *
+   * @param load is given the stored entry that does not serve this call, if there is one
    * @param serves whether a stored entry is sufficient for this call
    * @param purpose distinguishes concurrent loads of one entry that do not serve every call
    * @throws what `load` throws, or the reason of `context.signal`
@@ -30,7 +31,7 @@ export class ReadThroughCache<T> {
   async get(
     key: string,
     context: ReadingContext,
-    load: (context: ReadingContext) => Promise<T>,
+    load: (context: ReadingContext, known?: T) => Promise<T>,
     serves: (value: T) => boolean = () => true,
     purpose = '',
   ): Promise<T> {
@@ -38,7 +39,8 @@ export class ReadThroughCache<T> {
     const found = known !== undefined && serves(known);
     this.metrics.countLookups(this.kind, found);
     if (found) return known;
-    const { value } = await this.flights.join(`${key} ${purpose}`, context, load, (fresh) => this.store(key, fresh));
+    const start = (shared: ReadingContext) => load(shared, known);
+    const { value } = await this.flights.join(`${key} ${purpose}`, context, start, (fresh) => this.store(key, fresh));
     return value;
   }
 

@@ -1,11 +1,12 @@
 import { CACHE_MANAGER, type Cache } from '@nestjs/cache-manager';
 import { Inject, Injectable } from '@nestjs/common';
+import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import { Environment } from '../../config/environment.js';
-import { parseChannelReference } from '../../domain/channel-reference.js';
+import { type ChannelReference, parseChannelReference } from '../../domain/channel-reference.js';
 import { ChannelNotFoundError, UpstreamError } from '../../domain/errors.js';
 import { VIDEO_FAILURE_CODES, type Channel, type Upload } from '../../domain/transcript.js';
-import { VideoPlatform, type ReadingContext, type UploadsList } from '../../platform/video-platform.js';
+import { VideoPlatform, type KnownUploads, type ReadingContext } from '../../platform/video-platform.js';
 import { CACHE_FORMAT } from '../cache/keyed-codec.js';
 import { ReadThroughCache } from '../cache/read-through-cache.js';
 import { METADATA_FIELDS } from '../cache/transcript-cache.js';
@@ -26,7 +27,18 @@ export const uploadSchema: z.ZodType<Upload> = z.object({
   publishedText: z.string().nullable(),
   failure: z.enum(VIDEO_FAILURE_CODES).nullable(),
 });
-const uploadsSchema: z.ZodType<UploadsList> = z.object({ uploads: z.array(uploadSchema), complete: z.boolean() });
+/** A list with the time when it was read, in milliseconds. */
+interface DatedList extends KnownUploads {
+  readAtMs: number;
+}
+const datedListSchema: z.ZodType<DatedList> = z.object({
+  uploads: z.array(uploadSchema),
+  ...{ complete: z.boolean(), settled: z.boolean(), readAtMs: z.number() },
+});
+
+/** How long a channel that was not found is not looked for again: a caller that repeats it costs the platform nothing. */
+const UNKNOWN_MS = 60_000;
+const UNKNOWN_CHANNELS_MAX = 10_000;
 
 export interface ChannelWithUploads {
   channel: Channel;
@@ -46,7 +58,9 @@ interface UploadsSelection {
 export class ChannelUploads {
   private readonly ids: ReadThroughCache<string>;
   private readonly channels: ReadThroughCache<Channel>;
-  private readonly lists: ReadThroughCache<UploadsList>;
+  private readonly lists: ReadThroughCache<DatedList>;
+  /** Channels that were not found a moment ago. */
+  private readonly unknown = new LRUCache<string, true>({ max: UNKNOWN_CHANNELS_MAX, ttl: UNKNOWN_MS });
 
   constructor(
     @Inject(CACHE_MANAGER) cache: Cache,
@@ -57,7 +71,9 @@ export class ChannelUploads {
     const { CHANNEL_TTL_SECONDS, UPLOADS_TTL_SECONDS } = environment;
     this.ids = new ReadThroughCache('channel_id', CHANNEL_TTL_SECONDS, z.string(), cache, metrics);
     this.channels = new ReadThroughCache('channel', CHANNEL_TTL_SECONDS, channelSchema, cache, metrics);
-    this.lists = new ReadThroughCache('uploads', UPLOADS_TTL_SECONDS, uploadsSchema, cache, metrics);
+    // For longer than a list serves calls: the next read takes over what it states.
+    const listTtlSeconds = Math.max(CHANNEL_TTL_SECONDS, UPLOADS_TTL_SECONDS);
+    this.lists = new ReadThroughCache('uploads', listTtlSeconds, datedListSchema, cache, metrics);
   }
 
   /** The newest uploads of a channel as the source of a call; the parameters are those of `list`. */
@@ -96,28 +112,20 @@ export class ChannelUploads {
    * @param text the channel as the caller names it
    * @throws ChannelNotFoundError | UpstreamError, and the reason of `context.signal` when that is aborted first
    */
-  private async list(
-    text: string,
-    { limit, since }: UploadsSelection,
-    context: ReadingContext,
-  ): Promise<ChannelWithUploads> {
-    const channelId = await this.resolve(text, context);
-    const [channel, list] = await Promise.allSettled([
-      this.channel(channelId, context),
-      this.lists.get(
-        `${CACHE_FORMAT}:uploads:${channelId}`,
-        context,
-        (shared) => this.platform.listUploads(channelId, limit, shared),
-        ({ uploads, complete }) => complete || uploads.length >= limit,
-        String(limit),
-      ),
-    ]);
-    // Other requests fail in arbitrary ways for a deleted channel: the reason of the channel itself is clear.
-    if (channel.status === 'rejected') throw channel.reason;
-    if (list.status === 'rejected') throw list.reason;
-    const newest = list.value.uploads.slice(0, limit);
-    const end = newest.findIndex(({ videoId }) => videoId === since);
-    return { channel: channel.value, uploads: end === -1 ? newest : newest.slice(0, end) };
+  private list(text: string, { limit, since }: UploadsSelection, context: ReadingContext): Promise<ChannelWithUploads> {
+    return this.unlessUnknown(text, async (reference) => {
+      const channelId = await this.resolve(reference, context);
+      const [channel, list] = await Promise.allSettled([
+        this.channel(channelId, context),
+        this.uploads(channelId, limit, context),
+      ]);
+      // Other requests fail in arbitrary ways for a deleted channel: the reason of the channel itself is clear.
+      if (channel.status === 'rejected') throw channel.reason;
+      if (list.status === 'rejected') throw list.reason;
+      const newest = list.value.uploads.slice(0, limit);
+      const end = newest.findIndex(({ videoId }) => videoId === since);
+      return { channel: channel.value, uploads: end === -1 ? newest : newest.slice(0, end) };
+    });
   }
 
   /**
@@ -126,17 +134,27 @@ export class ChannelUploads {
    * @param text the channel as the caller names it
    * @throws ChannelNotFoundError | UpstreamError, and the reason of `context.signal` when that is aborted first
    */
-  async find(text: string, context: ReadingContext): Promise<Channel> {
-    return this.channel(await this.resolve(text, context), context);
+  find(text: string, context: ReadingContext): Promise<Channel> {
+    return this.unlessUnknown(text, async (reference) => this.channel(await this.resolve(reference, context), context));
   }
 
-  private async resolve(text: string, context: ReadingContext): Promise<string> {
+  /** Reads a channel, unless the text names none or one that was not found a moment ago. */
+  private async unlessUnknown<T>(text: string, read: (reference: ChannelReference) => Promise<T>): Promise<T> {
     const reference = parseChannelReference(text);
     if (!reference) throw new ChannelNotFoundError();
+    const key = keyOf(reference);
+    if (this.unknown.has(key)) throw new ChannelNotFoundError();
+    try {
+      return await read(reference);
+    } catch (error) {
+      if (error instanceof ChannelNotFoundError) this.unknown.set(key, true);
+      throw error;
+    }
+  }
+
+  private async resolve(reference: ChannelReference, context: ReadingContext): Promise<string> {
     if (reference.kind === 'id') return reference.id;
-    // Handles are case-insensitive on the platform; the older names are not.
-    const name = reference.kind === 'handle' ? reference.handle.toLowerCase() : reference.name;
-    return this.ids.get(`${CACHE_FORMAT}:id:${reference.kind}:${name}`, context, (shared) =>
+    return this.ids.get(`${CACHE_FORMAT}:id:${keyOf(reference)}`, context, (shared) =>
       this.platform.resolveChannel(reference, shared),
     );
   }
@@ -146,4 +164,27 @@ export class ChannelUploads {
       this.platform.readChannel(channelId, shared),
     );
   }
+
+  private uploads(channelId: string, limit: number, context: ReadingContext): Promise<DatedList> {
+    const ttlMs = this.environment.UPLOADS_TTL_SECONDS * 1000;
+    return this.lists.get(
+      `${CACHE_FORMAT}:list:${channelId}`,
+      context,
+      async (shared, known) => ({
+        ...(await this.platform.listUploads(channelId, limit, shared, known)),
+        readAtMs: Date.now(),
+      }),
+      // The clock of another process can be ahead.
+      ({ uploads, complete, readAtMs }) =>
+        Math.abs(Date.now() - readAtMs) < ttlMs && (complete || uploads.length >= limit),
+      String(limit),
+    );
+  }
+}
+
+/** Identifies a channel as it is named. Handles are case-insensitive on the platform; the older names are not. */
+function keyOf(reference: ChannelReference): string {
+  if (reference.kind === 'id') return `id:${reference.id}`;
+  const name = reference.kind === 'handle' ? reference.handle.toLowerCase() : reference.name;
+  return `${reference.kind}:${name}`;
 }

@@ -7,7 +7,8 @@ import { type JsonObject, stringAt } from '../json.js';
 import { channelPage } from './channel-page.js';
 import { newList } from './lockup-playlist.js';
 import { oldList } from './legacy-playlist.js';
-import { type ListPage, type PlaylistShape } from './playlist-page.js';
+import type { Settings } from '../settings.js';
+import type { ListPage, PlaylistShape } from './playlist-page.js';
 import { responseContext, visitorDataOf } from './response-context.js';
 
 const PAGE_SIZE = 100;
@@ -38,29 +39,33 @@ interface List {
 type Refusal = 'The playlist does not exist.' | 'This playlist type is unviewable.' | 'This playlist is private.';
 
 /** `POST /youtubei/v1/browse`: a channel's page, a playlist or a list of uploads, or the next page of a list. */
-export function browse(incoming: Incoming, shape: PlaylistShape): FakeResponse {
+export function browse(incoming: Incoming, settings: Written): FakeResponse {
   const continuation = stringAt(incoming.body, 'continuation');
-  if (continuation !== undefined) return nextPage(continuation, shape);
+  if (continuation !== undefined) return nextPage(continuation, settings);
   const browseId = stringAt(incoming.body, 'browseId') ?? '';
   if (!browseId.startsWith('VL')) return channelPage(browseId);
   const whole = WITH_HIDDEN.test(stringAt(incoming.body, 'params') ?? '');
-  return firstPage(browseId.slice(2), whole, shape);
+  return firstPage(browseId.slice(2), whole, settings);
 }
 
-function firstPage(listId: string, whole: boolean, shape: PlaylistShape): FakeResponse {
+/** How lists are written. */
+type Written = Pick<Settings, 'playlistShape' | 'listEndsAt'>;
+
+function firstPage(listId: string, whole: boolean, settings: Written): FakeResponse {
   const list = listOf(listId, whole);
-  const key = `list:${listId}:${whole}:0:${shape}`;
+  const key = `list:${listId}:${whole}:0:${settings.playlistShape}:${settings.listEndsAt}`;
   if (typeof list === 'string') return jsonResponse(() => alert(listId, list), key);
-  return jsonResponse(() => written(pageOf(list, listId, whole, 0), shape), key);
+  return jsonResponse(() => written(pageOf(list, listId, whole, 0, settings), settings.playlistShape), key);
 }
 
-function nextPage(token: string, shape: PlaylistShape): FakeResponse {
+function nextPage(token: string, settings: Written): FakeResponse {
   const [kind = '', listId = '', offset = ''] = Buffer.from(token, 'base64url').toString().split(':');
   const list = listOf(listId, kind === 'whole');
   // The token for recommendations leads to other channels' videos on the platform, and nowhere here.
   if (typeof list === 'string' || !/^(?:list|whole)$/.test(kind) || !/^[0-9]+$/.test(offset)) return invalidArgument();
-  const page = pageOf(list, listId, kind === 'whole', Number(offset));
-  return jsonResponse(() => written(page, shape), `${token}:${shape}`);
+  const page = pageOf(list, listId, kind === 'whole', Number(offset), settings);
+  const { playlistShape, listEndsAt } = settings;
+  return jsonResponse(() => written(page, playlistShape), `${token}:${playlistShape}:${listEndsAt}`);
 }
 
 function written(page: ListPage, shape: PlaylistShape): JsonObject {
@@ -90,12 +95,13 @@ function shown({ owner, title, videos }: Playlist, whole: boolean): List {
   return { channel: owner, title, videos: visible, hidden: all.length - visible.length };
 }
 
-function pageOf(list: List, listId: string, whole: boolean, offset: number): ListPage {
-  const end = offset + PAGE_SIZE;
+function pageOf(list: List, listId: string, whole: boolean, offset: number, { listEndsAt }: Written): ListPage {
+  const last = Math.min(list.videos.length, listEndsAt ?? Infinity);
+  const end = Math.min(offset + PAGE_SIZE, last);
   return {
     ...{ listId, title: list.title, channel: list.channel, offset, total: list.videos.length, hidden: list.hidden },
     videos: list.videos.slice(offset, end),
-    nextToken: end < list.videos.length ? tokenOf(whole ? 'whole' : 'list', listId, end) : null,
+    nextToken: end < last ? tokenOf(whole ? 'whole' : 'list', listId, end) : null,
     recommendationsToken: tokenOf('recommended', listId, 0),
   };
 }

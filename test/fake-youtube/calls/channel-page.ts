@@ -18,6 +18,7 @@ export function channelPage(browseId: string): FakeResponse {
       key,
     );
   }
+  if (channel.state === 'hub') return jsonResponse(() => hub(channel), key);
   return jsonResponse(() => (channel.state === 'age-gated' ? ageGate(channel) : page(channel)), key);
 }
 
@@ -39,6 +40,15 @@ function page(channel: Channel): JsonObject {
         vanityChannelUrl: `http://www.youtube.com${channelPath(channel)}`,
       },
     },
+  };
+}
+
+function hub(channel: Channel): JsonObject {
+  const title = { dynamicTextViewModel: { text: { content: channel.name } } };
+  return {
+    ...context(channel.id),
+    contents: { twoColumnBrowseResultsRenderer: { tabs: [{ tabRenderer: { selected: true } }] } },
+    header: { pageHeaderRenderer: { pageTitle: channel.name, content: { pageHeaderViewModel: { title } } } },
   };
 }
 

@@ -1,5 +1,6 @@
 import type { Video } from '../catalogue/model.js';
 import type { JsonObject } from '../json.js';
+import { channelPath } from './channel-page.js';
 import {
   ageText,
   browseContinuation,
@@ -65,6 +66,11 @@ function timeBadge(video: Video): JsonObject | undefined {
 
 function rows(page: ListPage, video: Video): JsonObject[] {
   const channel = uploaderOf(page, video);
+  const onTap = {
+    innertubeCommand: { browseEndpoint: { browseId: channel.id, canonicalBaseUrl: channelPath(channel) } },
+  };
+  const commandRuns = [{ startIndex: 0, length: channel.name.length, onTap }];
+  const byline = { metadataParts: [{ text: { content: channel.name, commandRuns } }] };
   const row = (...texts: string[]): JsonObject => ({ metadataParts: texts.map((content) => ({ text: { content } })) });
   const age = ageText(video.publishedAt);
   const badge = { badgeViewModel: { badgeText: 'Members only', badgeStyle: 'BADGE_MEMBERS_ONLY' } };
@@ -73,15 +79,15 @@ function rows(page: ListPage, video: Video): JsonObject[] {
     case 'deleted':
       return [];
     case 'live':
-      return [row(channel.name), row(`${video.viewCount} watching`)];
+      return [byline, row(`${video.viewCount} watching`)];
     case 'upcoming':
-      return [row(channel.name), row(`Scheduled for ${EVENT_TEXT}`)];
+      return [byline, row(`Scheduled for ${EVENT_TEXT}`)];
     case 'members-only':
-      return [row(channel.name), row(age), { badges: [badge] }];
+      return [byline, row(age), { badges: [badge] }];
     case 'ok':
     case 'age-gated':
     case 'premium':
     case 'country-blocked':
-      return [row(channel.name), row(viewsText(video.viewCount), video.pastLive ? `Streamed ${age}` : age)];
+      return [byline, row(viewsText(video.viewCount), video.pastLive ? `Streamed ${age}` : age)];
   }
 }

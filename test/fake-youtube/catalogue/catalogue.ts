@@ -14,6 +14,7 @@ export const CHANNELS: readonly Channel[] = [
   others.FOG_SIGNAL,
   others.EMPTY_SLIP,
   others.DRY_DOCK,
+  others.FOG_BANK_HUB,
   others.TERMINATED,
   others.AGE_GATED,
   others.UNICODE_HANDLE,

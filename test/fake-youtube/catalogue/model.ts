@@ -73,7 +73,8 @@ export interface Video {
   tracks: readonly Track[];
 }
 
-type ChannelState = 'ok' | 'terminated' | 'age-gated';
+/** A `hub` is a channel of the platform itself: its page has a name only. */
+type ChannelState = 'ok' | 'terminated' | 'age-gated' | 'hub';
 
 export interface Channel {
   /** `UC` and 22 characters. */

@@ -56,6 +56,14 @@ export const DRY_DOCK: Channel = channelOf('drydock', {
   uploadsPlaylist: 'missing',
 });
 
+/** A channel of the platform itself, such as Gaming or News. */
+export const FOG_BANK_HUB: Channel = channelOf('fogbankhub', {
+  name: 'Fog Banks',
+  handle: null,
+  state: 'hub',
+  uploadsPlaylist: 'missing',
+});
+
 export const TERMINATED: Channel = channelOf('sunkentrawler', {
   name: 'Sunken Trawler',
   handle: '@sunkentrawler',

@@ -92,6 +92,7 @@ export class FaultRegistry {
 export function isPossible(kind: FaultKind, request: RequestKind): boolean {
   if (kind === 'token-enforced') return request === 'timedtext';
   if (kind === 'feed-unavailable') return request === 'feed';
+  if (kind === 'incomplete' || kind === 'unknown-error') return request.startsWith('browse-');
   const ofPlayers = kind === 'bot-check' || kind === 'retired' || isPlayability(kind);
   return !ofPlayers || request === 'player' || request === 'reel';
 }

@@ -90,6 +90,14 @@ export const PAGES = {
   'sorry-503': { status: 503, body: SORRY },
   forbidden: { status: 403, body: '' },
   portal: { status: 200, body: '<!DOCTYPE html><title>Harbour Wi-Fi</title><p>Sign in to use this network.' },
+  incomplete: { status: 200, body: { responseContext: {}, trackingParams: 'x' } },
+  'unknown-error': {
+    status: 200,
+    body: {
+      responseContext: {},
+      alerts: [{ alertRenderer: { type: 'ERROR', text: { simpleText: 'Unknown error' } } }],
+    },
+  },
   'feed-unavailable': {
     status: 404,
     body: '<!DOCTYPE html><html lang=en><title>Error 404 (Not Found)!!1</title></html>',

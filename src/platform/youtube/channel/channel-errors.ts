@@ -13,6 +13,8 @@ export class ChannelReadError extends Error {
     message: string,
     readonly about: 'refused' | 'doubtful' | 'unreached' | 'nothing',
     cause?: unknown,
+    /** The platform answered, but with a page that is incomplete or has an unknown form. */
+    readonly unparsable = false,
   ) {
     super(message, cause === undefined ? undefined : { cause });
     this.name = 'ChannelReadError';
@@ -43,8 +45,11 @@ export function upstreamError(response: FailedReading, subject: string): Upstrea
     case 'foreign-page':
       return new UpstreamError('upstream_failure', failure('a page that is not the platform’s'));
     case 'unreadable':
-    case 'unparsable':
       return new UpstreamError('upstream_failure', failure(`expected ${response.expected}`));
+    case 'unparsable': {
+      const text = `${subject}: expected ${response.expected}`;
+      return new UpstreamError('upstream_failure', new ChannelReadError(text, 'nothing', undefined, true));
+    }
   }
 }
 
@@ -53,4 +58,9 @@ const UNREACHED = 'YouTube could not be reached. Retry later.';
 function aboutEgress(response: FailedReading): ChannelReadError['about'] {
   if (response.kind !== 'blocked') return isUnreached(response) ? 'unreached' : 'nothing';
   return isHardRefusal(response) || response.reason === 'exit-shut' ? 'refused' : 'doubtful';
+}
+
+/** Whether a channel or list could not be read because the platform's page is incomplete or has an unknown form. */
+export function isUnparsable(error: unknown): boolean {
+  return error instanceof UpstreamError && error.cause instanceof ChannelReadError && error.cause.unparsable;
 }

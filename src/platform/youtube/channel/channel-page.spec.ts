@@ -65,9 +65,18 @@ describe('a channel page', () => {
     expect(() => readChannelPage(alertPage('This channel does not exist.', 'INFO'))).toThrow(UnreadableError);
   });
 
-  it('reads a topic channel, which has a carousel header and no metadata', () => {
-    const channel = { id: CHANNEL_ID, name: 'Sailing', handle: null };
-    expect(readChannelPage(topicChannelPage)).toEqual({ kind: 'channel', channel });
+  const text = { simpleText: 'Sailing' };
+  const dynamicTextViewModel = { text: { content: 'Sailing' } };
+  it.each([
+    ['a carousel', topicChannelPage.header],
+    ['a page header', { pageHeaderRenderer: { pageTitle: 'Sailing', content: {} } }],
+    ['a title', { pageHeaderRenderer: { content: { pageHeaderViewModel: { title: { dynamicTextViewModel } } } } }],
+    ['tabs', { interactiveTabbedHeaderRenderer: { type: 'x', title: text } }],
+  ])('reads a hub, which has a header with %s and no metadata', (_, header) => {
+    expect(readChannelPage({ header })).toEqual({ kind: 'topic', name: 'Sailing' });
+    expect(readChannelPage({ ...ageGatedPage, header })).toMatchObject({ kind: 'age-gated' });
+    expect(readChannelPage({ ...channelPage(), header })).toMatchObject({ kind: 'channel' });
+    expect(readChannelPage({ ...alertPage('This channel does not exist.'), header })).toEqual({ kind: 'terminated' });
   });
 
   it.each(['onResponseReceivedActions', 'onResponseReceivedEndpoints'])('reads the new channel in %s', (list) => {

@@ -9,6 +9,7 @@ import {
   isObject,
   textOf,
   hasErrorAlert,
+  IncompletePageError,
   receivedActions,
   UnreadableError,
 } from '../response-parsing.js';
@@ -17,6 +18,8 @@ export type ChannelPage =
   | { kind: 'channel'; channel: Channel }
   /** The page contains at most the name; the uploads playlist is readable. */
   | { kind: 'age-gated'; name: string | null }
+  /** A hub or topic of the platform (Gaming, Sports, a game): it has a name, no handle and usually no uploads. */
+  | { kind: 'topic'; name: string }
   /** Another channel replaced it; the page contains nothing else. */
   | { kind: 'moved'; channelId: string }
   /** Terminated, or it never existed. */
@@ -31,7 +34,7 @@ const REMOVED =
 /**
  * Reads the response to `browse` of a channel ID.
  *
- * @throws UnreadableError
+ * @throws UnreadableError, for a page without a channel `IncompletePageError`
  */
 export function readChannelPage(page: unknown): ChannelPage {
   const metadata = at(page, 'metadata', 'channelMetadataRenderer');
@@ -39,11 +42,11 @@ export function readChannelPage(page: unknown): ChannelPage {
   const movedTo = newChannelId(page);
   if (movedTo !== undefined) return { kind: 'moved', channelId: movedTo };
   if (hasErrorAlert(page, REMOVED)) return { kind: 'terminated' };
-  const topic = topicChannel(page);
-  if (topic) return { kind: 'channel', channel: topic };
   const gate = ageGate(page);
-  if (gate === undefined) throw new UnreadableError('a channel, a topic channel, an age gate or an alert');
-  return { kind: 'age-gated', name: asString(at(gate, 'channelTitle')) };
+  if (gate !== undefined) return { kind: 'age-gated', name: asString(at(gate, 'channelTitle')) };
+  const name = topicName(page);
+  if (name === null) throw new IncompletePageError('a channel, a topic channel, an age gate or an alert');
+  return { kind: 'topic', name };
 }
 
 function readChannel(metadata: unknown): Channel {
@@ -67,17 +70,21 @@ function readHandle(url: unknown): string | null {
 }
 
 /**
- * The platform's topic channels (Sports, Gaming, …) have no metadata and no handle: only the carousel in their header
- * contains their ID and name (recorded in January 2026).
+ * The platform's hubs and topic channels have no metadata: only their header contains their name, in a carousel (Sports,
+ * recorded in January 2026), in the page header (Gaming, News, …, reported in August 2026) or above tabs.
  */
-function topicChannel(page: unknown): Channel | undefined {
-  for (const item of asArray(at(page, 'header', 'carouselHeaderRenderer', 'contents'))) {
-    const details = at(item, 'topicChannelDetailsRenderer');
-    const id = asString(at(details, 'subscribeButton', 'subscribeButtonRenderer', 'channelId'));
-    const name = textOf(at(details, 'title'));
-    if (id !== null && CHANNEL_ID.test(id) && name !== null) return { id, name, handle: null };
-  }
-  return undefined;
+function topicName(page: unknown): string | null {
+  const header = at(page, 'header');
+  const pageHeader = at(header, 'pageHeaderRenderer');
+  const names = [
+    ...asArray(at(header, 'carouselHeaderRenderer', 'contents')).map((item) =>
+      textOf(at(item, 'topicChannelDetailsRenderer', 'title')),
+    ),
+    textOf(at(header, 'interactiveTabbedHeaderRenderer', 'title')),
+    asString(at(pageHeader, 'pageTitle')),
+    textOf(at(pageHeader, 'content', 'pageHeaderViewModel', 'title', 'dynamicTextViewModel', 'text')),
+  ];
+  return names.find((name) => name !== null) ?? null;
 }
 
 /** The target of a `navigateAction`, in the form that maintained clients read. */
@@ -99,11 +106,11 @@ function ageGate(page: unknown): unknown {
  * is not a channel's, such as a video's or the platform's own page. A redirect is parsed like a caller's text: only a
  * channel's URL on the platform counts, and the text itself is never fetched.
  *
- * @throws UnreadableError
+ * @throws IncompletePageError
  */
 export function readResolvedUrl(page: unknown): ChannelReference | null {
   const endpoint = at(page, 'endpoint');
-  if (!isObject(endpoint) || Object.keys(endpoint).length === 0) throw new UnreadableError('an endpoint');
+  if (!isObject(endpoint) || Object.keys(endpoint).length === 0) throw new IncompletePageError('an endpoint');
   const id = asString(at(endpoint, 'browseEndpoint', 'browseId'));
   if (id !== null) return CHANNEL_ID.test(id) ? { kind: 'id', id } : null;
   const url = asString(at(endpoint, 'urlEndpoint', 'url'));

@@ -10,19 +10,22 @@ import {
   newToken,
   oldPage,
   oldToken,
+  playlistPage,
   playlistVideo,
   redirectedUrl,
 } from '../../../../test/pages/youtube-pages.js';
 import { newScope } from '../../../../test/youtube/egresses.js';
 import { Environment } from '../../../config/environment.js';
-import { ContinuationRejectedError, type UploadsListPage } from '../../video-platform.js';
+import { ContinuationRejectedError, type KnownUploads } from '../../video-platform.js';
 import { FairLimiter } from '../egress/fair-limiter.js';
+import { RetryBudget } from '../egress/retry.js';
 import type { FailedResponse, UpstreamResponse } from '../egress/upstream-response.js';
 import type { InnertubeCall } from '../innertube/clients.js';
 import { InnertubeClient, parsed } from '../innertube/innertube-client.js';
 import { UpstreamMetrics } from '../upstream-metrics.js';
 import { ChannelReader } from './channel-reader.js';
-import { PlaylistReader } from './playlist-reader.js';
+import { isComplete, NOTHING_LISTED } from './list-progress.js';
+import { PlaylistReader, type ReadUploads } from './playlist-reader.js';
 
 Logger.overrideLogger(false);
 
@@ -40,7 +43,7 @@ const failed = (status: number, media: 'json' | 'html' = 'json') => new Failed({
  *
  * @param respond the answer to a request for a token, or for a `browseId` or `url`
  */
-function open(respond: (argument: string) => unknown, feed: UpstreamResponse = FEED) {
+function open(respond: (argument: string) => unknown, feed: UpstreamResponse = FEED, retries = 0) {
   const requested: string[] = [];
   const innertube = Object.assign(Object.create(InnertubeClient.prototype) as InnertubeClient, {
     query: ({ payload }: InnertubeCall, parse: (response: unknown) => unknown) => {
@@ -55,19 +58,20 @@ function open(respond: (argument: string) => unknown, feed: UpstreamResponse = F
   const playlists = new PlaylistReader(innertube, metrics);
   const channels = new ChannelReader(innertube, playlists);
   return {
-    list: () => channels.uploads(CHANNEL_ID, 1, scope()),
-    next: (token: string) => playlists.nextUploads(CHANNEL_ID, token, scope()),
-    resolve: () => channels.resolve({ kind: 'handle', handle: 'somebody' }, scope()),
-    read: () => channels.read(CHANNEL_ID, scope()),
+    list: (count = 1, known?: KnownUploads, ofList = retries) =>
+      channels.uploads(CHANNEL_ID, count, scope(ofList), known),
+    next: (token: string) => playlists.nextUploads(CHANNEL_ID, token, NOTHING_LISTED, scope()),
+    resolve: () => channels.resolve({ kind: 'handle', handle: 'somebody' }, scope(retries)),
+    read: () => channels.read(CHANNEL_ID, scope(retries)),
     requested,
   };
 }
 
-const scope = () => newScope({ deadlineAtMs: Infinity });
+const scope = (retries = 0) => ({ ...newScope({ deadlineAtMs: Infinity }), budget: new RetryBudget(retries) });
 
 const UPLOADS = `VLUU${CHANNEL_ID.slice(2)}`;
 const SHORTS = `VLUUSH${CHANNEL_ID.slice(2)}`;
-const ids = ({ uploads }: UploadsListPage) => uploads.map(({ videoId }) => videoId);
+const ids = ({ uploads }: ReadUploads) => uploads.map(({ videoId }) => videoId);
 
 describe('a page of all uploads', () => {
   it('has kinds as far as the newest Shorts and the lengths show them, and can be empty before the end', async () => {
@@ -83,7 +87,7 @@ describe('a page of all uploads', () => {
     const first = await list();
     expect(first.uploads.map(({ kind }) => kind)).toEqual(['video', 'short', null]);
     expect(first.next).toBe('2');
-    expect(await next('2')).toEqual({ uploads: [], next: '3' });
+    expect(await next('2')).toMatchObject({ uploads: [], next: '3' });
     const last = await next('3');
     expect(last.uploads.map(({ kind }) => kind)).toEqual([null, 'video']);
     expect(last.next).toBeNull();
@@ -97,6 +101,178 @@ describe('a page of all uploads', () => {
     ['is that of a playlist that does not exist any more', alertPage('The playlist does not exist.')],
   ])('is to be read again from the first when its token %s', async (_, answer) => {
     await expect(open(() => answer).next('old')).rejects.toThrow(ContinuationRejectedError);
+  });
+});
+
+/** Responds to the requests with an argument in turn; the last response repeats. */
+function byArgument(responses: Record<string, unknown[]>): (argument: string) => unknown {
+  const counts = new Map<string, number>();
+  return (argument) => {
+    const list = responses[argument] ?? [alertPage('The playlist does not exist.')];
+    const count = counts.get(argument) ?? 0;
+    counts.set(argument, count + 1);
+    return list[Math.min(count, list.length - 1)];
+  };
+}
+
+const stating = (videos: number) => ({
+  header: { playlistHeaderRenderer: { numVideosText: { simpleText: `${videos} videos` } } },
+});
+const [C, D] = ['ccccccccccc', 'ddddddddddd'];
+
+describe('an incomplete page', () => {
+  const whole = oldPage([playlistVideo(A)]);
+  it.each([
+    ['has no contents', {}],
+    ['states an unknown error', alertPage('Unknown error')],
+    ['has only a continuation', playlistPage([newToken('2')])],
+    ['has an empty list', oldPage([])],
+  ])('that %s is asked for again within the retries', async (_, incomplete) => {
+    const once = open(byArgument({ [UPLOADS]: [incomplete, whole] }));
+    expect(ids(await once.list(1, undefined, 1))).toEqual([A]);
+    expect(once.requested.filter((argument) => argument === UPLOADS)).toHaveLength(2);
+    const always = open(byArgument({ [UPLOADS]: [incomplete] }));
+    await expect(always.list(1, undefined, 2)).rejects.toMatchObject({ code: 'upstream_failure' });
+    expect(always.requested.filter((argument) => argument === UPLOADS)).toHaveLength(3);
+  });
+
+  it('with a continuation only is followed when it stays so: it hides its videos', async () => {
+    const { list } = open(
+      byArgument({ [UPLOADS]: [playlistPage([newToken('2')])], '2': [continuedPage([playlistVideo(A)])] }),
+    );
+    expect(ids(await list())).toEqual([A]);
+  });
+
+  it('of a channel or a name is asked for again, too', async () => {
+    const { read, resolve } = open(byArgument({ [CHANNEL_ID]: [{}, channelPage()] }), FEED, 1);
+    await expect(read()).resolves.toMatchObject({ id: CHANNEL_ID });
+    await expect(resolve()).rejects.toMatchObject({ code: 'upstream_failure' });
+  });
+});
+
+describe('the end of a list', () => {
+  const unknown = { continuationSlotViewModel: {} };
+  const minutes = (...names: string[]) => names.map((id) => playlistVideo(id));
+
+  it('is complete when the header agrees, or states nothing and everything was read', async () => {
+    const end = async (page: unknown) => isComplete((await open(byArgument({ [UPLOADS]: [page] })).list()).progress);
+    expect(await end(oldPage(minutes(A, B)))).toBe(true);
+    expect(await end(oldPage(minutes(A, B), stating(2)))).toBe(true);
+    expect(await end(oldPage([...minutes(A, B), unknown], stating(2)))).toBe(true);
+    expect(await end(oldPage([...minutes(A, B), unknown]))).toBe(false);
+    expect(await end(oldPage([unknown, ...minutes(A, B)]))).toBe(false);
+    expect(await end(oldPage(minutes(A, B), stating(5)))).toBe(false);
+  });
+
+  it('is not believed for a call that needs more, when the list ends with what cannot be read', async () => {
+    const { list } = open(byArgument({ [UPLOADS]: [oldPage([...minutes(A, B), unknown], stating(15))] }));
+    expect(ids(await list(2))).toEqual([A, B]);
+    await expect(list(3)).rejects.toMatchObject({ code: 'upstream_failure' });
+  });
+
+  it('is not the end of a channel that has Shorts only, whose list goes on', async () => {
+    const pages = {
+      [UPLOADS]: [oldPage(minutes(A, B), stating(4))],
+      [SHORTS]: [oldPage([...minutes(A, B, C), oldToken('more')], stating(4))],
+    };
+    const list = await open(byArgument(pages)).list();
+    expect([ids(list), list.next]).toEqual([[A, B, C], 'more']);
+    expect(new Set(list.uploads.map(({ kind }) => kind))).toEqual(new Set(['short']));
+    const unstated = { ...pages, [UPLOADS]: [oldPage(minutes(A, B))] };
+    expect(await open(byArgument(unstated)).list()).toMatchObject({ next: 'more' });
+    const stated = { ...pages, [UPLOADS]: [oldPage(minutes(A, B), stating(2))] };
+    expect(await open(byArgument(stated)).list()).toMatchObject({ next: null });
+    const mixed = await open(byArgument({ ...pages, [SHORTS]: [oldPage(minutes(A, C, D))] })).list();
+    expect([ids(mixed), mixed.next, isComplete(mixed.progress)]).toEqual([[A, B], null, false]);
+  });
+
+  it('of a page that leads to itself is no end', async () => {
+    const { next } = open(byArgument({ '2': [continuedPage([newToken('2')])] }));
+    const { next: following, progress } = await next('2');
+    expect([following, isComplete(progress)]).toEqual([null, false]);
+  });
+});
+
+describe('kinds without a list of Shorts', () => {
+  it('are unknown, and not guessed, for whatever can be a Short', async () => {
+    const lengths = ['40', '1860'].map((lengthSeconds, index) => playlistVideo([A, B][index] ?? '', { lengthSeconds }));
+    const { list } = open(byArgument({ [UPLOADS]: [oldPage(lengths)] }));
+    const { uploads, settled } = await list();
+    expect(uploads.map(({ kind }) => kind)).toEqual([null, 'video']);
+    expect(settled).toBe(true);
+  });
+});
+
+describe('a list that was read before', () => {
+  const feed = (id: string) => ({
+    ...FEED,
+    body: `<feed><entry><yt:videoId>${id}</yt:videoId><published>2026-05-21T11:22:05Z</published></entry></feed>`,
+  });
+  const minute = (id: string, fields: object = {}) => playlistVideo(id, { lengthSeconds: '60', ...fields });
+  const first = async (...items: unknown[]): Promise<KnownUploads> => {
+    const pages = { [UPLOADS]: [oldPage(items)], [SHORTS]: [oldPage([minute(A)])] };
+    return { ...(await open(byArgument(pages), feed(A)).list()), complete: true };
+  };
+  const facts = ({ uploads }: ReadUploads) =>
+    uploads.map(({ videoId, kind, publishedAt }) => [videoId, kind, publishedAt]);
+  const AT = '2026-05-21T11:22:05Z';
+
+  it('costs one request while it has nothing new, and keeps its kinds and dates', async () => {
+    const known = await first(minute(A), minute(B));
+    const { list, requested } = open(byArgument({ [UPLOADS]: [oldPage([minute(A), minute(B)])] }), feed(C));
+    expect(facts(await list(2, known))).toEqual([
+      [A, 'short', AT],
+      [B, 'video', null],
+    ]);
+    expect(requested).toEqual([UPLOADS]);
+  });
+
+  it('asks for the Shorts and the feed when there is a new upload', async () => {
+    const known = await first(minute(A), minute(B));
+    const pages = {
+      [UPLOADS]: [oldPage([minute(C), minute(A), minute(B)])],
+      [SHORTS]: [oldPage([minute(C), minute(A)])],
+    };
+    const { list, requested } = open(byArgument(pages), feed(C));
+    expect(facts(await list(2, known))).toEqual([
+      [C, 'short', AT],
+      [A, 'short', AT],
+      [B, 'video', null],
+    ]);
+    expect(requested).toEqual([UPLOADS, SHORTS]);
+  });
+
+  it('asks for the Shorts when the list is shorter than before, and takes the rest from them', async () => {
+    const pages = {
+      [UPLOADS]: [oldPage([minute(A), minute(B)], stating(9))],
+      [SHORTS]: [oldPage([minute(A), minute(B), minute(C)])],
+    };
+    const read = open(byArgument(pages));
+    const known = { ...(await read.list(3)), complete: true };
+    expect(ids(await read.list(3, known))).toEqual([A, B, C]);
+    expect(read.requested.filter((argument) => argument === SHORTS)).toHaveLength(2);
+    await read.list(2, known);
+    expect(read.requested.filter((argument) => argument === SHORTS)).toHaveLength(2);
+  });
+
+  it('asks for them when a stream has ended, whose kind is another then', async () => {
+    const known = await first(
+      minute(B, { badges: [{ metadataBadgeRenderer: { style: 'BADGE_STYLE_TYPE_LIVE_NOW' } }] }),
+    );
+    const live = open(byArgument({ [UPLOADS]: [oldPage([minute(B)])], [SHORTS]: [oldPage([minute(A)])] }));
+    expect(facts(await live.list(1, known))).toEqual([[B, 'video', null]]);
+    expect(live.requested).toEqual([UPLOADS, SHORTS]);
+  });
+
+  it('asks for the Shorts again when they could not be read, and not because there are none', async () => {
+    const uploads = { [UPLOADS]: [oldPage([minute(A)])] };
+    const unread = { ...(await open(byArgument({ ...uploads, [SHORTS]: [failed(500)] })).list()), complete: true };
+    const again = open(byArgument({ ...uploads, [SHORTS]: [oldPage([minute(A)])] }));
+    expect(facts(await again.list(1, unread))).toEqual([[A, 'short', null]]);
+    const missing = { ...(await open(byArgument(uploads)).list()), complete: true };
+    const { list, requested } = open(byArgument(uploads));
+    expect(facts(await list(1, missing))).toEqual([[A, null, null]]);
+    expect(requested).toEqual([UPLOADS]);
   });
 });
 

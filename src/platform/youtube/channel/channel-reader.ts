@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { ChannelReference } from '../../../domain/channel-reference.js';
 import { ChannelNotFoundError, type UpstreamError } from '../../../domain/errors.js';
 import type { Channel } from '../../../domain/transcript.js';
-import type { UploadsListPage } from '../../video-platform.js';
+import type { KnownUploads } from '../../video-platform.js';
 import { YOUTUBE_ORIGIN } from '../egress/platform-url.js';
 import type { RequestScope } from '../egress/request-pipeline.js';
 import { report } from '../event-log.js';
@@ -10,7 +10,9 @@ import { CHANNEL_FIELDS } from '../innertube/field-masks.js';
 import { InnertubeClient, type ParsedResponse } from '../innertube/innertube-client.js';
 import { isJsonError, upstreamError } from './channel-errors.js';
 import { type ChannelPage, findHandle, readChannelPage, readResolvedUrl } from './channel-page.js';
-import { PlaylistReader } from './playlist-reader.js';
+import { NOTHING_LISTED } from './list-progress.js';
+import { type ReadUploads, PlaylistReader } from './playlist-reader.js';
+import { queryWhole } from './whole-page.js';
 
 /** A reference that has to be resolved to an ID. */
 type NamedReference = Exclude<ChannelReference, { kind: 'id' }>;
@@ -49,6 +51,7 @@ export class ChannelReader {
   async read(requestedId: string, scope: RequestScope): Promise<Channel> {
     const { channelId, page } = await this.page(requestedId, scope);
     if (page.kind === 'channel') return page.channel;
+    if (page.kind === 'topic') return { id: channelId, name: page.name, handle: null };
     // The age gate hides the handle and sometimes the name, but the list of uploads links to the channel with each video. It
     // is requested without a field mask, because none selects these links.
     const payload = { browseId: `VLUU${channelId.slice(2)}` };
@@ -58,25 +61,26 @@ export class ChannelReader {
     return { id: channelId, name: page.name ?? handle ?? '', handle };
   }
 
-  /** Lists at least `count` of the newest uploads, or all. */
-  async uploads(channelId: string, count: number, scope: RequestScope): Promise<UploadsListPage> {
-    const list = await this.playlists.uploads(channelId, count, scope);
+  /** Lists at least `count` of the newest uploads, or all; `known` as for `PlaylistReader.uploads`. */
+  async uploads(channelId: string, count: number, scope: RequestScope, known?: KnownUploads): Promise<ReadUploads> {
+    const list = await this.playlists.uploads(channelId, count, scope, known);
     if (list !== null) return list;
     // Without the playlist the channel has no uploads, has moved to another ID or does not exist.
     const found = await this.page(channelId, scope);
     const moved = found.channelId === channelId ? null : await this.playlists.uploads(found.channelId, count, scope);
-    return moved ?? { uploads: [], next: null };
+    return moved ?? { uploads: [], next: null, progress: NOTHING_LISTED, settled: true };
   }
 
   private async page(channelId: string, scope: RequestScope, redirectsLeft = REDIRECTS_MAX): Promise<FoundPage> {
     const payload = { browseId: channelId };
     const call = { kind: 'channel', client: 'WEB', path: 'browse', payload, fields: CHANNEL_FIELDS } as const;
-    const response = await this.innertube.query(call, readChannelPage, scope);
+    const response = await queryWhole(this.innertube, call, readChannelPage, scope);
     if (isJsonError(response, 400)) await this.checkVersion(channelId, scope);
     const page: ChannelPage = isJsonError(response, 400, 404) ? { kind: 'terminated' } : valueOf(response, channelId);
     switch (page.kind) {
       case 'channel':
       case 'age-gated':
+      case 'topic':
         return { channelId, page };
       case 'moved':
         if (redirectsLeft === 0) throw tooManyRedirects(channelId);
@@ -96,7 +100,7 @@ export class ChannelReader {
   private requestUrl(url: string, scope: RequestScope): Promise<ParsedResponse<ChannelReference | null>> {
     const path = 'navigation/resolve_url';
     const call = { kind: 'resolve', client: 'WEB', path, payload: { url }, fields: null } as const;
-    return this.innertube.query(call, readResolvedUrl, scope);
+    return queryWhole(this.innertube, call, readResolvedUrl, scope);
   }
 }
 

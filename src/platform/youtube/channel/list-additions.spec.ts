@@ -11,17 +11,22 @@ function upload(videoId: string, kind: VideoKind | null = null): Upload {
   };
 }
 
+/** A list of Shorts with these IDs. */
+const shortsList = (ids: readonly string[], complete: boolean) => ({
+  ...{ uploads: ids.map((id) => upload(id, 'short')), next: complete ? null : 'more', complete },
+});
+
 const kinds = (uploads: readonly Upload[]) => uploads.map(({ kind }) => kind);
 
 describe('withKinds', () => {
   const uploads = ['a', 'b', 'c', 'd'].map((id) => upload(id));
 
   it.each([
-    ['as far as the list of Shorts reaches', { ids: ['b'], complete: false }, ['video', 'short', null, null]],
-    ['to the end of a complete list', { ids: ['b'], complete: true }, ['video', 'short', 'video', 'video']],
-    ['beyond the uploads', { ids: ['b', 'older'], complete: false }, ['video', 'short', 'video', 'video']],
-    ['of a channel without Shorts', { ids: [], complete: true }, Array(4).fill('video')],
-    ['not for an empty part of a list', { ids: [], complete: false }, Array(4).fill(null)],
+    ['as far as the list of Shorts reaches', shortsList(['b'], false), ['video', 'short', null, null]],
+    ['to the end of a complete list', shortsList(['b'], true), ['video', 'short', 'video', 'video']],
+    ['beyond the uploads', shortsList(['b', 'older'], false), ['video', 'short', 'video', 'video']],
+    ['of a channel without Shorts', shortsList([], true), Array(4).fill('video')],
+    ['not for an empty part of a list', shortsList([], false), Array(4).fill(null)],
     ['not without a list', null, Array(4).fill(null)],
   ])('distinguishes Shorts from videos: %s', (_, shorts, expected) => {
     expect(kinds(withKinds(uploads, shorts))).toEqual(expected);
@@ -34,7 +39,7 @@ describe('withKinds', () => {
 
   it('does not change live and upcoming videos', () => {
     const live = [upload('a', 'live'), upload('b', 'upcoming')];
-    expect(kinds(withKinds(live, { ids: ['a', 'b'], complete: true }))).toEqual(['live', 'upcoming']);
+    expect(kinds(withKinds(live, shortsList(['a', 'b'], true)))).toEqual(['live', 'upcoming']);
   });
 
   it('never marks a Short as a video, for any length of the list', () => {
@@ -46,7 +51,7 @@ describe('withKinds', () => {
         const ids = shorts.slice(0, readCount);
         const listed = withKinds(
           all.slice(0, listedCount).map((id) => upload(id)),
-          { ids, complete: ids.length === shorts.length },
+          shortsList(ids, ids.length === shorts.length),
         );
         for (const { videoId, kind } of listed) {
           if (shorts.includes(videoId)) expect(kind).not.toBe('video');

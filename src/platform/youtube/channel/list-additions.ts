@@ -1,4 +1,4 @@
-import type { Upload } from '../../../domain/transcript.js';
+import type { Upload, VideoKind } from '../../../domain/transcript.js';
 import { asVideoId, UnreadableError } from '../response-parsing.js';
 import { readInstant } from './listed-upload.js';
 
@@ -6,10 +6,33 @@ import { readInstant } from './listed-upload.js';
  * What is added to a list of uploads from other lists: the kinds and the publish dates.
  */
 
-/** The IDs of a channel's Shorts, newest first; `complete` when these are all of them. */
+/** A channel's Shorts, newest first, and the token of the following ones; `complete` when these are all of them. */
 export interface ShortsList {
-  ids: readonly string[];
+  uploads: readonly Upload[];
+  next: string | null;
   complete: boolean;
+}
+
+/** Takes over what an earlier read stated: the dates, and the kinds that do not change. */
+export function withKnown(uploads: readonly Upload[], known: readonly Upload[]): Upload[] {
+  const byId = new Map(known.map((upload) => [upload.videoId, upload]));
+  return uploads.map((upload) => {
+    const { publishedAt = null, kind = null } = byId.get(upload.videoId) ?? {};
+    return { ...upload, publishedAt, kind: upload.kind ?? (isBroadcast(kind) ? null : kind) };
+  });
+}
+
+/** Whether an earlier read does not know one of the uploads, or knows it as a stream that has ended since. */
+export function hasNews(uploads: readonly Upload[], known: readonly Upload[]): boolean {
+  const kinds = new Map(known.map(({ videoId, kind }) => [videoId, kind]));
+  return uploads.some(({ videoId, kind }) => {
+    const before = kinds.get(videoId);
+    return before === undefined || (isBroadcast(before) && !isBroadcast(kind));
+  });
+}
+
+function isBroadcast(kind: VideoKind | null): boolean {
+  return kind === 'live' || kind === 'upcoming';
 }
 
 /** Shorts have at most three minutes (since October 2024); lists round durations. */
@@ -20,11 +43,11 @@ const SHORT_SECONDS_MAX = 181;
  * within the range that the list of Shorts covers; beyond its oldest entry, and without the list (null), it stays unknown.
  */
 export function withKinds(uploads: readonly Upload[], shorts: ShortsList | null): Upload[] {
-  const ids = new Set(shorts?.ids);
+  const ids = new Set(shorts?.uploads.map(({ videoId }) => videoId));
   const coveredCount = shorts === null ? 0 : coverage(uploads, shorts);
   return uploads.map((upload, index) => {
     const { videoId, kind, durationSeconds } = upload;
-    if (kind === 'live' || kind === 'upcoming') return upload;
+    if (isBroadcast(kind)) return upload;
     if (ids.has(videoId)) return { ...upload, kind: 'short' };
     const isVideo = index < coveredCount || (durationSeconds ?? 0) > SHORT_SECONDS_MAX;
     return isVideo ? { ...upload, kind: kind ?? 'video' } : upload;
@@ -32,9 +55,9 @@ export function withKinds(uploads: readonly Upload[], shorts: ShortsList | null)
 }
 
 /** How many of the newest uploads a list of Shorts covers. */
-function coverage(uploads: readonly Upload[], { ids, complete }: ShortsList): number {
+function coverage(uploads: readonly Upload[], { uploads: shorts, complete }: ShortsList): number {
   if (complete) return uploads.length;
-  const oldest = ids.at(-1);
+  const oldest = shorts.at(-1)?.videoId;
   if (oldest === undefined) return 0;
   const position = uploads.findIndex(({ videoId }) => videoId === oldest);
   // Both lists are newest first, so an oldest Short that is not among the uploads is older than all of them.

@@ -17,7 +17,7 @@ interface ShownItem {
 
 /**
  * Reads one item of a playlist in any of the shapes seen or reported: `playlistVideoRenderer` (until May 2026),
- * `lockupViewModel` (since June 2026), and that of grids of Shorts. Null for an item without a video ID.
+ * `lockupViewModel` (since June 2026), and those of Shorts. Null for an item without a video ID.
  */
 export function readListedUpload(item: unknown): Upload | null {
   const shown = readItem(at(item, 'richItemRenderer', 'content') ?? item);
@@ -41,22 +41,31 @@ function readItem(item: unknown): ShownItem | null {
   if (playlistVideo !== undefined) return readPlaylistVideo(playlistVideo);
   const lockup = at(item, 'lockupViewModel');
   if (lockup !== undefined) return readLockup(lockup);
-  const short = at(item, 'shortsLockupViewModel');
-  return short === undefined ? null : readShortsLockup(short);
+  const short = at(item, 'shortsLockupViewModel') ?? at(item, 'reelItemRenderer');
+  return short === undefined ? null : readShort(short);
+}
+
+/** Lockups of these types are lists, whose watch endpoint has the ID of their first video. */
+const LIST_LOCKUP = /_(?:PLAYLIST|PODCAST|COURSE|ALBUM|MIX|CHANNEL)$/;
+
+/** Whether an item is known to be no upload: a list of videos among the videos. */
+export function isListedList(item: unknown): boolean {
+  const lockup = at(at(item, 'richItemRenderer', 'content') ?? item, 'lockupViewModel');
+  return LIST_LOCKUP.test(asString(at(lockup, 'contentType')) ?? '');
 }
 
 function readPlaylistVideo(video: unknown): ShownItem {
   const overlays = asArray(at(video, 'thumbnailOverlays')).map((overlay) =>
-    at(overlay, 'thumbnailOverlayTimeStatusRenderer', 'style'),
+    at(overlay, 'thumbnailOverlayTimeStatusRenderer'),
   );
-  const badges = asArray(at(video, 'badges')).map((badge) => at(badge, 'metadataBadgeRenderer', 'style'));
+  const badges = asArray(at(video, 'badges')).map((badge) => at(badge, 'metadataBadgeRenderer'));
   const length = textOf(at(video, 'lengthText'));
   const seconds = asCount(at(video, 'lengthSeconds')) ?? (length === null ? null : readDurationSeconds(length));
   return {
-    videoId: at(video, 'videoId'),
+    videoId: at(video, 'videoId') ?? at(video, 'navigationEndpoint', 'watchEndpoint', 'videoId'),
     title: textOf(at(video, 'title')),
     texts: asArray(at(video, 'videoInfo', 'runs')).flatMap((run) => asString(at(run, 'text')) ?? []),
-    badges: [...badges, ...overlays],
+    badges: [...badges, ...overlays].flatMap((badge) => [at(badge, 'style'), at(badge, 'icon', 'iconType')]),
     durationSeconds: seconds !== null && seconds > 0 ? seconds : null,
     thumbnails: asArray(at(video, 'thumbnail', 'thumbnails')),
     kind: at(video, 'upcomingEventData') === undefined ? null : 'upcoming',
@@ -64,6 +73,10 @@ function readPlaylistVideo(video: unknown): ShownItem {
 }
 
 function readLockup(lockup: unknown): ShownItem {
+  const type = asString(at(lockup, 'contentType')) ?? '';
+  const tapped = at(lockup, 'rendererContext', 'commandContext', 'onTap', 'innertubeCommand');
+  const reelId = at(tapped, 'reelWatchEndpoint', 'videoId');
+  const watchedId = LIST_LOCKUP.test(type) ? undefined : (reelId ?? at(tapped, 'watchEndpoint', 'videoId'));
   const metadata = at(lockup, 'metadata', 'lockupMetadataViewModel');
   const rows = asArray(at(metadata, 'metadata', 'contentMetadataViewModel', 'metadataRows'));
   const image = at(lockup, 'contentImage', 'thumbnailViewModel');
@@ -75,24 +88,47 @@ function readLockup(lockup: unknown): ShownItem {
   const badges = rows.flatMap((row) => asArray(at(row, 'badges'))).map((badge) => at(badge, 'badgeViewModel'));
   const durations = shown.map((badge) => readDurationSeconds(asString(at(badge, 'text')) ?? ''));
   return {
-    videoId: at(lockup, 'contentId'),
+    videoId: asVideoId(at(lockup, 'contentId')) ?? watchedId,
     title: textOf(at(metadata, 'title')),
-    texts: rows.flatMap((row) => asArray(at(row, 'metadataParts'))).flatMap((part) => textOf(at(part, 'text')) ?? []),
-    badges: [...shown, ...badges].flatMap((badge) => [at(badge, 'badgeStyle'), at(badge, 'text')]),
+    texts: factsOf(rows),
+    badges: [...shown, ...badges].flatMap((badge) => [
+      ...[at(badge, 'badgeStyle'), at(badge, 'text')],
+      ...asArray(at(badge, 'icon', 'sources')).map((source) => at(source, 'clientResource', 'imageName')),
+    ]),
     durationSeconds: durations.find((seconds) => seconds !== null) ?? null,
     thumbnails: asArray(at(image, 'image', 'sources')),
-    kind: null,
+    kind: type.endsWith('_SHORTS') || reelId !== undefined ? 'short' : null,
   };
 }
 
-function readShortsLockup(short: unknown): ShownItem {
+/**
+ * The texts of the last row that has some. The rows above, and texts that link to something, are the byline, and a channel
+ * can be called "Premiere" or "1M views".
+ */
+function factsOf(rows: readonly unknown[]): readonly string[] {
+  const texts = rows.map((row) =>
+    asArray(at(row, 'metadataParts'))
+      .filter((part) => asArray(at(part, 'text', 'commandRuns')).length === 0)
+      .flatMap((part) => textOf(at(part, 'text')) ?? []),
+  );
+  return texts.findLast((row) => row.length > 0) ?? [];
+}
+
+/** A `shortsLockupViewModel`, or the older `reelItemRenderer`. */
+function readShort(short: unknown): ShownItem {
+  const shown = at(short, 'overlayMetadata');
   return {
-    videoId: at(short, 'onTap', 'innertubeCommand', 'reelWatchEndpoint', 'videoId'),
-    title: textOf(at(short, 'overlayMetadata', 'primaryText')),
-    texts: [textOf(at(short, 'overlayMetadata', 'secondaryText')) ?? ''],
+    videoId: at(short, 'onTap', 'innertubeCommand', 'reelWatchEndpoint', 'videoId') ?? at(short, 'videoId'),
+    title: textOf(at(shown, 'primaryText') ?? at(short, 'headline')),
+    texts: [textOf(at(shown, 'secondaryText') ?? at(short, 'viewCountText')) ?? ''],
     badges: [],
     durationSeconds: null,
-    thumbnails: asArray(at(short, 'thumbnail', 'sources')),
+    // Under `thumbnailViewModel` since December 2025.
+    thumbnails: asArray(
+      at(short, 'thumbnailViewModel', 'thumbnailViewModel', 'image', 'sources') ??
+        at(short, 'thumbnail', 'sources') ??
+        at(short, 'thumbnail', 'thumbnails'),
+    ),
     kind: 'short',
   };
 }

@@ -9,11 +9,12 @@ import {
   oldToken,
   playlistPage,
   playlistVideo,
+  reelItem,
   shortsLockup,
 } from '../../../../test/pages/youtube-pages.js';
 import type { Upload } from '../../../domain/transcript.js';
-import { UnreadableError } from '../response-parsing.js';
-import { type PlaylistPage, readPlaylistPage } from './playlist-page.js';
+import { IncompletePageError, UnreadableError } from '../response-parsing.js';
+import { hasContents, type PlaylistPage, readPlaylistPage } from './playlist-page.js';
 
 const A = 'aaaaaaaaaaa';
 const B = 'bbbbbbbbb-_';
@@ -46,7 +47,7 @@ describe.each([
 ] as const)('a list of %s', (_, shape, item, page, token) => {
   it('returns every displayed field', () => {
     expect(read(page([item(A)]))).toEqual({
-      ...{ kind: 'page', title: null, uploads: [VIDEO], next: null, shape },
+      ...{ kind: 'page', title: null, uploads: [VIDEO], next: null, stated: null, unread: 'nothing', shape },
     });
   });
 
@@ -72,7 +73,7 @@ describe.each([
   it('reads the same entries from a continuation page', () => {
     for (const how of ['append', 'reload'] as const) {
       expect(read(continuedPage([item(A), token('next')], how))).toEqual({
-        ...{ kind: 'page', title: null, uploads: [VIDEO], next: 'next', shape },
+        ...{ kind: 'page', title: null, uploads: [VIDEO], next: 'next', stated: null, unread: 'nothing', shape },
       });
     }
   });
@@ -81,6 +82,51 @@ describe.each([
 describe('a page of uploads', () => {
   it('finds a token among the commands of an executor', () => {
     expect(read(oldPage([playlistVideo(A), executorToken('next')])).next).toBe('next');
+  });
+
+  it('finds a token behind a button', () => {
+    const command = { continuationCommand: { token: 'next' } };
+    const more = { continuationItemRenderer: { trigger: 'x', button: { buttonRenderer: { text: {}, command } } } };
+    expect(read(oldPage([playlistVideo(A), more])).next).toBe('next');
+  });
+
+  it.each([
+    ['nothing', [lockup(A), lockup(B)]],
+    ['nothing', [lockup(A), { messageRenderer: { text: { simpleText: 'x' } } }]],
+    ['entry', [lockup('not-an-id'), lockup(A)]],
+    ['end', [lockup(A), { continuationSlotViewModel: {} }]],
+    ['end', [lockup(A), {}]],
+    ['end', [lockup(A), { continuationItemRenderer: { ghostCards: {} } }]],
+  ])('states what it has that cannot be read: %s', (unread, items) => {
+    expect(read(playlistPage(items))).toMatchObject({ next: null, unread });
+    expect(read(continuedPage(items))).toMatchObject({ next: null, unread });
+  });
+
+  it.each([
+    ['890 videos', [], 890],
+    ['1,480 videos', [], 1480],
+    ['1 video', [], 1],
+    ['12 videos', ['2 unavailable videos are hidden'], 10],
+    ['12 videos', ['Something else', '1 unavailable video is hidden'], 11],
+    ['50 videos', ['Unavailable videos are hidden'], 45],
+    ['1.2K videos', [], null],
+    ['No videos', ['2 unavailable videos are hidden'], 0],
+    ['Videos', [], null],
+  ])('states how many videos there are: %s %j', (text, notices, stated) => {
+    const [number = '', ...rest] = text.split(/(?= )/);
+    const alerts = notices.map((notice) => ({
+      alertWithButtonRenderer: { type: 'INFO', text: { simpleText: notice } },
+    }));
+    const numVideosText = { runs: [{ text: number }, { text: rest.join('') }] };
+    const parts = [{ text: { content: 'A playlist' } }, { text: { content: text } }];
+    const metadata = { contentMetadataViewModel: { metadataRows: [{}, { metadataParts: parts }] } };
+    const stats = [{ simpleText: '38 views' }, { simpleText: text }];
+    for (const fields of [
+      { header: { playlistHeaderRenderer: { numVideosText } } },
+      { header: { pageHeaderRenderer: { content: { pageHeaderViewModel: { metadata } } } } },
+      { sidebar: { playlistSidebarRenderer: { items: [{ playlistSidebarPrimaryInfoRenderer: { stats } }] } } },
+    ])
+      expect(read(playlistPage([lockup(A)], { ...fields, alerts })).stated).toEqual(stated);
   });
 
   it('does not read a reloaded header as the list', () => {
@@ -110,6 +156,41 @@ describe('a page of uploads', () => {
     ).toEqual([]);
   });
 
+  it('is the first section with a list: a notice stands before it, and recommendations after it', () => {
+    const sections = (...lists: unknown[][]) => ({
+      contents: {
+        twoColumnBrowseResultsRenderer: {
+          tabs: [
+            {
+              tabRenderer: {
+                content: {
+                  sectionListRenderer: { contents: lists.map((contents) => ({ itemSectionRenderer: { contents } })) },
+                },
+              },
+            },
+          ],
+        },
+      },
+    });
+    const notice = [{ clarificationRenderer: { contentTitle: { simpleText: 'Context' } } }];
+    expect(idsOf(sections(notice, [lockup(A)], [lockup(B)]))).toEqual([A]);
+    expect(idsOf(sections([{}], [{ playlistVideoListRenderer: { contents: [playlistVideo(A)] } }]))).toEqual([A]);
+    const empty = [{ messageRenderer: { text: { simpleText: 'No videos in this playlist yet' } } }];
+    expect(idsOf(sections(empty, [lockup(B)]))).toEqual([]);
+    expect(() => readPlaylistPage(sections([], [lockup(B)]))).toThrow(IncompletePageError);
+    expect(() => readPlaylistPage(sections(notice))).toThrow(UnreadableError);
+  });
+
+  it('is asked for again when it is a continuation only, or states an unknown error', () => {
+    for (const page of [playlistPage([newToken('next')]), continuedPage([newToken('next')])]) {
+      expect(read(page)).toMatchObject({ uploads: [], next: 'next' });
+      expect(hasContents(read(page))).toBe(false);
+    }
+    expect(hasContents(read(continuedPage([])))).toBe(true);
+    expect(() => readPlaylistPage(alertPage('Unknown error'))).toThrow(IncompletePageError);
+    expect(() => readPlaylistPage({ responseContext: {} })).toThrow(IncompletePageError);
+  });
+
   it('reads Shorts in a grid', () => {
     const grid = { richGridRenderer: { contents: [shortsLockup(A), shortsLockup(B), oldToken('next')] } };
     for (const page of [
@@ -123,7 +204,14 @@ describe('a page of uploads', () => {
       ]);
       expect(next).toBe('next');
     }
-    expect(onlyUpload(shortsLockup(A))).toMatchObject({ title: `Short ${A}`, viewCount: 2_500_000 });
+    const thumbnailUrl = `https://i.ytimg.com/vi/${A}/hqdefault.jpg?sqp=large`;
+    expect(onlyUpload(shortsLockup(A))).toMatchObject({ title: `Short ${A}`, viewCount: 2_500_000, thumbnailUrl });
+    expect(onlyUpload(shortsLockup(A, 'thumbnailViewModel'))?.thumbnailUrl).toBe(thumbnailUrl);
+    const { videoId, ...short } = onlyUpload(reelItem(A)) ?? {};
+    expect([videoId, short]).toMatchObject([
+      A,
+      { title: `Short ${A}`, viewCount: 2_500_000, kind: 'short', thumbnailUrl },
+    ]);
   });
 
   it.each([
@@ -171,6 +259,13 @@ describe('a page of uploads', () => {
 const overlay = (style: string) => ({ thumbnailOverlays: [{ thumbnailOverlayTimeStatusRenderer: { style } }] });
 const badge = (style: string) => ({ badges: [{ metadataBadgeRenderer: { style } }] });
 const LIVE_NOW = { text: 'LIVE', badgeStyle: 'THUMBNAIL_OVERLAY_BADGE_STYLE_LIVE' };
+const LIVE_ICON = {
+  badgeStyle: 'THUMBNAIL_OVERLAY_BADGE_STYLE_DEFAULT',
+  icon: { sources: [{ clientResource: { imageName: 'LIVE' } }] },
+};
+const overlayIcon = (iconType: string) => ({
+  thumbnailOverlays: [{ thumbnailOverlayTimeStatusRenderer: { style: 'DEFAULT', icon: { iconType } } }],
+});
 const waiting = ['12 waiting', 'Scheduled for 6/1/26, 8:00 PM'];
 const title = (simpleText: string) => ({ title: { simpleText }, isPlayable: false });
 
@@ -181,6 +276,8 @@ describe('an upload', () => {
     ['live', playlistVideo(A, { ...overlay('LIVE'), lengthSeconds: undefined }), 'live', 'video_live'],
     ['live', playlistVideo(A, badge('BADGE_STYLE_TYPE_LIVE_NOW')), 'live', 'video_live'],
     ['live', lockup(A, { time: LIVE_NOW, parts: ['88 watching'] }), 'live', 'video_live'],
+    ['live', lockup(A, { time: LIVE_ICON, parts: ['41 watching'] }), 'live', 'video_live'],
+    ['live', playlistVideo(A, overlayIcon('LIVE')), 'live', 'video_live'],
     ['upcoming', playlistVideo(A, { upcomingEventData: { startTime: '1' } }), 'upcoming', 'video_not_live_yet'],
     ['upcoming', playlistVideo(A, overlay('UPCOMING')), 'upcoming', 'video_not_live_yet'],
     [
@@ -209,6 +306,54 @@ describe('an upload', () => {
   it('has neither duration nor views while it is live', () => {
     const live = onlyUpload(lockup(A, { time: LIVE_NOW, parts: ['1,234 watching'] }));
     expect(live).toMatchObject({ durationSeconds: null, viewCount: null, publishedText: null });
+  });
+
+  it.each(['Premiere', 'Upcoming', '10 years ago', '1M views', 'Premiered Films', 'Premieres Weekly'])(
+    'has no facts from the byline %j',
+    (name) => {
+      const facts = { viewCount: 1200, publishedText: '4 months ago', kind: null, failure: null };
+      expect(onlyUpload(lockup(A, { byline: name }))).toMatchObject(facts);
+      // A byline in the row of the facts, and one without them.
+      const inRow = lockup(A, { byline: name, sameRow: true });
+      expect(onlyUpload(inRow)).toMatchObject(facts);
+      const nothing = { viewCount: null, publishedText: null, kind: null };
+      expect(onlyUpload(lockup(A, { byline: name, parts: [], badge: 'BADGE_MEMBERS_ONLY' }))).toMatchObject({
+        ...nothing,
+        failure: 'video_members_only',
+      });
+    },
+  );
+
+  it('can have its ID in the watch endpoint only, unless it is a list', () => {
+    const watched = (contentType: string, contentId?: string, endpoint = 'watchEndpoint') => {
+      const onTap = { innertubeCommand: { [endpoint]: { videoId: A } } };
+      const { lockupViewModel } = lockup(B);
+      const rendererContext = { commandContext: { onTap } };
+      return {
+        lockupViewModel: {
+          ...lockupViewModel,
+          contentId,
+          contentType: `LOCKUP_CONTENT_TYPE_${contentType}`,
+          rendererContext,
+        },
+      };
+    };
+    expect(onlyUpload(watched('VIDEO'))?.videoId).toBe(A);
+    expect(onlyUpload(watched('STATION', 'station-of-a-channel'))?.videoId).toBe(A);
+    expect(onlyUpload(watched('MOVIE', B))?.videoId).toBe(B);
+    expect(onlyUpload(watched('SHORTS', B))).toMatchObject({ videoId: B, kind: 'short' });
+    expect(onlyUpload(watched('VIDEO', undefined, 'reelWatchEndpoint'))).toMatchObject({ videoId: A, kind: 'short' });
+    for (const type of ['PODCAST', 'COURSE', 'PLAYLIST', 'ALBUM'])
+      expect(read(playlistPage([watched(type, 'PL0123456789abcdef'), lockup(B)]))).toMatchObject({
+        uploads: [{ videoId: B }],
+        unread: 'nothing',
+      });
+    const { playlistVideoRenderer } = playlistVideo(A);
+    const navigationEndpoint = { watchEndpoint: { videoId: A } };
+    expect(
+      onlyUpload({ playlistVideoRenderer: { ...playlistVideoRenderer, videoId: undefined, navigationEndpoint } })
+        ?.videoId,
+    ).toBe(A);
   });
 
   it("does not read the channel's name as a view count", () => {

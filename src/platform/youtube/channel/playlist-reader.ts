@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { PlaylistNotFoundError } from '../../../domain/errors.js';
 import type { Upload } from '../../../domain/transcript.js';
-import { ContinuationRejectedError, type PlaylistVideos, type UploadsListPage } from '../../video-platform.js';
+import { ContinuationRejectedError, type KnownUploads, type PlaylistVideos } from '../../video-platform.js';
 import { YOUTUBE_ORIGIN } from '../egress/platform-url.js';
 import type { RequestScope } from '../egress/request-pipeline.js';
 import { report } from '../event-log.js';
@@ -10,8 +10,10 @@ import { InnertubeClient, parsed, type ParsedResponse } from '../innertube/inner
 import { withOptional } from '../optional-work.js';
 import { UpstreamMetrics } from '../upstream-metrics.js';
 import { isJsonError, upstreamError } from './channel-errors.js';
-import { readFeedDates, type ShortsList, withKinds } from './list-additions.js';
-import { type PlaylistPage, readPlaylistPage } from './playlist-page.js';
+import { hasNews, readFeedDates, type ShortsList, withKinds, withKnown } from './list-additions.js';
+import { isComplete, type ListProgress, NOTHING_LISTED, withPage } from './list-progress.js';
+import { hasContents, type PlaylistPage, readPlaylistPage } from './playlist-page.js';
+import { queryWhole } from './whole-page.js';
 
 /** A list, and its metric label: all uploads of a channel, its Shorts, or a playlist that a caller names. */
 type ListKind = 'uploads' | 'shorts' | 'playlist';
@@ -19,6 +21,21 @@ type ListKind = 'uploads' | 'shorts' | 'playlist';
 /** Pages of a playlist have up to 100 entries; a list with fewer per page on average is not followed further. */
 const ENTRIES_PER_PAGE_MIN = 20;
 const PAGES_EXTRA = 3;
+
+/** A list as far as it was read. */
+interface ReadList {
+  kind: 'list';
+  title: string | null;
+  uploads: Upload[];
+  next: string | null;
+  progress: ListProgress;
+}
+
+/** Uploads of a channel, `next` the token of the following page. */
+export interface ReadUploads extends Pick<ReadList, 'uploads' | 'next' | 'progress'> {
+  /** Whether the list of Shorts was read or does not exist, so that asking for it again would add nothing. */
+  settled: boolean;
+}
 
 /**
  * Selects the list that contains deleted and private videos, which is hidden otherwise (recorded in January 2026, and sent
@@ -50,48 +67,69 @@ export class PlaylistReader {
    * Lists at least `count` uploads, or all, with kinds as far as the list of Shorts covers them and with the dates in the feed;
    * null when the playlist does not exist.
    *
+   * @param known what an earlier read stated: without news since, neither the list of Shorts nor the feed is requested
    * @throws UpstreamError when the uploads themselves cannot be read to that length
    */
-  async uploads(channelId: string, count: number, scope: RequestScope): Promise<UploadsListPage | null> {
-    const [list, additions] = await withOptional(
-      scope,
-      () => this.read('uploads', uploadsPlaylist(channelId), count, scope),
-      (optionalScope) =>
-        Promise.all([
-          this.optional('shorts', channelId, optionalScope, () => this.shorts(channelId, count, optionalScope)),
-          this.optional('feed', channelId, optionalScope, () => this.dates(channelId, optionalScope)),
-        ]),
-    );
+  async uploads(
+    channelId: string,
+    count: number,
+    scope: RequestScope,
+    known?: KnownUploads,
+  ): Promise<ReadUploads | null> {
+    const read = () => this.read('uploads', uploadsPlaylist(channelId), count, scope);
+    const add = (optionalScope: RequestScope) =>
+      Promise.all([
+        this.optional('shorts', channelId, optionalScope, () => this.shorts(channelId, count, optionalScope)),
+        this.optional('feed', channelId, optionalScope, () => this.dates(channelId, optionalScope)),
+      ]);
+    // Concurrently, unless what is known may make them unnecessary.
+    const first = known && (await read());
+    if (first?.kind === 'none') return null;
+    if (first && known?.settled && !hasNews(first.uploads, known.uploads)) {
+      // Fewer than before may be those of a list that goes on in the list of Shorts.
+      const isShorter = first.next === null && first.uploads.length < Math.min(count, known.uploads.length);
+      if (!isShorter) return { ...first, uploads: withKnown(first.uploads, known.uploads), settled: true };
+    }
+    const [list, additions] = await withOptional(scope, () => (first ? Promise.resolve(first) : read()), add);
     if (list.kind === 'none') return null;
     const [shorts, dates] = additions ?? [null, null];
-    const uploads = withKinds(list.uploads, shorts).map((upload) => ({
+    const { uploads, next, progress } = withRestOfShorts(list, shorts);
+    const dated = withKinds(withKnown(uploads, known?.uploads ?? []), shorts).map((upload) => ({
       ...upload,
-      publishedAt: dates?.get(upload.videoId) ?? null,
+      publishedAt: dates?.get(upload.videoId) ?? upload.publishedAt,
     }));
-    return { uploads, next: list.next };
+    return { uploads: dated, next, progress, settled: shorts !== null };
   }
 
   /**
    * Reads a later page, by one request.
    *
+   * @param progress as of the page before
    * @throws ContinuationRejectedError when the platform refuses the token or the playlist does not exist any more
    * @throws UpstreamError when the page cannot be read
    */
-  async nextUploads(channelId: string, token: string, scope: RequestScope): Promise<UploadsListPage> {
+  async nextUploads(
+    channelId: string,
+    token: string,
+    progress: ListProgress,
+    scope: RequestScope,
+  ): Promise<ReadUploads> {
     const response = await this.request('uploads', uploadsPlaylist(channelId), token, scope);
     // An invalid token gets 400, as any invalid argument.
     if (isJsonError(response, 400, 404)) throw new ContinuationRejectedError();
     if (response.kind !== 'parsed') throw upstreamError(response, channelId);
     const list = response.value;
     if (list.kind === 'none') throw new ContinuationRejectedError();
-    return { uploads: withKinds(list.uploads, null), next: list.next };
+    const uploads = withKinds(list.uploads, null);
+    return { uploads, next: list.next, progress: withPage(progress, list), settled: true };
   }
 
   /** The list of Shorts, so far that it covers `count` uploads. */
   private async shorts(channelId: string, count: number, scope: RequestScope): Promise<ShortsList> {
     const list = await this.read('shorts', `UUSH${channelId.slice(2)}`, count, scope);
-    if (list.kind === 'none') return { ids: [], complete: true };
-    return { ids: list.uploads.map(({ videoId }) => videoId), complete: list.next === null };
+    // A channel without the list may have Shorts all the same (reported in March 2025), so nothing follows for its uploads.
+    if (list.kind === 'none') return { uploads: [], next: null, complete: false };
+    return { ...list, complete: list.next === null && isComplete(list.progress) };
   }
 
   /**
@@ -131,11 +169,17 @@ export class PlaylistReader {
    *
    * @throws UpstreamError when they cannot be read to that length
    */
-  private async read(kind: ListKind, playlistId: string, count: number, scope: RequestScope): Promise<PlaylistPage> {
+  private async read(
+    kind: ListKind,
+    playlistId: string,
+    count: number,
+    scope: RequestScope,
+  ): Promise<ReadList | Extract<PlaylistPage, { kind: 'none' }>> {
     const pagesMax = Math.ceil(count / ENTRIES_PER_PAGE_MIN) + PAGES_EXTRA;
     const uploads = new Map<string, Upload>();
     let title: string | null = null;
     let token: string | null = null;
+    let progress = NOTHING_LISTED;
     for (let pages = 1; pages <= pagesMax; pages += 1) {
       const response = await this.request(kind, playlistId, token, scope);
       // As for an unknown channel. The lists of a channel are known to belong to one, whose page decides whether it exists.
@@ -148,8 +192,13 @@ export class PlaylistReader {
         break;
       }
       title ??= page.title;
+      progress = withPage(progress, page);
       for (const upload of page.uploads) if (!uploads.has(upload.videoId)) uploads.set(upload.videoId, upload);
-      if (page.next === null || uploads.size >= count) return { ...page, title, uploads: [...uploads.values()] };
+      // Where a list continues there is an entry that cannot be read: the end is not believed when more is requested.
+      const isEnd = page.next === null && (page.unread !== 'end' || isComplete(progress));
+      if (isEnd || uploads.size >= count)
+        return { kind: 'list', title, uploads: [...uploads.values()], next: page.next, progress };
+      if (page.next === null) break;
       token = page.next;
     }
     // Fewer than requested without reaching the end: returning them would silently truncate the result.
@@ -172,15 +221,34 @@ export class PlaylistReader {
     const payload = token === null ? first : { continuation: token };
     const fields = named ? PLAYLIST_FIELDS : UPLOADS_FIELDS;
     const call = { kind, client: 'WEB', path: 'browse', payload, fields } as const;
-    const response = await this.innertube.query(call, readPlaylistPage, scope);
-    if (response.kind === 'parsed' && response.value.kind === 'page')
-      this.metrics.notice('shape', kind, response.value.shape);
+    const response = await queryWhole(this.innertube, call, readPlaylistPage, scope, hasContents);
+    if (response.kind === 'parsed' && response.value.kind === 'page') {
+      const page = response.value;
+      this.metrics.notice('shape', kind, page.shape);
+      // A page that leads to itself leads nowhere.
+      if (token !== null && page.next === token)
+        return { kind: 'parsed', value: { ...page, next: null, unread: 'end' } };
+    }
     if (response.kind === 'unparsable') {
       this.metrics.notice('shape', kind, 'unreadable');
       report('warn', 'youtube_unreadable', { kind, playlistId, expected: response.expected });
     }
     return response;
   }
+}
+
+/**
+ * A list of uploads that may have ended early, of a channel that has Shorts only: the list of Shorts goes on (reported for
+ * lists that stop at 100).
+ */
+function withRestOfShorts(list: ReadList, shorts: ShortsList | null): ReadList {
+  const ids = new Set(shorts?.uploads.map(({ videoId }) => videoId));
+  const isOfShorts = shorts !== null && list.uploads.every(({ videoId }) => ids.has(videoId));
+  const isWhole = list.progress.expected !== null && isComplete(list.progress);
+  if (!isOfShorts || list.next !== null || isWhole) return list;
+  const listed = new Set(list.uploads.map(({ videoId }) => videoId));
+  const uploads = [...list.uploads, ...shorts.uploads.filter(({ videoId }) => !listed.has(videoId))];
+  return { ...list, uploads, next: shorts.next, progress: { ...list.progress, listed: uploads.length } };
 }
 
 function uploadsPlaylist(channelId: string): string {

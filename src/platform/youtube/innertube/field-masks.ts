@@ -22,24 +22,26 @@ const TABS = 'contents/twoColumnBrowseResultsRenderer/tabs/tabRenderer/content';
 /** Of `contents` only the age gate, as an age-gated channel has nothing else. */
 export const CHANNEL_FIELDS =
   'alerts,onResponseReceivedActions,metadata/channelMetadataRenderer(title,externalId,vanityChannelUrl,ownerUrls),' +
-  'header/carouselHeaderRenderer/contents/topicChannelDetailsRenderer' +
-  '(title,subscribeButton/subscribeButtonRenderer/channelId),' +
+  'header(carouselHeaderRenderer/contents/topicChannelDetailsRenderer/title,interactiveTabbedHeaderRenderer/title,' +
+  'pageHeaderRenderer(pageTitle,content/pageHeaderViewModel/title)),' +
   `${TABS}/sectionListRenderer/contents/channelAgeGateRenderer/channelTitle`;
 
 const PLAYLIST_VIDEO =
-  'playlistVideoRenderer(videoId,title,lengthSeconds,lengthText,videoInfo,badges,upcomingEventData,thumbnail,' +
-  'thumbnailOverlays/thumbnailOverlayTimeStatusRenderer/style)';
+  'playlistVideoRenderer(videoId,navigationEndpoint/watchEndpoint/videoId,title,lengthSeconds,lengthText,videoInfo,badges,' +
+  'upcomingEventData,thumbnail,thumbnailOverlays/thumbnailOverlayTimeStatusRenderer(style,icon))';
 
 const LOCKUP =
-  'lockupViewModel(contentId,contentImage/thumbnailViewModel(image,overlays(thumbnailBottomOverlayViewModel,' +
-  'thumbnailOverlayBadgeViewModel)),metadata/lockupMetadataViewModel(title,metadata/contentMetadataViewModel))';
+  'lockupViewModel(contentId,contentType,contentImage/thumbnailViewModel(image,overlays(thumbnailBottomOverlayViewModel,' +
+  'thumbnailOverlayBadgeViewModel)),metadata/lockupMetadataViewModel(title,metadata/contentMetadataViewModel),' +
+  'rendererContext/commandContext/onTap/innertubeCommand(watchEndpoint/videoId,reelWatchEndpoint/videoId))';
 
 const SHORTS =
-  'shortsLockupViewModel(onTap/innertubeCommand/reelWatchEndpoint/videoId,overlayMetadata,thumbnail),' +
+  'shortsLockupViewModel(onTap/innertubeCommand/reelWatchEndpoint/videoId,overlayMetadata,thumbnail,thumbnailViewModel),' +
   'reelItemRenderer(videoId,headline,viewCountText,thumbnail)';
 
 const ITEM =
-  `${PLAYLIST_VIDEO},${LOCKUP},${SHORTS},messageRenderer/text,continuationItemRenderer/continuationEndpoint,` +
+  `${PLAYLIST_VIDEO},${LOCKUP},${SHORTS},messageRenderer/text,continuationItemRenderer` +
+  '(continuationEndpoint,button/buttonRenderer/command),' +
   'continuationItemViewModel/continuationCommand';
 
 /**
@@ -47,7 +49,9 @@ const ITEM =
  * of Shorts have, and continuation pages, which only a list with unreadable or repeated entries needs.
  */
 export const UPLOADS_FIELDS =
-  'alerts,onResponseReceivedActions,onResponseReceivedEndpoints,header/playlistHeaderRenderer/numVideosText,' +
+  'alerts,onResponseReceivedActions,onResponseReceivedEndpoints,header(playlistHeaderRenderer/numVideosText,' +
+  'pageHeaderRenderer/content/pageHeaderViewModel/metadata),' +
+  'sidebar/playlistSidebarRenderer/items/playlistSidebarPrimaryInfoRenderer/stats,' +
   `${TABS}(richGridRenderer,sectionListRenderer/contents/itemSectionRenderer/contents(${ITEM},richGridRenderer,` +
   `playlistVideoListRenderer/contents(${ITEM})))`;
 

@@ -1,0 +1,107 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { FOG_SIGNAL } from '../fake-youtube/catalogue/other-channels.js';
+import { SliceSteps } from './slice-steps.js';
+
+let steps: SliceSteps;
+
+beforeAll(async () => {
+  steps = await SliceSteps.start({ environment: { UPSTREAM_RETRIES: 0 } });
+});
+afterAll(() => steps.service.close());
+beforeEach(() => steps.reset());
+
+const ALL = FOG_SIGNAL.uploads().map(({ id }) => id);
+const PAUSED = { state: 'paused', reason: 'list_incomplete' };
+
+describe('a job whose list ends before the number of videos that it states', () => {
+  it('reads what was listed, then the list again, and completes with the whole list', async () => {
+    const run = await steps.job('@fogsignalradio');
+    steps.service.fakeYoutube.set({ listEndsAt: 200 });
+    await steps.steps(1);
+    expect(await run.get()).toMatchObject({ state: 'listing', summary: { total: 100 } });
+    await steps.steps(1);
+    expect(await run.get()).toMatchObject({ ...PAUSED, summary: { total: 200, pending: 200 }, checkAgainSeconds: 2 });
+    await steps.steps(1);
+    expect(await run.get()).toMatchObject({ ...PAUSED, summary: { succeeded: 25 } });
+    await steps.finish();
+    expect(await run.verify()).toMatchObject({ ...PAUSED, finishedAt: null, summary: { succeeded: 200, pending: 0 } });
+    steps.service.fakeYoutube.set({ listEndsAt: null });
+    await steps.pass(600);
+    await steps.finish();
+    expect(await run.verify()).toMatchObject({
+      state: 'completed',
+      reason: null,
+      summary: { total: 230, succeeded: 230 },
+    });
+    expect(await run.videoIds()).toEqual(ALL);
+  });
+
+  it('is read again ever more seldom while nothing is added, without changing its state', async () => {
+    const run = await steps.job('@fogsignalradio');
+    steps.service.fakeYoutube.set({ listEndsAt: 200 });
+    await steps.finish();
+    for (const seconds of [600, 600, 3_600, 21_600, 21_600]) {
+      const { state, reason, checkAgainSeconds } = await run.get();
+      expect({ state, reason }).toEqual(PAUSED);
+      expect(checkAgainSeconds).toBeGreaterThan(Math.min(seconds, 3_600) - 60);
+      await steps.pass(seconds - 60);
+      expect(await steps.step()).toBe(false);
+      await steps.pass(60);
+      await steps.steps(1);
+      expect(await run.get()).toMatchObject({ ...PAUSED, checkAgainSeconds: 2 });
+      await steps.steps(1);
+      expect(await steps.step()).toBe(false);
+    }
+    expect((await run.verify()).summary.total).toBe(200);
+  });
+
+  it('reads the list at once when it is resumed', async () => {
+    const run = await steps.job('@fogsignalradio');
+    steps.service.fakeYoutube.set({ listEndsAt: 100 });
+    await steps.finish();
+    expect(await run.get()).toMatchObject(PAUSED);
+    steps.service.fakeYoutube.set({ listEndsAt: null });
+    expect(await run.resume()).toMatchObject({ state: 'listing', reason: null });
+    await steps.finish();
+    expect(await run.verify()).toMatchObject({ state: 'completed', summary: { total: 230 } });
+  });
+
+  it.each([
+    ['has its limit', { limit: 100 }, 100],
+    ['has found the video that ends it', { since: ALL[40] ?? null }, 40],
+  ])('completes when it %s', async (_, request, total) => {
+    const run = await steps.job('@fogsignalradio', request);
+    steps.service.fakeYoutube.set({ listEndsAt: 100 });
+    await steps.finish();
+    expect(await run.verify()).toMatchObject({ state: 'completed', summary: { total } });
+  });
+
+  it.each(['incomplete', 'unknown-error'] as const)(
+    '(%s) is paused when a page stays incomplete, the first one too',
+    async (kind) => {
+      const [first, later] = [await steps.job('@tidewater'), await steps.job('@fogsignalradio')];
+      steps.service.fakeYoutube.setFaults(
+        { kind, match: { kind: 'browse-continuation' } },
+        { kind, match: { kind: 'browse-uploads', channelId: 'UCtidewater_____________' } },
+      );
+      await steps.finish();
+      expect(await first.get()).toMatchObject({ ...PAUSED, summary: { total: 0 } });
+      expect(await later.verify()).toMatchObject({ ...PAUSED, summary: { total: 100, succeeded: 100 } });
+      steps.service.fakeYoutube.setFaults();
+      await steps.pass(600);
+      await steps.finish();
+      expect([(await first.verify()).state, (await later.verify()).state]).toEqual(['completed', 'completed']);
+    },
+  );
+
+  it('can be canceled and resumed', async () => {
+    const run = await steps.job('@fogsignalradio');
+    steps.service.fakeYoutube.set({ listEndsAt: 100 });
+    await steps.steps(2);
+    expect(await run.cancel()).toMatchObject({ state: 'canceled' });
+    steps.service.fakeYoutube.set({ listEndsAt: null });
+    await run.resume();
+    await steps.finish();
+    expect(await run.verify()).toMatchObject({ state: 'completed', summary: { total: 230 } });
+  });
+});
