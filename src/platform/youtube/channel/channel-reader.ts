@@ -4,6 +4,7 @@ import { ChannelNotFoundError, type UpstreamError } from '../../../domain/errors
 import type { Channel } from '../../../domain/transcript.js';
 import type { KnownUploads } from '../../video-platform.js';
 import { YOUTUBE_ORIGIN } from '../egress/platform-url.js';
+import { Attempt } from '../egress/egress.js';
 import type { RequestScope } from '../egress/request-pipeline.js';
 import { report } from '../event-log.js';
 import { CHANNEL_FIELDS } from '../innertube/field-masks.js';
@@ -56,7 +57,8 @@ export class ChannelReader {
     // is requested without a field mask, because none selects these links.
     const payload = { browseId: `VLUU${channelId.slice(2)}` };
     const call = { kind: 'owner', client: 'WEB', path: 'browse', payload, fields: null } as const;
-    const response = await this.innertube.query(call, (list) => findHandle(list, channelId), scope);
+    const optional = { ...scope, attempt: new Attempt(channelId, 'optional') };
+    const response = await this.innertube.query(call, (list) => findHandle(list, channelId), optional);
     const handle = response.kind === 'parsed' ? response.value : null;
     return { id: channelId, name: page.name ?? handle ?? '', handle };
   }

@@ -12,7 +12,7 @@ const DOUBLING_SECONDS = 180;
 const REGROWTH_SECONDS = 3_600;
 /** What the rate allows in this time may be sent at once, and at least the requests of a slow start. */
 const BURST_SECONDS = 10;
-const BURST_MIN = 4;
+const BURST_MIN = 2;
 /** A ceiling allows a burst of this long, so that no minute exceeds it by much. */
 const CEILING_BURST_SECONDS = 6;
 /** The part of the burst that background requests leave to calls, whose first videos are read at once. */

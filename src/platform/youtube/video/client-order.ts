@@ -108,6 +108,11 @@ export class ClientOrder {
     return this.now() - (this.healthAt(egress).get(client)?.servedAtMs ?? -Infinity) <= withinMs;
   }
 
+  /** Whether the version of a client was served at any egress within the last milliseconds. */
+  isVersionServed(client: YoutubeClient, withinMs: number): boolean {
+    return this.now() - (this.versions.get(client)?.servedAtMs ?? -Infinity) <= withinMs;
+  }
+
   /** The platform served a client at an egress, and so its version. */
   recordServed(egress: Egress, client: YoutubeClient): void {
     const health = this.healthAt(egress).get(client);

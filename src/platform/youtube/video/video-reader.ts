@@ -158,8 +158,7 @@ export class VideoReader {
 
   /** @param witness whose word decides */
   private async confirmUnavailable(witness: YoutubeClient, video: VideoReading): Promise<VideoOutcome | null> {
-    const { egress } = video.scope;
-    const isTrusted = this.order.isServed(egress, witness, TRUSTED_VERSION_MS);
+    const isTrusted = this.order.isVersionServed(witness, TRUSTED_VERSION_MS);
     const finding = await this.settle(video, isTrusted ? null : witness);
     if (finding !== 'client-refused') return finding === 'served' ? video.failure('video_unavailable') : null;
     video.discard(witness);
