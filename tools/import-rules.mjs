@@ -13,7 +13,7 @@ const FLOORS = [
   { domain: [] },
   { config: ['domain'] },
   { observability: ['config', 'domain'] },
-  { cache: ['config', 'domain/with-timeout\\.ts$', REGISTRY], database: ['config'] },
+  { cache: ['config', 'domain/(with-timeout|detached)\\.ts$', REGISTRY], database: ['config'] },
   { http: ['database', 'observability', 'config', 'domain'] },
   {
     organizations: [STATEMENTS, 'http/response-docs\\.ts$', 'domain'],

@@ -1,7 +1,8 @@
 import { Logger } from '@nestjs/common';
 import type { KeyvStoreAdapter, StoredData } from 'keyv';
 import { Counter, type Registry } from 'prom-client';
-import { detached, type MemoryStore, type Stored } from './memory-store.js';
+import { detached } from '../domain/detached.js';
+import type { MemoryStore, Stored } from './memory-store.js';
 import type { RedisConnection } from './redis-connection.js';
 
 /** Precedes a value: the time of its expiry, in milliseconds of the epoch. */

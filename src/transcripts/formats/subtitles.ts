@@ -11,39 +11,49 @@ interface Cue {
   lines: string[];
 }
 
-/** A SubRip file: numbered cues, times with a comma. */
-export function srt(segments: Iterable<Segment>): string {
-  const written = [...cues(segments)].map(({ startMs, endMs, lines }, index) => {
-    const times = `${timestamp(startMs, ',')} --> ${timestamp(endMs, ',')}`;
-    return `${index + 1}\n${times}\n${lines.map(srtText).join('\n')}\n`;
-  });
-  return written.join('\n');
+/** A SubRip file in pieces: numbered cues, times with a comma. */
+export function* srt(segments: Iterable<Segment>): Generator<string, void, undefined> {
+  let number = 0;
+  for (const cue of cues(segments)) {
+    if (!cue) {
+      yield '';
+      continue;
+    }
+    number++;
+    const times = `${timestamp(cue.startMs, ',')} --> ${timestamp(cue.endMs, ',')}`;
+    yield `${number === 1 ? '' : '\n'}${number}\n${times}\n${cue.lines.map(srtText).join('\n')}\n`;
+  }
 }
 
-/** A WebVTT file (W3C). */
-export function webVtt(segments: Iterable<Segment>): string {
-  const written = [...cues(segments)].map(({ startMs, endMs, lines }) => {
-    const times = `${timestamp(startMs, '.')} --> ${timestamp(endMs, '.')}`;
-    return `${times}\n${lines.map(vttText).join('\n')}\n`;
-  });
-  return ['WEBVTT\n', ...written].join('\n');
+/** A WebVTT file (W3C) in pieces. */
+export function* webVtt(segments: Iterable<Segment>): Generator<string, void, undefined> {
+  yield 'WEBVTT\n';
+  for (const cue of cues(segments)) {
+    const times = cue && `${timestamp(cue.startMs, '.')} --> ${timestamp(cue.endMs, '.')}`;
+    yield cue ? `\n${times}\n${cue.lines.map(vttText).join('\n')}\n` : '';
+  }
 }
 
 /**
  * The cues of segments. Generated captions overlap, because a line stays on screen while the next one is spoken: the end of
- * a cue is moved to the start of the next. Segments with the same start become lines of one cue.
+ * a cue is moved to the start of the next. Segments with the same start become lines of one cue. A segment that ends no cue
+ * yields undefined, as a step of the work.
  */
-function* cues(segments: Iterable<Segment>): Generator<Cue> {
+function* cues(segments: Iterable<Segment>): Generator<Cue | undefined> {
   let cue: Cue | undefined;
   for (const { text, start, duration } of segments) {
     const line = lineText(text);
-    if (line === '') continue;
+    if (line === '') {
+      yield undefined;
+      continue;
+    }
     const startMs = Math.max(inMs(start), cue?.startMs ?? 0);
     const spokenMs = inMs(start + duration);
     const endMs = spokenMs > startMs ? spokenMs : startMs + UNTIMED_MS;
     if (cue?.startMs === startMs) {
       cue.lines.push(line);
       cue.endMs = Math.max(cue.endMs, endMs);
+      yield undefined;
       continue;
     }
     if (cue) yield { ...cue, endMs: Math.min(cue.endMs, startMs) };
