@@ -2,6 +2,7 @@ import type { Upload } from '../domain/transcript.js';
 import type { ReservationResult } from '../quota/quota.service.js';
 import type { CachedOutcome } from './cache/transcript-cache.js';
 import type { Call } from './call.js';
+import type { HeldTexts } from './response/response-memory.js';
 import type { ListHeader, VideoSource } from './sources/video-list.js';
 
 /** The parameters of a call. */
@@ -28,6 +29,8 @@ export interface CallPlan extends ReservationResult {
   /** The order of the entries, in which a video can occur more than once. */
   order: PlannedVideo[];
   languages: readonly string[];
+  /** Its cached texts, until they are sent. */
+  held: HeldTexts;
 }
 
 /** The number of videos that have to be fetched, each of which can cost one count. */

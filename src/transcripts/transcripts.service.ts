@@ -56,7 +56,7 @@ export class TranscriptsService {
    */
   prepare(request: TranscriptsRequest, payer: Payer, options: CallOptions): Promise<CallPlan> {
     return inSpan('transcripts.prepare', {}, async (span) => {
-      this.memory.refuseWhenFull();
+      this.memory.refuseWhenFull(payer.organizationId);
       const call = new Call(this.environment.REQUEST_DEADLINE_SECONDS, options);
       const plan = await this.plan(request, payer, call).catch((error: unknown) => {
         call.finish();
@@ -72,7 +72,7 @@ export class TranscriptsService {
    * settled when the fetching has ended, whether or not the events are read; a job settles with what it stores.
    */
   deliver(plan: CallPlan): Delivery {
-    const delivery = new Delivery(plan, this.fetcher, new HeldTexts(this.memory), this.metrics);
+    const delivery = new Delivery(plan, this.fetcher, this.metrics);
     const { reservation, call } = plan;
     if (!reservation || call.background) return delivery;
     delivery.settled = this.untilIdle(
@@ -109,12 +109,19 @@ export class TranscriptsService {
     await this.lookUp(videos, languages);
     const required = requiredCount(videos);
     const leaseSeconds = (call.deadlineAtMs - performance.now()) / 1000 + LEASE_MARGIN_SECONDS;
-    const { reservation, quota } = await this.quota.reserve({ ...payer, resource, required, leaseSeconds });
+    const held = new HeldTexts(this.memory, payer.organizationId);
+    held.addCached(videos.flatMap(({ outcome }) => (outcome?.ok ? [outcome.transcript.deflated] : [])));
+    const reserving = this.quota.reserve({ ...payer, resource, required, leaseSeconds });
+    const { reservation, quota } = await reserving.catch((error: unknown) => {
+      held.close();
+      throw error;
+    });
     if (required > 0 && !reservation) {
+      held.close();
       const fitting = limitThatFits(order, remainingQuota(quota));
       throw new PlanLimitExceededError(quota, required, fitting, header.type === 'videos' ? 'videos' : 'limit');
     }
-    return { call, header, resource, videos, order, languages, reservation, quota };
+    return { call, header, resource, videos, order, languages, reservation, quota, held };
   }
 
   /** One cache lookup for all videos; those that the list already reports as failed need none. */
