@@ -23,7 +23,7 @@ const FLOORS = [
     quota: ['organizations', 'http/response-docs\\.ts$', STATEMENTS, TRACING, REGISTRY, 'config', 'domain'],
     auth: ['organizations', 'rate-limit', 'http', 'cache', REGISTRY, 'domain'],
   },
-  { transcripts: [PORT, 'quota', 'http', TRACING, REGISTRY, 'config', 'domain'] },
+  { transcripts: [PORT, 'cache/cache-budget\\.ts$', 'quota', 'http', TRACING, REGISTRY, 'config', 'domain'] },
   {
     channels: ['transcripts', 'auth', 'rate-limit', 'http', 'domain'],
     videos: ['transcripts', 'auth', 'http', 'domain'],

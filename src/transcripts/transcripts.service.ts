@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { withCacheBudget } from '../cache/cache-budget.js';
 import { Environment } from '../config/environment.js';
 import { PlanLimitExceededError, remainingQuota, UpstreamError } from '../domain/errors.js';
 import { NO_DETAILS, type Upload } from '../domain/transcript.js';
@@ -44,7 +45,7 @@ export class TranscriptsService {
    * @throws the errors that refuse the call, as `prepare`
    */
   start(request: TranscriptsRequest, context: RequestContext): Promise<Delivery> {
-    return this.untilIdle(this.begin(request, context));
+    return this.untilIdle(withCacheBudget(() => this.begin(request, context)));
   }
 
   /**

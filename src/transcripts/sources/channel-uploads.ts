@@ -1,6 +1,7 @@
 import { CACHE_MANAGER, type Cache } from '@nestjs/cache-manager';
 import { Inject, Injectable } from '@nestjs/common';
 import { z } from 'zod';
+import { withCacheBudget } from '../../cache/cache-budget.js';
 import { Environment } from '../../config/environment.js';
 import { parseChannelReference } from '../../domain/channel-reference.js';
 import { ChannelNotFoundError, UpstreamError } from '../../domain/errors.js';
@@ -75,7 +76,7 @@ export class ChannelUploads {
   async listWithinDeadline(text: string, selection: UploadsSelection, times: CallTimes): Promise<ChannelWithUploads> {
     const call = new Call(this.environment.REQUEST_DEADLINE_SECONDS, times);
     try {
-      return await this.list(text, selection, call);
+      return await withCacheBudget(() => this.list(text, selection, call));
     } catch (error) {
       throw error instanceof CallEnded ? new UpstreamError('upstream_timeout', error) : error;
     } finally {
