@@ -59,8 +59,10 @@ export class TranscriptsService {
     return inSpan('transcripts.prepare', {}, async (span) => {
       this.memory.refuseWhenFull(payer.organizationId);
       const call = new Call(this.environment.REQUEST_DEADLINE_SECONDS, options);
-      const plan = await this.plan(request, payer, call).catch((error: unknown) => {
+      const held = new HeldTexts(this.memory, payer.organizationId);
+      const plan = await this.plan(request, payer, call, held).catch((error: unknown) => {
         call.finish();
+        held.close();
         throw error instanceof CallEnded ? new UpstreamError('upstream_timeout', error) : error;
       });
       span.setAttributes({ 'transcripts.source': plan.header.type, 'transcripts.videos': plan.order.length });
@@ -102,7 +104,12 @@ export class TranscriptsService {
     return tracked;
   }
 
-  private async plan({ source, languages = [] }: TranscriptsRequest, payer: Payer, call: Call): Promise<CallPlan> {
+  private async plan(
+    { source, languages = [] }: TranscriptsRequest,
+    payer: Payer,
+    call: Call,
+    held: HeldTexts,
+  ): Promise<CallPlan> {
     const { header, resource, uploads } = await source(call);
     const known = new Map(uploads.map((upload) => [upload.videoId, plannedVideo(upload)]));
     const videos = [...known.values()];
@@ -110,15 +117,9 @@ export class TranscriptsService {
     await this.lookUp(videos, languages);
     const required = requiredCount(videos);
     const leaseSeconds = (call.deadlineAtMs - performance.now()) / 1000 + LEASE_MARGIN_SECONDS;
-    const held = new HeldTexts(this.memory, payer.organizationId);
     held.addCached(videos.flatMap(({ outcome }) => (outcome?.ok ? [outcome.transcript.deflated] : [])));
-    const reserving = this.quota.reserve({ ...payer, resource, required, leaseSeconds });
-    const { reservation, quota } = await reserving.catch((error: unknown) => {
-      held.close();
-      throw error;
-    });
+    const { reservation, quota } = await this.quota.reserve({ ...payer, resource, required, leaseSeconds });
     if (required > 0 && !reservation) {
-      held.close();
       const fitting = limitThatFits(order, remainingQuota(quota));
       throw new PlanLimitExceededError(quota, required, fitting, header.type === 'videos' ? 'videos' : 'limit');
     }

@@ -14,46 +14,35 @@ interface Cue {
 /** A SubRip file in pieces: numbered cues, times with a comma. */
 export function* srt(segments: Iterable<Segment>): Generator<string, void, undefined> {
   let number = 0;
-  for (const cue of cues(segments)) {
-    if (!cue) {
-      yield '';
-      continue;
-    }
-    number++;
-    const times = `${timestamp(cue.startMs, ',')} --> ${timestamp(cue.endMs, ',')}`;
-    yield `${number === 1 ? '' : '\n'}${number}\n${times}\n${cue.lines.map(srtText).join('\n')}\n`;
-  }
+  for (const cue of cues(segments))
+    yield cue
+      ? `${number === 0 ? '' : '\n'}${++number}\n${timesOf(cue, ',')}\n${cue.lines.map(srtText).join('\n')}\n`
+      : '';
 }
 
 /** A WebVTT file (W3C) in pieces. */
 export function* webVtt(segments: Iterable<Segment>): Generator<string, void, undefined> {
   yield 'WEBVTT\n';
-  for (const cue of cues(segments)) {
-    const times = cue && `${timestamp(cue.startMs, '.')} --> ${timestamp(cue.endMs, '.')}`;
-    yield cue ? `\n${times}\n${cue.lines.map(vttText).join('\n')}\n` : '';
-  }
+  for (const cue of cues(segments)) yield cue ? `\n${timesOf(cue, '.')}\n${cue.lines.map(vttText).join('\n')}\n` : '';
 }
 
 /**
  * The cues of segments. Generated captions overlap, because a line stays on screen while the next one is spoken: the end of
- * a cue is moved to the start of the next. Segments with the same start become lines of one cue. A segment that ends no cue
- * yields undefined, as a step of the work.
+ * a cue is moved to the start of the next. Segments with the same start become lines of one cue. Each
+ * segment yields undefined as well, as a step of the work.
  */
 function* cues(segments: Iterable<Segment>): Generator<Cue | undefined> {
   let cue: Cue | undefined;
   for (const { text, start, duration } of segments) {
     const line = lineText(text);
-    if (line === '') {
-      yield undefined;
-      continue;
-    }
+    yield undefined;
+    if (line === '') continue;
     const startMs = Math.max(inMs(start), cue?.startMs ?? 0);
     const spokenMs = inMs(start + duration);
     const endMs = spokenMs > startMs ? spokenMs : startMs + UNTIMED_MS;
     if (cue?.startMs === startMs) {
       cue.lines.push(line);
       cue.endMs = Math.max(cue.endMs, endMs);
-      yield undefined;
       continue;
     }
     if (cue) yield { ...cue, endMs: Math.min(cue.endMs, startMs) };
@@ -64,6 +53,10 @@ function* cues(segments: Iterable<Segment>): Generator<Cue | undefined> {
 
 function inMs(seconds: number): number {
   return Math.max(0, Math.round(seconds * 1000));
+}
+
+function timesOf({ startMs, endMs }: Cue, separator: ',' | '.'): string {
+  return `${timestamp(startMs, separator)} --> ${timestamp(endMs, separator)}`;
 }
 
 /** `00:01:02,345`; hours have more than two digits when they need them. */
