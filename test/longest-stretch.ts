@@ -1,38 +1,40 @@
-import { jest } from '@jest/globals';
-
 /** The most work between two turns of the event loop. */
 export interface Stretch {
   /** Lines of text that were read, some of them twice. */
   lines: number;
-  /** Characters of JSON that were parsed or written in one step. */
+  /** Characters of JSON that were parsed or written. */
   json: number;
 }
 
 /** Runs work, and counts what it does between two turns of the event loop: a count does not depend on the machine. */
 export async function longestStretch(work: () => Promise<unknown>): Promise<Stretch> {
   const longest = { lines: 0, json: 0 };
-  let lines = 0;
-  let json = 0;
-  const spies = [
-    jest.spyOn(String.prototype, 'toWellFormed').mockImplementation(function (this: string) {
-      longest.lines = Math.max(longest.lines, ++lines);
-      return this.replace(LONE_SURROGATES, '\ufffd');
+  let since = { lines: 0, json: 0 };
+  const count = (what: keyof Stretch, by: number): void => {
+    since[what] += by;
+    longest[what] = Math.max(longest[what], since[what]);
+  };
+  // Each line that is read passes through it, and all JSON through these. A mock would keep every call.
+  const toWellFormed: (this: string) => string = Reflect.get(String.prototype, 'toWellFormed');
+  const { parse, stringify } = JSON;
+  const restored = [
+    replaced(String.prototype, 'toWellFormed', function (this: string) {
+      count('lines', 1);
+      return toWellFormed.call(this);
     }),
-    spyOnJson('parse', (text) => text.length),
-    spyOnJson('stringify', (_value, written) => written.length),
+    replaced(JSON, 'parse', (text: string): unknown => {
+      count('json', text.length);
+      return parse(text) as unknown;
+    }),
+    replaced(JSON, 'stringify', (value: unknown) => {
+      const text = stringify(value);
+      count('json', text.length);
+      return text;
+    }),
   ];
-  function spyOnJson(name: 'parse' | 'stringify', lengthOf: (given: string, result: string) => number) {
-    const real = JSON[name].bind(JSON) as (given: string) => string;
-    return jest.spyOn(JSON, name).mockImplementation((given: string) => {
-      const result = real(given);
-      json += lengthOf(given, result);
-      longest.json = Math.max(longest.json, json);
-      return result;
-    });
-  }
   let ended = false;
   const turn = (): void => {
-    [lines, json] = [0, 0];
+    since = { lines: 0, json: 0 };
     if (!ended) setImmediate(turn);
   };
   setImmediate(turn);
@@ -40,9 +42,14 @@ export async function longestStretch(work: () => Promise<unknown>): Promise<Stre
     await work();
   } finally {
     ended = true;
-    for (const spy of spies) spy.mockRestore();
+    for (const restore of restored) restore();
   }
   return longest;
 }
 
-const LONE_SURROGATES = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
+function replaced(target: object, name: string, value: unknown): () => void {
+  const original = Object.getOwnPropertyDescriptor(target, name);
+  if (!original) throw new Error(`There is no ${name}.`);
+  Object.defineProperty(target, name, { ...original, value });
+  return () => void Object.defineProperty(target, name, original);
+}
