@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Logger, type OnApplicationShutdown } from '@nestjs/common';
 import type * as Redis from '@redis/client';
 import { withTimeout } from '../domain/with-timeout.js';
@@ -68,6 +69,8 @@ export class RedisConnection implements OnApplicationShutdown {
     for (let since = performance.now(), silentMs = 0; silentMs < SILENCE_MAX_MS;) {
       const result = await withTimeout(reply, SILENCE_MAX_MS - silentMs);
       if (result) return result.value;
+      // After a stall of this process, replies that have arrived are read after the timers.
+      await nextTurn();
       silentMs = performance.now() - Math.max(since, this.repliedAtMs);
     }
     const error = new Error(`no response within ${SILENCE_MAX_MS} ms`);
