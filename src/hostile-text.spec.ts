@@ -62,7 +62,7 @@ const TEXT_READERS: Readonly<Record<string, { begin: readonly string[]; read: (t
   redactApiKeys: { begin: ['', 'ctk_'], read: redactApiKeys },
   createRedactor: { begin: ['', '://', 'whsec_'], read: createRedactor('a'.repeat(32), '"'.repeat(32)) },
   escapeMarkdown: { begin: ['', '&', 'www'], read: escapeMarkdown },
-  videoText: { begin: ['', '.'], read: (text) => videoText(VIDEO_ID, spokenTwice(text)) },
+  videoText: { begin: ['', '.'], read: (text) => [...videoText(VIDEO_ID, spokenTwice(text))].join('') },
   normalized: { begin: [''], read: normalized },
 };
 

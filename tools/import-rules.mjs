@@ -13,7 +13,7 @@ const FLOORS = [
   { domain: [] },
   { config: ['domain'] },
   { observability: ['config', 'domain'] },
-  { cache: ['config', 'domain/with-timeout\\.ts$', REGISTRY], database: ['config'] },
+  { cache: ['config', 'domain/(with-timeout|detached)\\.ts$', REGISTRY], database: ['config'] },
   { http: ['database', 'observability', 'config', 'domain'] },
   {
     organizations: [STATEMENTS, 'http/response-docs\\.ts$', 'domain'],
@@ -23,7 +23,7 @@ const FLOORS = [
     quota: ['organizations', 'http/response-docs\\.ts$', STATEMENTS, TRACING, REGISTRY, 'config', 'domain'],
     auth: ['organizations', 'rate-limit', 'http', 'cache', REGISTRY, 'domain'],
   },
-  { transcripts: [PORT, 'quota', 'http', TRACING, REGISTRY, 'config', 'domain'] },
+  { transcripts: [PORT, 'cache/cache-budget\\.ts$', 'quota', 'http', TRACING, REGISTRY, 'config', 'domain'] },
   {
     channels: ['transcripts', 'auth', 'rate-limit', 'http', 'domain'],
     videos: ['transcripts', 'auth', 'http', 'domain'],

@@ -6,8 +6,9 @@ import { setRateLimitHeaders } from '../http/limit-headers.js';
 import type { RequestContext } from '../http/request-context.js';
 import { RejectionMetrics } from '../rate-limit/rejection-metrics.js';
 
-/** Failures per minute. Enough for mistyped keys, far too few for guessing one. */
+/** Failures in a window. Enough for mistyped keys, far too few for guessing one. */
 const FAILURES_MAX = 20;
+const WINDOW_SECONDS = 60;
 
 /** The kind of credential that a request failed to authenticate with. */
 export type Credential = 'API key' | 'admin token';
@@ -19,7 +20,7 @@ export type Credential = 'API key' | 'admin token';
  */
 @Injectable()
 export class FailedAuthentications {
-  private readonly failures = new RateLimiterMemory({ points: FAILURES_MAX, duration: 60 });
+  private readonly failures = new RateLimiterMemory({ points: FAILURES_MAX, duration: WINDOW_SECONDS });
 
   constructor(private readonly metrics: RejectionMetrics) {}
 
@@ -39,7 +40,8 @@ export class FailedAuthentications {
   }
 
   private refuse(call: RequestContext, credential: Credential, { msBeforeNext }: RateLimiterRes): never {
-    const resetSeconds = Math.max(1, Math.ceil(msBeforeNext / 1000));
+    // Computed by the wall clock, which may be set back; the window ends by a timer.
+    const resetSeconds = Math.min(WINDOW_SECONDS, Math.max(1, Math.ceil(msBeforeNext / 1000)));
     this.metrics.count('failing_address');
     setRateLimitHeaders(call, FAILURES_MAX, { used: FAILURES_MAX, resetSeconds });
     throw new TooManyFailedAuthenticationsError(credential, resetSeconds);

@@ -1,6 +1,7 @@
 import type { KeyvStoreAdapter, StoredData } from 'keyv';
 import { LRUCache } from 'lru-cache';
 import { Gauge, type Registry } from 'prom-client';
+import { detached } from '../domain/detached.js';
 
 /** The form in which Keyv passes a value to a store without a serializer; `expires` in milliseconds of the epoch. */
 export interface Stored {
@@ -67,12 +68,4 @@ export class MemoryStore implements KeyvStoreAdapter {
   on(): this {
     return this;
   }
-}
-
-/** The bytes in their own allocation: a slice would keep the whole allocation that it belongs to alive. */
-export function detached(value: Buffer): Buffer {
-  if (value.buffer.byteLength === value.byteLength) return value;
-  const copy = Buffer.allocUnsafeSlow(value.byteLength);
-  value.copy(copy);
-  return copy;
 }

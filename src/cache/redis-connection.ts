@@ -1,10 +1,11 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Logger, type OnApplicationShutdown } from '@nestjs/common';
 import type * as Redis from '@redis/client';
 import { withTimeout } from '../domain/with-timeout.js';
 
 const CONNECT_TIMEOUT_MS = 1_000;
-/** After this the server counts as unavailable: a caller is served faster without it. */
-const COMMAND_TIMEOUT_MS = 1_000;
+/** Without any reply for this long the server counts as unavailable: a caller is served faster without it. */
+const SILENCE_MAX_MS = 1_000;
 /** A reply to the periodic PING marks the server as available again on an open connection. */
 const PING_INTERVAL_MS = 1_000;
 /** A connection without traffic for this long is reopened. */
@@ -32,6 +33,7 @@ export class RedisConnection implements OnApplicationShutdown {
   private readonly logger = new Logger(RedisConnection.name);
   private readonly client: RedisClient;
   private unavailable = false;
+  private repliedAtMs = 0;
 
   private constructor(
     private readonly redis: typeof Redis,
@@ -56,14 +58,22 @@ export class RedisConnection implements OnApplicationShutdown {
   }
 
   /**
-   * Runs a command with a timeout for its reply. The client's own timeout only covers writing the command, so a connected
-   * server that stops responding would delay every call.
+   * Runs a command, and waits while replies arrive: on a slow line its own follows those of others. The client's timeout
+   * only covers writing the command, so a connected server that stops responding would delay every call.
    */
   async run<T>(command: (client: RedisClient) => Promise<T>): Promise<T> {
     if (this.unavailable) throw new Error('Redis is unavailable.');
-    const result = await withTimeout(command(this.client), COMMAND_TIMEOUT_MS);
-    if (result !== undefined) return result;
-    const error = new Error(`no response within ${COMMAND_TIMEOUT_MS} ms`);
+    const reply = command(this.client)
+      .finally(() => (this.repliedAtMs = performance.now()))
+      .then((value) => ({ value }));
+    for (let since = performance.now(), silentMs = 0; silentMs < SILENCE_MAX_MS;) {
+      const result = await withTimeout(reply, SILENCE_MAX_MS - silentMs);
+      if (result) return result.value;
+      // After a stall of this process, replies that have arrived are read after the timers.
+      await nextTurn();
+      silentMs = performance.now() - Math.max(since, this.repliedAtMs);
+    }
+    const error = new Error(`no response within ${SILENCE_MAX_MS} ms`);
     this.reportUnavailable(error);
     throw error;
   }

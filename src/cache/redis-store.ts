@@ -1,9 +1,13 @@
 import { Logger } from '@nestjs/common';
 import type { KeyvStoreAdapter, StoredData } from 'keyv';
 import { Counter, type Registry } from 'prom-client';
-import { detached, type MemoryStore, type Stored } from './memory-store.js';
+import { detached } from '../domain/detached.js';
+import { waitForCache } from './cache-budget.js';
+import type { MemoryStore, Stored } from './memory-store.js';
 import type { RedisConnection } from './redis-connection.js';
 
+/** Entries in one reply: few enough that replies follow each other on a slow line. */
+const ENTRIES_PER_READ = 10;
 /** Precedes a value: the time of its expiry, in milliseconds of the epoch. */
 const EXPIRY_BYTES = 8;
 /** By the type byte of strings in Redis' protocol, `$`. */
@@ -45,21 +49,24 @@ export class RedisStore implements KeyvStoreAdapter {
     return found as StoredData<Value> | undefined;
   }
 
-  /** Also for one key: for a key of another type MGET returns null, where GET fails. */
+  /** Sends all reads at once; those that are not answered in time are misses. */
   async getMany<Value>(keys: string[]): Promise<StoredData<Value | undefined>[]> {
-    if (keys.length === 0) return [];
-    const read = this.connection.run((client) => client.withTypeMapping(STRINGS_AS_BUFFERS).mGet(keys));
-    const values = await read.catch(() => []);
-    return keys.map((key, index) => {
-      const stored = values[index];
-      return (stored ? this.read(key, stored) : undefined) as StoredData<Value | undefined>;
-    });
+    const found = new Map<string, Stored>();
+    const reads: Promise<void>[] = [];
+    for (let from = 0; from < keys.length; from += ENTRIES_PER_READ)
+      reads.push(this.readPart(keys.slice(from, from + ENTRIES_PER_READ), found));
+    await waitForCache(Promise.all(reads), keys.length);
+    return keys.map((key) => found.get(key) as StoredData<Value | undefined>);
   }
 
   async set(key: string, { value, expires = Infinity }: Stored, ttlMs?: number): Promise<boolean> {
     const head = Buffer.alloc(EXPIRY_BYTES);
     head.writeDoubleBE(expires);
     const stored = Buffer.concat([head, value]);
+    return (await waitForCache(this.write(key, stored, ttlMs))) ?? true;
+  }
+
+  private async write(key: string, stored: Buffer, ttlMs: number | undefined): Promise<boolean> {
     const options = ttlMs === undefined ? {} : { expiration: { type: 'PX', value: Math.ceil(ttlMs) } as const };
     try {
       await this.connection.run((client) => client.set(key, stored, options));
@@ -87,7 +94,17 @@ export class RedisStore implements KeyvStoreAdapter {
     return this;
   }
 
-  private read(key: string, stored: Buffer): Stored | undefined {
+  /** Also for one key: for a key of another type MGET returns null, where GET fails. */
+  private async readPart(keys: string[], found: Map<string, Stored>): Promise<void> {
+    const read = this.connection.run((client) => client.withTypeMapping(STRINGS_AS_BUFFERS).mGet(keys));
+    const values = await read.catch(() => []);
+    for (const [index, key] of keys.entries()) {
+      const stored = values[index];
+      if (stored) found.set(key, this.read(key, stored));
+    }
+  }
+
+  private read(key: string, stored: Buffer): Stored {
     // Its own allocation: a slice would keep the network chunk alive that it arrived in.
     const value = detached(stored.subarray(EXPIRY_BYTES));
     const expires = stored.length < EXPIRY_BYTES ? NaN : stored.readDoubleBE(0);

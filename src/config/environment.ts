@@ -77,7 +77,8 @@ export const VARIABLES = z.object({
   RESPONSE_BUFFER_MAX_MEGABYTES: wholeNumber(1, 1_048_576)
     .default(256)
     .describe(
-      'transcript texts that all calls hold; one call may use a sixteenth. Beyond it entries fail and new calls are 503',
+      'what all calls hold for their readers; one call may use a sixteenth for what it fetches, one organization a quarter. Beyond ' +
+        'it entries fail and new calls are 503',
     ),
   REQUEST_DEADLINE_SECONDS: wholeNumber(1, 3_600)
     .default(45)

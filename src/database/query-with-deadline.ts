@@ -12,15 +12,19 @@ const QUERY_DEADLINE_MS = 1_750;
  *
  * @throws DatabaseSlowError after the deadline, when the statement may still be executed, and the driver's errors
  */
-export async function queryWithDeadline<Rows>(
+export function queryWithDeadline<Rows>(
   database: Pick<DataSource, 'query'>,
   statement: string,
   values: readonly unknown[],
 ): Promise<Rows> {
+  return withDeadline(database.query<Rows>(statement, [...values]));
+}
+
+/** Waits for a statement as `queryWithDeadline` does. @throws DatabaseSlowError, and what the work throws */
+export async function withDeadline<T>(work: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const deadline = new Promise<never>((_resolve, reject) => {
     timer = setTimeout(() => reject(new DatabaseSlowError(QUERY_DEADLINE_MS)), QUERY_DEADLINE_MS);
   });
-  const result = database.query<Rows>(statement, [...values]);
-  return Promise.race([result, deadline]).finally(() => clearTimeout(timer));
+  return Promise.race([work, deadline]).finally(() => clearTimeout(timer));
 }

@@ -67,7 +67,7 @@ export class ResultsResponse {
     request: Request,
     response: Response,
   ): Promise<void> {
-    this.memory.refuseWhenFull();
+    this.memory.refuseWhenFull(organizationId);
     const type = request.accepts(['application/json', NDJSON]) === NDJSON ? NDJSON : 'application/json';
     const range =
       type === NDJSON
@@ -82,18 +82,25 @@ export class ResultsResponse {
     response.vary('Accept-Encoding');
     response.vary('Accept');
     response.setHeader('Content-Type', `${type}; charset=utf-8`);
-    await writeResponse(response, this.chunks(FORMATS[type], range, first, read), encodingFor(request));
+    const chunks = this.chunks(organizationId, FORMATS[type], range, first, read);
+    await writeResponse(response, chunks, encodingFor(request), new HeldTexts(this.memory, organizationId));
   }
 
   /** Reads on from the first part. The texts of a part count as held until the next one is read. */
-  private async *chunks(format: Format, range: Range, first: JobResultsPage, read: ReadPart): AsyncGenerator<Chunk> {
+  private async *chunks(
+    organizationId: string,
+    format: Format,
+    range: Range,
+    first: JobResultsPage,
+    read: ReadPart,
+  ): AsyncGenerator<Chunk> {
     yield [format.head];
     let separator = '';
     /** The position up to which every entry was sent. */
     let complete = range.after;
     let part = first;
     for (let missing = range.limit; ;) {
-      const held = new HeldTexts(this.memory);
+      const held = new HeldTexts(this.memory, organizationId);
       try {
         for (const { text } of part.entries) held.add(text.deflated);
         for (const { position, text } of part.entries) {

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { InvalidRequestError } from '../domain/errors.js';
+import { inTurns, joinInTurns } from '../transcripts/in-turns.js';
 import { VIDEO_ID } from '../domain/video-reference.js';
 import type { RequestContext } from '../http/request-context.js';
 import { fromJson } from '../transcripts/cache/keyed-codec.js';
@@ -138,7 +139,7 @@ export class TextPage {
   async add(entry: Entry, sent: number): Promise<number | undefined> {
     const skip = entry.ok ? sent : 0;
     let index = 0;
-    for (const piece of await piecesOf(entry, this.form)) {
+    for await (const piece of piecesOf(entry, this.form)) {
       if (index >= skip) {
         const separator = index === 0 && this.text !== '' ? '\n' : '';
         const text = index > 0 && index === skip ? `… ${piece.trimStart()}` : `${separator}${piece}`;
@@ -155,12 +156,14 @@ export class TextPage {
   }
 }
 
-async function piecesOf(entry: Entry, form: PageForm): Promise<string[]> {
-  if (!entry.ok) return [failureLine(entry)];
+async function* piecesOf(entry: Entry, form: PageForm): AsyncGenerator<string, void, undefined> {
+  if (!entry.ok) return yield failureLine(entry);
   const { headingLevel, languages, range } = form;
   const level = languages.length > 1 ? (headingLevel === 1 ? 2 : 3) : undefined;
-  const text = videoText(entry.videoId, readTranscript(await inflate(entry.transcript)), level, range);
+  const transcript = await readTranscript(await inflate(entry.transcript));
+  const text = await joinInTurns(videoText(entry.videoId, transcript, level, range));
   const isEmptyPart = (range[0] > 0 || range[1] !== null) && !PARAGRAPH.test(text);
-  const pieces = isEmptyPart ? ['\nNothing is said in this part of the video.\n'] : (text.match(PIECES) ?? []);
-  return [videoHead(entry, headingLevel), ...pieces];
+  yield videoHead(entry, headingLevel);
+  if (isEmptyPart) yield '\nNothing is said in this part of the video.\n';
+  else for await (const [piece] of inTurns(text.matchAll(PIECES))) yield piece;
 }

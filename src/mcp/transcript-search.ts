@@ -1,4 +1,5 @@
 import type { Segment } from '../domain/transcript.js';
+import { inTurns } from '../transcripts/in-turns.js';
 import { readTranscript } from '../transcripts/cache/transcript-text.js';
 import { lineText, spaceBetween } from '../transcripts/formats/line-text.js';
 
@@ -20,8 +21,11 @@ export interface Match {
  * @param transcript the stored JSON
  * @param phrase as `normalized` returns it
  */
-export function searchTranscript(transcript: Buffer, phrase: string): Match[] {
-  return [...readTranscript(transcript).values()].flatMap((segments) => [...matchesIn(segments, phrase)]);
+export async function searchTranscript(transcript: Buffer, phrase: string): Promise<Match[]> {
+  const matches: Match[] = [];
+  for (const segments of (await readTranscript(transcript)).values())
+    for await (const step of inTurns(matchesIn(segments, phrase))) if (typeof step === 'object') matches.push(step);
+  return matches;
 }
 
 /** The form in which texts are compared. */
@@ -29,11 +33,13 @@ export function normalized(text: string): string {
   return lineText(text).normalize('NFKC').toLowerCase().replace(/\s+/g, ' ').trim();
 }
 
-function* matchesIn(segments: readonly Segment[], phrase: string): Generator<Match> {
+/** Yields the matches, and a text for each step of the work without one. */
+function* matchesIn(segments: readonly Segment[], phrase: string): Generator<Match | string> {
   const lines: { line: string; start: number; offset: number }[] = [];
   let whole = '';
   for (const { text, start } of segments) {
     const compared = normalized(text);
+    yield compared;
     if (compared === '') continue;
     const line = lineText(text);
     const last = lines.at(-1);
@@ -45,7 +51,10 @@ function* matchesIn(segments: readonly Segment[], phrase: string): Generator<Mat
   let [index, shownTo] = [0, 0];
   for (let at = whole.indexOf(phrase); at !== -1; at = whole.indexOf(phrase, at + phrase.length)) {
     while ((lines[index + 1]?.offset ?? Infinity) <= at) index++;
-    if (index < shownTo) continue;
+    if (index < shownTo) {
+      yield '';
+      continue;
+    }
     const excerpt = lines
       .slice(Math.max(shownTo, index - 1), index + 2)
       .map(({ line }) => excerptOf(line))

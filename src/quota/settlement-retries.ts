@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import { inSpan } from '../observability/tracing/tracer.js';
@@ -9,6 +10,7 @@ const RETRY_DELAY_MAX_MS = 5_000;
 /** Reserved quota. It has to be settled before its lease ends, in milliseconds of `performance.now()`. */
 export interface OpenReservation {
   id: string;
+  organizationId: string;
   leaseEndsAtMs: number;
 }
 
@@ -29,7 +31,10 @@ export class SettlementRetries implements OnApplicationShutdown {
   private readonly settling = new Set<Promise<void>>();
   private readonly closing = new AbortController();
 
-  constructor(private readonly metrics: QuotaMetrics) {}
+  constructor(private readonly metrics: QuotaMetrics) {
+    // Each settlement that waits for its next attempt has a listener, so that many listeners are no leak.
+    setMaxListeners(0, this.closing.signal);
+  }
 
   /** Repeats a settlement until it succeeds or the lease ends. Never rejects. */
   untilSettled(reservation: OpenReservation, fetched: number, settle: () => Promise<void>): Promise<void> {
@@ -57,6 +62,12 @@ export class SettlementRetries implements OnApplicationShutdown {
         const remainingMs = leaseEndsAtMs - performance.now();
         const facts = { reservationId, fetched, attempt, cause: String(error) };
         if (last || remainingMs <= 0) {
+          if (fetched === 0) {
+            const message =
+              'Nothing was fetched and nothing is charged: the reserved quota is released with its lease.';
+            this.logger.warn({ event: 'reservation_expired', message, ...facts });
+            return;
+          }
           this.metrics.settlements.inc({ outcome: 'given_up' });
           this.logger.error({
             event: 'settlement_given_up',

@@ -8,6 +8,8 @@ import { setRateLimitHeaders } from '../http/limit-headers.js';
 import { requestContextOf } from '../http/request-context.js';
 import { RejectionMetrics } from './rejection-metrics.js';
 
+const WINDOW_SECONDS = 60;
+
 /** The result of counting a call. */
 interface RateRecord {
   /** False when the limit was exceeded. */
@@ -30,7 +32,7 @@ export class KeyRateLimit {
   /** @param redis null without REDIS_URL */
   constructor({ RATE_LIMIT_PER_MINUTE }: Environment, @Inject(RedisConnection) redis: RedisConnection | null) {
     this.limit = RATE_LIMIT_PER_MINUTE;
-    const options = { keyPrefix: 'ct:rate', points: this.limit, duration: 60 };
+    const options = { keyPrefix: 'ct:rate', points: this.limit, duration: WINDOW_SECONDS };
     const memory = new RateLimiterMemory(options);
     this.limiter = redis
       ? new RateLimiterRedis({
@@ -52,7 +54,9 @@ export class KeyRateLimit {
     const counted: unknown = await this.limiter.consume(caller).catch((rejected: unknown) => rejected);
     if (!(counted instanceof RateLimiterRes)) throw counted;
     const { consumedPoints: used, msBeforeNext } = counted;
-    return { granted: used <= this.limit, used, resetSeconds: Math.max(1, Math.ceil(msBeforeNext / 1000)) };
+    // In memory the rest of a window is computed by the wall clock, which may be set back; the window ends by a timer.
+    const resetSeconds = Math.min(WINDOW_SECONDS, Math.max(1, Math.ceil(msBeforeNext / 1000)));
+    return { granted: used <= this.limit, used, resetSeconds };
   }
 }
 

@@ -2,6 +2,7 @@ import type { Upload } from '../domain/transcript.js';
 import type { ReservationResult } from '../quota/quota.service.js';
 import type { CachedOutcome } from './cache/transcript-cache.js';
 import type { Call } from './call.js';
+import type { HeldTexts } from './response/response-memory.js';
 import type { ListHeader, VideoSource } from './sources/video-list.js';
 
 /** The parameters of a call. */
@@ -30,6 +31,8 @@ export interface CallPlan extends ReservationResult {
   languages: readonly string[];
   /** When the videos were looked up in the cache, in milliseconds of `performance.now()`. */
   lookedUpAtMs: number;
+  /** Its cached texts, until they are sent. */
+  held: HeldTexts;
 }
 
 /** The number of videos that have to be fetched, each of which can cost one count. */

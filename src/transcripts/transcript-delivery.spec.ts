@@ -41,10 +41,12 @@ function deliver(
   const cached = { ok: true, details: NO_DETAILS, transcript: TEXT } as const;
   const outcomeOf = (id: string) => (id === 'cached' ? cached : undefined);
   const known = new Map(videoIds.map((id) => [id, { upload: unlistedVideo(id), outcome: outcomeOf(id) }]));
+  const held = new HeldTexts(memory, 'org');
+  held.addCached(videoIds.includes('cached') ? [TEXT.deflated] : []);
   const order = videoIds.flatMap((id) => known.get(id) ?? []);
-  const plan = { call, header: { type: 'videos' }, videos: [...known.values()], order, languages: [] };
+  const plan = { call, header: { type: 'videos' }, videos: [...known.values()], order, languages: [], held };
   const metrics = { entry: () => undefined };
-  return { delivery: new Delivery(plan as unknown as CallPlan, fetcher, new HeldTexts(memory), metrics), call };
+  return { delivery: new Delivery(plan as unknown as CallPlan, fetcher, metrics), call };
 }
 
 async function codesOf({ delivery }: { delivery: Delivery }): Promise<unknown[]> {

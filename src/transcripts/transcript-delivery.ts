@@ -5,7 +5,6 @@ import { withTimeout } from '../domain/with-timeout.js';
 import type { CallPlan, PlannedVideo } from './call-plan.js';
 import { CallEnded } from './call.js';
 import type { VideoFetcher } from './fetching.js';
-import type { HeldTexts } from './response/response-memory.js';
 import { count, emptySummary, entryOf, failedEntry, type Entry, type TranscriptsEvent } from './transcript-events.js';
 import type { TranscriptMetrics } from './transcript-metrics.js';
 
@@ -52,10 +51,9 @@ export class Delivery {
   constructor(
     readonly plan: CallPlan,
     private readonly fetcher: Pick<VideoFetcher, 'concurrencyPerCall' | 'fetch'>,
-    private readonly held: HeldTexts,
     private readonly metrics: Pick<TranscriptMetrics, 'entry'>,
   ) {
-    for (const { outcome } of plan.videos) if (outcome?.ok) held.add(outcome.transcript.deflated);
+    const { held } = plan;
     const inTurn = pLimit(fetcher.concurrencyPerCall);
     const missing = plan.videos.filter(({ outcome }) => !outcome);
     this.fetching = new Map(missing.map((video) => [video, inTurn(() => this.fetch(video.upload))]));
@@ -93,7 +91,7 @@ export class Delivery {
       yield [{ type: 'summary', summary: this.summary }];
     } finally {
       // Nothing reads the texts any more; the fetching and the settlement may still be running.
-      this.held.close();
+      this.plan.held.close();
       this.fetching.clear();
     }
   }
@@ -129,14 +127,14 @@ export class Delivery {
     const { call } = this.plan;
     const { signal, deadlineAtMs, organizationId, fairnessKey, background } = call;
     let requested = false;
-    if (!this.held.mayFetch) return this.giveUp(upload, BUFFER_FULL);
+    if (!this.plan.held.mayFetch) return this.giveUp(upload, BUFFER_FULL);
     try {
       const onRequest = () => void (requested = true);
       const context = { signal, deadlineAtMs, organizationId, fairnessKey, background, onRequest };
       const { outcome, own } = await this.fetcher.fetch(upload, this.plan, context);
       if (outcome.ok) {
         if (own) this.charged++;
-        this.held.addFetched(outcome.transcript.deflated);
+        this.plan.held.addFetched(outcome.transcript.deflated);
       }
       return entryOf(upload, outcome, !own);
     } catch (error) {
@@ -160,7 +158,7 @@ export class Delivery {
 
   /** Releases a text that was fetched and sent: it is not retained until the end of the call. */
   private release(video: PlannedVideo, [entry]: readonly Entry[]): void {
-    if (this.fetching.delete(video) && entry?.ok) this.held.releaseFetched(entry.transcript.deflated);
+    if (this.fetching.delete(video) && entry?.ok) this.plan.held.releaseFetched(entry.transcript.deflated);
   }
 }
 

@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { withCacheBudget } from '../cache/cache-budget.js';
 import { Environment } from '../config/environment.js';
 import { PlanLimitExceededError, remainingQuota, UpstreamError } from '../domain/errors.js';
 import { NO_DETAILS, type Upload } from '../domain/transcript.js';
@@ -44,7 +45,7 @@ export class TranscriptsService {
    * @throws the errors that refuse the call, as `prepare`
    */
   start(request: TranscriptsRequest, context: RequestContext): Promise<Delivery> {
-    return this.untilIdle(this.begin(request, context));
+    return this.untilIdle(withCacheBudget(() => this.begin(request, context)));
   }
 
   /**
@@ -56,13 +57,16 @@ export class TranscriptsService {
    */
   prepare(request: TranscriptsRequest, payer: Payer, options: Omit<CallOptions, 'organizationId'>): Promise<CallPlan> {
     return inSpan('transcripts.prepare', {}, async (span) => {
-      this.memory.refuseWhenFull();
+      this.memory.refuseWhenFull(payer.organizationId);
+      const { startedAtMs, responseEnd, background = false } = options;
+      const { organizationId } = payer;
       const call = new Call(this.environment.REQUEST_DEADLINE_SECONDS, {
-        ...{ startedAtMs: options.startedAtMs, responseEnd: options.responseEnd },
-        ...{ background: options.background === true, organizationId: payer.organizationId },
+        ...{ startedAtMs, responseEnd, background, organizationId },
       });
-      const plan = await this.plan(request, payer, call).catch((error: unknown) => {
+      const held = new HeldTexts(this.memory, organizationId);
+      const plan = await this.plan(request, payer, call, held).catch((error: unknown) => {
         call.finish();
+        held.close();
         throw error instanceof CallEnded ? new UpstreamError('upstream_timeout', error) : error;
       });
       span.setAttributes({ 'transcripts.source': plan.header.type, 'transcripts.videos': plan.order.length });
@@ -75,7 +79,7 @@ export class TranscriptsService {
    * settled when the fetching has ended, whether or not the events are read; a job settles with what it stores.
    */
   deliver(plan: CallPlan): Delivery {
-    const delivery = new Delivery(plan, this.fetcher, new HeldTexts(this.memory), this.metrics);
+    const delivery = new Delivery(plan, this.fetcher, this.metrics);
     const { reservation, call } = plan;
     if (!reservation || call.background) return delivery;
     delivery.settled = this.untilIdle(
@@ -104,7 +108,12 @@ export class TranscriptsService {
     return tracked;
   }
 
-  private async plan({ source, languages = [] }: TranscriptsRequest, payer: Payer, call: Call): Promise<CallPlan> {
+  private async plan(
+    { source, languages = [] }: TranscriptsRequest,
+    payer: Payer,
+    call: Call,
+    held: HeldTexts,
+  ): Promise<CallPlan> {
     const { header, resource, uploads } = await source(call);
     const known = new Map(uploads.map((upload) => [upload.videoId, plannedVideo(upload)]));
     const videos = [...known.values()];
@@ -113,12 +122,13 @@ export class TranscriptsService {
     await this.lookUp(videos, languages);
     const required = requiredCount(videos);
     const leaseSeconds = (call.deadlineAtMs - performance.now()) / 1000 + LEASE_MARGIN_SECONDS;
+    held.addCached(videos.flatMap(({ outcome }) => (outcome?.ok ? [outcome.transcript.deflated] : [])));
     const { reservation, quota } = await this.quota.reserve({ ...payer, resource, required, leaseSeconds });
     if (required > 0 && !reservation) {
       const fitting = limitThatFits(order, remainingQuota(quota));
       throw new PlanLimitExceededError(quota, required, fitting, header.type === 'videos' ? 'videos' : 'limit');
     }
-    return { call, header, resource, videos, order, languages, lookedUpAtMs, reservation, quota };
+    return { call, header, resource, videos, order, languages, lookedUpAtMs, reservation, quota, held };
   }
 
   /** One cache lookup for all videos; those that the list already reports as failed need none. */

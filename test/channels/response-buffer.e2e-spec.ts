@@ -73,9 +73,9 @@ describe('texts buffered for a client', () => {
 
   it('cause new calls to be refused without charge while they fill the whole budget', async () => {
     const others = Buffer.alloc(BUFFER_MEGABYTES * MEGABYTE);
-    memory.add(others);
+    memory.add('others', others);
     const refused = await service.get(pathTo('@bench-2x2'), organization.key);
-    memory.release(others);
+    memory.release('others', others);
     expect([refused.status, refused.body.error, refused.headers['retry-after']]).toMatchObject([
       503,
       { code: 'service_unavailable', retryable: true },
@@ -85,14 +85,32 @@ describe('texts buffered for a client', () => {
     expect((await service.get(pathTo('@bench-2x2'), organization.key)).body.summary).toMatchObject({ fetched: 2 });
   });
 
+  it('cause the calls of an organization that holds a quarter to be refused, and nobody else', async () => {
+    const open = Buffer.alloc((BUFFER_MEGABYTES * MEGABYTE) / 4);
+    memory.add(organization.id, open);
+    const other = await service.organization();
+    const [refused, served] = [
+      await service.get(pathTo('@bench-2x2'), organization.key),
+      await service.get(pathTo('@bench-2x2'), other.key),
+    ];
+    memory.release(organization.id, open);
+    expect([refused.status, refused.body.error, refused.headers['retry-after']]).toMatchObject([
+      503,
+      { code: 'service_unavailable', message: expect.stringContaining('Read them to the end'), retryable: true },
+      expect.stringMatching(/^\d+$/),
+    ]);
+    expect(served.body.summary).toMatchObject({ succeeded: 2 });
+    expect(await usage()).toEqual({ used: 0, reserved: 0 });
+  });
+
   it('do not stop a running call that buffers little, even when others use the whole budget', async () => {
     const others = Buffer.alloc(BUFFER_MEGABYTES * MEGABYTE);
     const { hold, running } = requestBehindNewest('@bench-3x100');
     await hold.arrived;
-    memory.add(others);
+    memory.add('others', others);
     hold.release();
     const { summary } = (await running).body;
-    memory.release(others);
+    memory.release('others', others);
     expect(summary).toMatchObject({ total: 3, fetched: 3 });
   });
 });
@@ -109,8 +127,8 @@ describe('captions of more than 4 MB', () => {
 function watchMost(): () => number {
   let most = 0;
   const add = memory.add.bind(memory);
-  jest.spyOn(memory, 'add').mockImplementation((text) => {
-    add(text);
+  jest.spyOn(memory, 'add').mockImplementation((organizationId, text) => {
+    add(organizationId, text);
     most = Math.max(most, memory.heldBytes);
   });
   return () => most;

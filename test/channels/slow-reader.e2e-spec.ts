@@ -3,7 +3,10 @@ import { createServer, type Server } from 'node:http';
 import { connect, type AddressInfo, type Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Response } from 'express';
+import { Registry } from 'prom-client';
 import { writeResponse, type Chunk } from '../../src/transcripts/response/response-writer.js';
+import { Environment } from '../../src/config/environment.js';
+import { HeldTexts, ResponseMemory } from '../../src/transcripts/response/response-memory.js';
 import { limitConnections } from '../../src/http/connections.js';
 import { startService, type TestService } from '../service.js';
 import { storedText } from '../stored-text.js';
@@ -127,6 +130,8 @@ describe('writing a response body', () => {
   const PIECE = Buffer.from(randomBytes(50_000).toString('hex'));
   const TEXT = storedText(PIECE);
   const PIECES = 150;
+  const environment = Object.assign(new Environment(), { RESPONSE_BUFFER_MAX_MEGABYTES: 1 });
+  const memory = new ResponseMemory(environment, new Registry());
 
   interface Writing {
     reader: Reader;
@@ -141,7 +146,10 @@ describe('writing a response body', () => {
   afterEach(() => writings.splice(0).forEach((writing) => writing.close()));
 
   /** Writes to a reader who does not read yet. */
-  async function write(encoding: 'identity' | 'gzip', failAfter = Infinity): Promise<Writing> {
+  async function write(
+    encoding: 'identity' | 'gzip',
+    { failAfter = Infinity, stalledMs = STALLED_READER_MS, withinMs = 60_000 } = {},
+  ): Promise<Writing> {
     let pulled = 0;
     async function* pieces(): AsyncGenerator<Chunk> {
       while (pulled < PIECES) {
@@ -153,12 +161,13 @@ describe('writing a response body', () => {
     let server: Server | undefined;
     const ended = new Promise<unknown>((resolve) => {
       server = createServer((_request, response) => {
-        void writeResponse(response as Response, pieces(), encoding).then(resolve, resolve);
+        const waiting = new HeldTexts(memory, 'org');
+        void writeResponse(response as Response, pieces(), encoding, waiting, withinMs).then(resolve, resolve);
       });
     });
     if (!server) throw new Error('There is no server.');
     const listening = server;
-    limitConnections(listening, STALLED_READER_MS);
+    limitConnections(listening, stalledMs);
     await new Promise<void>((resolve) => listening.listen(0, '127.0.0.1', resolve));
     const reader = await Reader.request((listening.address() as AddressInfo).port, '/');
     const close = (): void => {
@@ -182,13 +191,26 @@ describe('writing a response body', () => {
     }
   });
 
+  it.each(['identity', 'gzip'] as const)(
+    'counts what waits for the client, and closes its connection when it has not taken all in time (%s)',
+    async (encoding) => {
+      const { reader, ended } = await write(encoding, { stalledMs: 60_000, withinMs: 300 });
+      await until(() => memory.heldBytes > 0);
+      expect(await ended).toBeUndefined();
+      expect(memory.heldBytes).toBe(0);
+      reader.readAll();
+      await until(() => reader.closed);
+      expect(reader.whole).toBe(false);
+    },
+  );
+
   it.each([
     ['identity', 0],
     ['gzip', 100],
   ] as const)(
     'never lets a body that was cut by a bug look whole (%s, after %i pieces)',
     async (encoding, failAfter) => {
-      const { reader, ended } = await write(encoding, failAfter);
+      const { reader, ended } = await write(encoding, { failAfter });
       reader.readAll();
       expect(await ended).toEqual(new Error('A bug.'));
       await until(() => reader.closed);

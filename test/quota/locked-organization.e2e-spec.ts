@@ -36,6 +36,29 @@ describe('an organization whose row is locked', () => {
     expect((await call(locked, 1)).status).toBe(200);
   });
 
+  it('keeps two connections at a time, so that the cached calls of others do not wait', async () => {
+    const [locked, other] = [await service.organization(), await service.organization()];
+    await call(other, 200);
+    const release = await lock(`SELECT 1 FROM organizations WHERE id = '${locked.id}' FOR UPDATE`);
+    const most = { waiting: 0, served: 0 };
+    let ended = false;
+    const calls = Promise.all(Array.from({ length: 20 }, (_call, index) => call(locked, index + 20))).finally(() => {
+      ended = true;
+    });
+    await until(async () => (await waiting()).length > 0);
+    while (!ended) {
+      const { body } = await call(other, 200);
+      if (body.summary.cached === 1 && !ended) most.served++;
+      most.waiting = Math.max(most.waiting, (await waiting()).length);
+    }
+    expect((await calls).map(({ status }) => status)).toEqual(Array.from({ length: 20 }, () => 503));
+    expect(most.waiting).toBe(2);
+    expect(most.served).toBeGreaterThan(5);
+    await release();
+    await until(async () => (await service.get('/usage', locked.key)).body.reserved === 0);
+    expect((await call(locked, 20)).status).toBe(200);
+  });
+
   it('keeps no connection waiting to record the last use of its locked keys', async () => {
     const customers = await Promise.all(Array.from({ length: 12 }, () => service.organization()));
     const release = await lock('SELECT 1 FROM api_keys FOR UPDATE');

@@ -1,7 +1,12 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { spawnSync } from 'node:child_process';
+import { rmSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { Logger } from '@nestjs/common';
 import { Registry } from 'prom-client';
 import { QuotaMetrics } from '../../src/quota/quota-metrics.js';
 import { SettlementRetries } from '../../src/quota/settlement-retries.js';
+import { until } from '../until.js';
 import { QuotaDatabase, valueOf } from './quota-database.js';
 
 let database: QuotaDatabase;
@@ -18,11 +23,10 @@ describe('settlement with retries', () => {
     const customer = await database.newCustomer(10);
     const id = await database.reserved(customer, 5);
     const settling = database.newQuotaService(registry).settleWithRetry(leased(id, 60_000), 5);
-    await expect(database.quota.settle(id, 5)).rejects.toThrow();
+    await until(async () => (await valueOf(registry, 'ct_quota_settlement_retries_total')) > 0);
     await mendSettling();
     await settling;
     expect(await valueOf(registry, 'ct_quota_settlements_total', 'settled')).toBe(1);
-    expect(await valueOf(registry, 'ct_quota_settlement_retries_total')).toBeGreaterThan(0);
     expect(await database.quota.usage(customer.organizationId)).toMatchObject({ used: 5, reserved: 0 });
   });
 
@@ -45,9 +49,49 @@ describe('settlement with retries', () => {
     await retries.onApplicationShutdown();
     expect(await database.quota.usage(customer.organizationId)).toMatchObject({ used: 8, reserved: 0 });
   });
+
+  it('is an error in the log when something was fetched, and not when the call was refused', async () => {
+    expect(await levelsOf(5)).toEqual(['error settlement_given_up']);
+    expect(await levelsOf(0)).toEqual(['warn reservation_expired']);
+  });
+
+  it('prints no warning of Node.js, which is not JSON, when many settlements wait', () => {
+    const script = `
+      const [{ Registry }, { QuotaMetrics }, { SettlementRetries }] = await Promise.all([
+        import('prom-client'), import('./quota-metrics.js'), import('./settlement-retries.js')]);
+      const retries = new SettlementRetries(new QuotaMetrics(new Registry()));
+      let attempts = 0;
+      for (let index = 0; index < 20; index++)
+        void retries.untilSettled({ id: 'r', organizationId: 'o', leaseEndsAtMs: Infinity }, 0, async () => {
+          if (++attempts === 40) setImmediate(() => void retries.onApplicationShutdown());
+          throw new Error('The database is unavailable.');
+        });`;
+    const file = new URL('../../dist-tools/src/quota/waiting-settlements.mjs', import.meta.url);
+    writeFileSync(file, script);
+    const { status, stdout, stderr } = spawnSync(process.execPath, [fileURLToPath(file)], { encoding: 'utf8' });
+    rmSync(file);
+    expect(stdout + stderr).toContain('The database is unavailable.');
+    expect(stdout + stderr).not.toContain('MaxListeners');
+    expect(status).toBe(0);
+  });
 });
 
-const leased = (id: string, leaseMs: number) => ({ id, leaseEndsAtMs: performance.now() + leaseMs });
+const leased = (id: string, leaseMs: number) => ({
+  id,
+  organizationId: 'org_any',
+  leaseEndsAtMs: performance.now() + leaseMs,
+});
+
+/** The levels at which one settlement is logged until it is given up. */
+async function levelsOf(fetched: number): Promise<string[]> {
+  const levels: string[] = [];
+  const log = (level: string) => (line: { event: string }) => void levels.push(`${level} ${line.event}`);
+  Logger.overrideLogger({ log: log('log'), warn: log('warn'), error: log('error') });
+  const refuse = (): Promise<void> => Promise.reject(new Error('The database is unavailable.'));
+  await new SettlementRetries(new QuotaMetrics(new Registry())).untilSettled(leased('r', 0), fetched, refuse);
+  Logger.overrideLogger(false);
+  return levels;
+}
 
 async function breakSettling(): Promise<void> {
   await database.dataSource.query('ALTER FUNCTION quota_settle RENAME TO quota_settle_away');

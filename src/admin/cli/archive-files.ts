@@ -118,9 +118,12 @@ export class ArchiveFiles {
     const file = error ? null : (this.knownFiles.get(videoId) ?? archiveFileName(upload, format));
     this.current.set(videoId, { videoId, title: upload.title, file, error });
     if (file === null || existsSync(join(out, file))) return;
-    const read = readTranscript(Buffer.from(JSON.stringify(transcript)));
+    const read = await readTranscript(Buffer.from(JSON.stringify(transcript)));
     const stored = { videoId, metadata: metadataOf(upload), transcript: read };
-    await this.write(file, format === 'json' ? [json, '\n'] : [formatTranscript(format, stored, languages)]);
+    await this.write(
+      file,
+      format === 'json' ? [json, '\n'] : [...formatTranscript(format, stored, languages)].join(''),
+    );
     this.written++;
   }
 

@@ -69,7 +69,7 @@ export const searchChannelTranscripts = defineTool({
         failed.push({ videoId, code: entry.error.code });
         continue;
       }
-      const found = searchTranscript(await inflate(entry.transcript), phrase);
+      const found = await searchTranscript(await inflate(entry.transcript), phrase);
       matchesTotal += found.length;
       let head = `${videoHead(entry, 2)}\n`;
       for (const match of found.slice(0, maxMatches - matches.length)) {

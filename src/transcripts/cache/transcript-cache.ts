@@ -110,5 +110,5 @@ function outcomeOf({ value, bytes }: CacheEntry<Stored>): CachedOutcome {
 
 /** Converts an outcome of the platform to the form in which it is cached and sent. */
 export async function asCachedOutcome(outcome: VideoOutcome): Promise<CachedOutcome> {
-  return outcome.ok ? { ...outcome, transcript: await deflate(jsonOf(outcome.transcript)) } : outcome;
+  return outcome.ok ? { ...outcome, transcript: await deflate(await jsonOf(outcome.transcript)) } : outcome;
 }

@@ -2,6 +2,8 @@ import { promisify } from 'node:util';
 import { constants, crc32, deflateRaw, inflateRaw } from 'node:zlib';
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
+import { detached } from '../../domain/detached.js';
+import { CHARACTERS_PER_TURN, inTurns, joinInTurns } from '../in-turns.js';
 import type { Segment, Transcript } from '../../domain/transcript.js';
 import { fromJson } from './keyed-codec.js';
 
@@ -21,19 +23,35 @@ const deflateOffThread = promisify<Buffer, object, Buffer>(deflateRaw);
 const inflateOffThread = promisify<Buffer, object, Buffer>(inflateRaw);
 
 /** The JSON of a transcript as a response contains it. */
-export function jsonOf(transcript: Transcript): Buffer {
-  return Buffer.from(JSON.stringify(Object.fromEntries(transcript)));
+export async function jsonOf(transcript: Transcript): Promise<Buffer> {
+  return Buffer.from(await joinInTurns(jsonPieces(transcript)));
+}
+
+function* jsonPieces(transcript: Transcript): Generator<string, void, undefined> {
+  let before = '{';
+  for (const [language, segments] of transcript) {
+    yield `${before}${JSON.stringify(language)}:[`;
+    for (const [index, segment] of segments.entries()) yield `${index === 0 ? '' : ','}${JSON.stringify(segment)}`;
+    before = '],';
+  }
+  yield before === '{' ? '{}' : ']}';
 }
 
 /** Deflates JSON. */
 export async function deflate(json: Buffer): Promise<TranscriptText> {
-  return { deflated: await deflateOffThread(json, DEFLATE_OPTIONS), jsonBytes: json.length, crc32: crc32(json) };
+  // zlib returns a slice of the 16 KB into which it writes.
+  const deflated = detached(await deflateOffThread(json, DEFLATE_OPTIONS));
+  return { deflated, jsonBytes: json.length, crc32: crc32(json) };
 }
+
+/** Approximate overhead of a text: the map slot and two Buffer objects. */
+const OVERHEAD_BYTES = 450;
 
 /** The JSON of the texts that were inflated last, by their deflated form: the same Buffer while it is in the memory cache. */
 const inflated = new LRUCache<Buffer, Buffer>({
   maxSize: 64 * 1024 * 1024,
-  sizeCalculation: (json, deflated) => json.length + deflated.length + 1,
+  // A key keeps the whole allocation alive that it is a slice of.
+  sizeCalculation: (json, deflated) => json.length + deflated.buffer.byteLength + OVERHEAD_BYTES,
 });
 
 /** The JSON of a text. @throws Error when the text is not what `deflate` returned */
@@ -48,7 +66,7 @@ export async function inflate({ deflated, jsonBytes, crc32: checksum }: Transcri
     chunkSize: Math.max(constants.Z_MIN_CHUNK, jsonBytes + 1),
   });
   if (json.length !== jsonBytes || crc32(json) !== checksum) throw new Error('A cached transcript is damaged.');
-  inflated.set(deflated, json);
+  inflated.set(deflated, detached(json));
   return json;
 }
 
@@ -57,9 +75,36 @@ const transcriptSchema: z.ZodType<Record<string, Segment[]>> = z.record(
   z.array(z.object({ text: z.string(), start: z.number(), duration: z.number() })),
 );
 
-/** Reads the JSON of a transcript. @throws Error when it is none, which its checksum excludes */
-export function readTranscript(json: Buffer): Transcript {
-  const transcript = fromJson(json, transcriptSchema);
-  if (!transcript) throw new Error('A stored transcript is not readable.');
-  return new Map(Object.entries(transcript));
+/** Between two segments. Cannot occur within a string, where quotes are escaped. */
+const NEXT_SEGMENT = '},{"text":';
+
+/**
+ * Reads the JSON of a transcript, in parts that are JSON of the same form.
+ *
+ * @throws Error when it is none, which its checksum excludes
+ */
+export async function readTranscript(json: Buffer): Promise<Transcript> {
+  const transcript = new Map<string, Segment[]>();
+  // A part after the first continues the segments of a language.
+  let begin = '';
+  for await (const part of inTurns(jsonParts(json))) {
+    const found = fromJson(Buffer.from(begin + part), transcriptSchema);
+    if (!found) throw new Error('A stored transcript is not readable.');
+    for (const [language, segments] of Object.entries(found)) {
+      const known = transcript.get(language);
+      if (known) known.push(...segments);
+      else transcript.set(language, segments);
+      begin = `{${JSON.stringify(language)}:[`;
+    }
+  }
+  return transcript;
+}
+
+function* jsonParts(json: Buffer): Generator<string, void, undefined> {
+  for (let from = 0; ;) {
+    const between = json.indexOf(NEXT_SEGMENT, from + CHARACTERS_PER_TURN);
+    if (between === -1) return yield json.toString('utf8', from);
+    yield `${json.toString('utf8', from, between + 1)}]}`;
+    from = between + 2;
+  }
 }

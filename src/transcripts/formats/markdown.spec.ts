@@ -88,7 +88,7 @@ function metadata(title: string | null, fields: Partial<VideoMetadata> = {}): Vi
   };
 }
 
-const markdown = (list: Segment[]): string => videoText('hl-dinghy__', new Map([['en', list]]));
+const markdown = (list: Segment[]): string => [...videoText('hl-dinghy__', new Map([['en', list]]))].join('');
 
 /** The text that a reader sees; throws for any markup other than links that this project writes. */
 function shown({ children }: Token): string {
@@ -156,7 +156,9 @@ describe('the text of a video in Markdown', () => {
       ['en', [{ text: 'Hello', start: 0, duration: 1 }]],
     ]);
     const link = '[0:00](https://youtu.be/hl-dinghy__?t=0)';
-    expect(videoText('hl-dinghy__', transcript, 3)).toBe(`\n### de\n\n${link} Guten Tag\n\n### en\n\n${link} Hello\n`);
+    expect([...videoText('hl-dinghy__', transcript, 3)].join('')).toBe(
+      `\n### de\n\n${link} Guten Tag\n\n### en\n\n${link} Hello\n`,
+    );
   });
 });
 

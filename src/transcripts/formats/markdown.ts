@@ -1,4 +1,5 @@
 import type { Segment, Transcript } from '../../domain/transcript.js';
+import { joinInTurns } from '../in-turns.js';
 import { inflate, readTranscript } from '../cache/transcript-text.js';
 import type { ListHeader } from '../sources/video-list.js';
 import type { Summary, VideoMetadata } from '../dto/transcripts-response.dto.js';
@@ -31,7 +32,7 @@ const SENTENCE_END = /[.!?…。！？؟]["'”’)»」』]?$/u;
 export async function* markdownDocument(
   events: AsyncIterable<TranscriptsEvent>,
   languages: readonly string[],
-): AsyncGenerator<string> {
+): AsyncGenerator<string, void, undefined> {
   // Of a heading for each language, below that of the video.
   const level = languages.length > 1 ? 3 : undefined;
   let separator = '';
@@ -45,7 +46,7 @@ export async function* markdownDocument(
     else {
       const { videoId, transcript } = event.entry;
       yield videoHead(event.entry, 2);
-      yield videoText(videoId, readTranscript(await inflate(transcript)), level);
+      yield await joinInTurns(videoText(videoId, await readTranscript(await inflate(transcript)), level));
     }
   }
 }
@@ -74,44 +75,44 @@ export function videoHead({ videoId, metadata }: Pick<Entry, 'videoId' | 'metada
 }
 
 /**
- * The text of a video: paragraphs of about a minute, each with a link to its second.
+ * The text of a video in pieces: paragraphs of about a minute, each with a link to its second.
  *
  * @param languageLevel the level of a heading for each language; undefined for none
  * @param range what is said between two seconds; the end is null for the end of the video
  */
-export function videoText(
+export function* videoText(
   videoId: string,
   transcript: Transcript,
   languageLevel?: 2 | 3,
   [from, to]: readonly [number, number | null] = [0, null],
-): string {
-  let text = '';
+): Generator<string, void, undefined> {
   for (const [language, segments] of transcript) {
-    if (languageLevel !== undefined) text += `\n${'#'.repeat(languageLevel)} ${escapeMarkdown(language)}\n`;
+    if (languageLevel !== undefined) yield `\n${'#'.repeat(languageLevel)} ${escapeMarkdown(language)}\n`;
     const wanted = segments.filter(
       ({ start, duration }) => (to === null || start < to) && (start >= from || start + duration > from),
     );
-    text += paragraphs(videoId, wanted);
+    yield* paragraphs(videoId, wanted);
   }
-  return text;
 }
 
-function paragraphs(videoId: string, segments: readonly Segment[]): string {
-  let text = '';
+function* paragraphs(videoId: string, segments: readonly Segment[]): Generator<string, void, undefined> {
   let paragraphStart = Number.NEGATIVE_INFINITY;
   let last = '';
-  for (const { text: said, start } of segments) {
-    const line = lineText(said);
-    if (line === '') continue;
+  for (const { text, start } of segments) {
+    const line = lineText(text);
+    if (line === '') {
+      yield '';
+      continue;
+    }
     const seconds = start - paragraphStart;
     if (seconds >= PARAGRAPH_SECONDS || (seconds >= SENTENCE_SECONDS && SENTENCE_END.test(last))) {
-      text += `${text === '' ? '' : '\n'}\n[${clockTime(start)}](${secondUrl(videoId, start)}) `;
+      yield `${last === '' ? '' : '\n'}\n[${clockTime(start)}](${secondUrl(videoId, start)}) `;
       paragraphStart = start;
-    } else text += spaceBetween(last, line);
-    text += escapeMarkdown(line);
+    } else yield spaceBetween(last, line);
+    yield escapeMarkdown(line);
     last = line;
   }
-  return text === '' ? '' : `${text}\n`;
+  if (last !== '') yield '\n';
 }
 
 /** One line for a video without a transcript. */

@@ -11,32 +11,31 @@ interface Cue {
   lines: string[];
 }
 
-/** A SubRip file: numbered cues, times with a comma. */
-export function srt(segments: Iterable<Segment>): string {
-  const written = [...cues(segments)].map(({ startMs, endMs, lines }, index) => {
-    const times = `${timestamp(startMs, ',')} --> ${timestamp(endMs, ',')}`;
-    return `${index + 1}\n${times}\n${lines.map(srtText).join('\n')}\n`;
-  });
-  return written.join('\n');
+/** A SubRip file in pieces: numbered cues, times with a comma. */
+export function* srt(segments: Iterable<Segment>): Generator<string, void, undefined> {
+  let number = 0;
+  for (const cue of cues(segments))
+    yield cue
+      ? `${number === 0 ? '' : '\n'}${++number}\n${timesOf(cue, ',')}\n${cue.lines.map(srtText).join('\n')}\n`
+      : '';
 }
 
-/** A WebVTT file (W3C). */
-export function webVtt(segments: Iterable<Segment>): string {
-  const written = [...cues(segments)].map(({ startMs, endMs, lines }) => {
-    const times = `${timestamp(startMs, '.')} --> ${timestamp(endMs, '.')}`;
-    return `${times}\n${lines.map(vttText).join('\n')}\n`;
-  });
-  return ['WEBVTT\n', ...written].join('\n');
+/** A WebVTT file (W3C) in pieces. */
+export function* webVtt(segments: Iterable<Segment>): Generator<string, void, undefined> {
+  yield 'WEBVTT\n';
+  for (const cue of cues(segments)) yield cue ? `\n${timesOf(cue, '.')}\n${cue.lines.map(vttText).join('\n')}\n` : '';
 }
 
 /**
  * The cues of segments. Generated captions overlap, because a line stays on screen while the next one is spoken: the end of
- * a cue is moved to the start of the next. Segments with the same start become lines of one cue.
+ * a cue is moved to the start of the next. Segments with the same start become lines of one cue. Each
+ * segment yields undefined as well, as a step of the work.
  */
-function* cues(segments: Iterable<Segment>): Generator<Cue> {
+function* cues(segments: Iterable<Segment>): Generator<Cue | undefined> {
   let cue: Cue | undefined;
   for (const { text, start, duration } of segments) {
     const line = lineText(text);
+    yield undefined;
     if (line === '') continue;
     const startMs = Math.max(inMs(start), cue?.startMs ?? 0);
     const spokenMs = inMs(start + duration);
@@ -54,6 +53,10 @@ function* cues(segments: Iterable<Segment>): Generator<Cue> {
 
 function inMs(seconds: number): number {
   return Math.max(0, Math.round(seconds * 1000));
+}
+
+function timesOf({ startMs, endMs }: Cue, separator: ',' | '.'): string {
+  return `${timestamp(startMs, separator)} --> ${timestamp(endMs, separator)}`;
 }
 
 /** `00:01:02,345`; hours have more than two digits when they need them. */

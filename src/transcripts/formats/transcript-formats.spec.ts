@@ -19,7 +19,7 @@ const transcript = new Map([
 ]);
 
 const written = (format: TranscriptFormat, languages?: string[]): string =>
-  formatTranscript(format, { videoId: 'hl-dinghy__', metadata, transcript }, languages);
+  [...formatTranscript(format, { videoId: 'hl-dinghy__', metadata, transcript }, languages)].join('');
 
 describe('a formatted transcript', () => {
   it('has the first language only as text and subtitles', () => {

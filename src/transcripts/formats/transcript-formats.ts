@@ -1,4 +1,5 @@
 import type { Segment, Transcript } from '../../domain/transcript.js';
+import { joinInTurns } from '../in-turns.js';
 import { inflate, readTranscript } from '../cache/transcript-text.js';
 import type { VideoMetadata } from '../dto/transcripts-response.dto.js';
 import type { SucceededEntry } from '../transcript-events.js';
@@ -17,25 +18,26 @@ export const FORMAT_MEDIA_TYPES = {
 export type TranscriptFormat = keyof typeof FORMAT_MEDIA_TYPES;
 
 /**
- * Writes the transcript of one video in a format. Of several languages, text and subtitles have the first; Markdown has all.
+ * Writes the transcript of one video in a format, in pieces. Of several languages, text and subtitles have the first; Markdown has all.
  *
  * @param languages the languages that the caller asked for
  */
-export function formatTranscript(
+export function* formatTranscript(
   format: TranscriptFormat,
   { transcript, ...video }: { videoId: string; metadata: VideoMetadata; transcript: Transcript },
   languages: readonly string[] = [],
-): string {
+): Generator<string, void, undefined> {
   const [segments = []] = transcript.values();
   switch (format) {
     case 'text':
-      return plainText(segments);
+      return yield* plainText(segments);
     case 'srt':
-      return srt(segments);
+      return yield* srt(segments);
     case 'vtt':
-      return webVtt(segments);
+      return yield* webVtt(segments);
     case 'markdown':
-      return videoHead(video, 1) + videoText(video.videoId, transcript, languages.length > 1 ? 2 : undefined);
+      yield videoHead(video, 1);
+      yield* videoText(video.videoId, transcript, languages.length > 1 ? 2 : undefined);
   }
 }
 
@@ -45,15 +47,14 @@ export async function formatEntry(
   { videoId, metadata, transcript }: SucceededEntry,
   languages: readonly string[],
 ): Promise<string> {
-  return formatTranscript(
-    format,
-    { videoId, metadata, transcript: readTranscript(await inflate(transcript)) },
-    languages,
-  );
+  const read = await readTranscript(await inflate(transcript));
+  return joinInTurns(formatTranscript(format, { videoId, metadata, transcript: read }, languages));
 }
 
 /** One line for each segment. */
-function plainText(segments: readonly Segment[]): string {
-  const lines = segments.map(({ text }) => lineText(text)).filter((line) => line !== '');
-  return lines.map((line) => `${line}\n`).join('');
+function* plainText(segments: readonly Segment[]): Generator<string, void, undefined> {
+  for (const { text } of segments) {
+    const line = lineText(text);
+    yield line === '' ? '' : `${line}\n`;
+  }
 }

@@ -3,12 +3,15 @@ import type { AddressInfo, Socket } from 'node:net';
 import { describe, expect, it, jest } from '@jest/globals';
 import type { Response } from 'express';
 import fc from 'fast-check';
+import { Registry } from 'prom-client';
 import { anyText } from '../../../test/any-text.js';
 import { jsonOfText, storedText } from '../../../test/stored-text.js';
+import { Environment } from '../../config/environment.js';
 import { VIDEO_FAILURE_CODES, VIDEO_KINDS } from '../../domain/transcript.js';
 import type { VideoMetadata } from '../dto/transcripts-response.dto.js';
 import { count, emptySummary, type Entry, type TranscriptsEvent } from '../transcript-events.js';
 import type { TranscriptText } from '../cache/transcript-text.js';
+import { HeldTexts, ResponseMemory } from './response-memory.js';
 import { serializeJson, serializeNdjson, writeResponse } from './response-writer.js';
 
 const text = anyText({ maxLength: 20 });
@@ -139,7 +142,9 @@ describe('a written response', () => {
     const events = asEvents({ id: '', name: '', handle: null }, Array<Entry>(100).fill(entry));
     let writes = 0;
     const server = createServer((_request, response) => {
-      void writeResponse(response as Response, serializeJson(events), encoding);
+      const memory = new ResponseMemory(new Environment(), new Registry());
+      const waiting = new HeldTexts(memory, 'org');
+      void writeResponse(response as Response, serializeJson(events), encoding, waiting);
     });
     server.on('connection', (socket: Socket) => {
       for (const method of ['_write', '_writev'] as const) {

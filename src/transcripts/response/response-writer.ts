@@ -3,6 +3,7 @@ import { inflate, type TranscriptText } from '../cache/transcript-text.js';
 import type { ListHeader } from '../sources/video-list.js';
 import type { Entry, TranscriptsEvent } from '../transcript-events.js';
 import { GzipMember } from './gzip-member.js';
+import type { HeldTexts } from './response-memory.js';
 
 /** Approximate size of one write, and of what is written before the reader has taken it. */
 const WRITE_BYTES = 512 * 1024;
@@ -17,15 +18,27 @@ export type Encoding = 'gzip' | 'identity';
  * reader has disconnected. An error of the producer destroys the connection, so that a truncated body never looks
  * complete.
  * Each text is inflated on its turn, or copied into a gzip body.
+ *
+ * @param waiting counts what was written and not yet taken
+ * @param withinMs after which the connection of a reader that has not taken all is destroyed
  */
 export async function writeResponse(
   response: Response,
   chunks: AsyncIterable<Chunk> | Iterable<Chunk>,
   encoding: Encoding,
+  waiting: HeldTexts,
+  withinMs?: number,
 ): Promise<void> {
+  const timer = withinMs === undefined ? undefined : setTimeout(() => response.destroy(), withinMs);
+  const closed = (): void => {
+    clearTimeout(timer);
+    waiting.close();
+  };
+  if (response.closed) closed();
+  else response.once('close', closed);
   const gzip = encoding === 'gzip' ? new GzipMember() : undefined;
   if (gzip) response.setHeader('Content-Encoding', 'gzip');
-  const writer = new PacedWriter(response, (text) => gzip?.literal(text) ?? Buffer.from(text));
+  const writer = new PacedWriter(response, waiting, (text) => gzip?.literal(text) ?? Buffer.from(text));
   try {
     if (gzip) writer.write(gzip.begin());
     for await (const chunk of chunks) {
@@ -64,6 +77,7 @@ class PacedWriter {
 
   constructor(
     private readonly response: Response,
+    private readonly waiting: HeldTexts,
     private readonly encodeLiteral: (text: string) => Buffer,
   ) {
     response.once('close', () => this.resume?.());
@@ -87,6 +101,7 @@ class PacedWriter {
 
   write(bytes: Buffer): void {
     this.batch.push(bytes);
+    this.waiting.add(bytes);
     this.batchBytes += bytes.length;
     this.scheduled ??= setImmediate(() => this.flush());
   }
@@ -121,7 +136,7 @@ class PacedWriter {
     clearImmediate(this.scheduled);
     this.scheduled = undefined;
     const { batch, batchBytes, response } = this;
-    const last = batch.pop();
+    const last = batch.at(-1);
     if (!last) return;
     this.batch = [];
     this.batchBytes = 0;
@@ -129,11 +144,12 @@ class PacedWriter {
     const { socket } = response;
     socket?.cork();
     response.cork();
-    for (const bytes of batch) response.write(bytes);
+    for (const bytes of batch.slice(0, -1)) response.write(bytes);
     response.write(last, (error) => {
       // The connection is closed: the end of the response follows and wakes the writer.
       if (error) return;
       this.waitingBytes -= batchBytes;
+      for (const bytes of batch) this.waiting.release(bytes);
       if (!this.isBehind) this.resume?.();
     });
     response.uncork();

@@ -9,6 +9,7 @@ import { FORMAT_MEDIA_TYPES, formatEntry } from '../formats/transcript-formats.j
 import type { CallPlan, TranscriptsRequest } from '../call-plan.js';
 import type { Entry, SucceededEntry, TranscriptsEvent } from '../transcript-events.js';
 import { TranscriptsService } from '../transcripts.service.js';
+import { HeldTexts, ResponseMemory } from './response-memory.js';
 import {
   entryJson,
   serializeJson,
@@ -36,7 +37,10 @@ const COMPRESSED_CHARACTERS_MIN = 256;
 /** Responds to an HTTP request with the transcripts of the videos that a source lists. */
 @Injectable()
 export class TranscriptsResponse {
-  constructor(private readonly transcripts: TranscriptsService) {}
+  constructor(
+    private readonly transcripts: TranscriptsService,
+    private readonly memory: ResponseMemory,
+  ) {}
 
   /**
    * Sends the entries of all videos, as JSON or Markdown in the order of the list, or as NDJSON in the order in which they
@@ -54,7 +58,7 @@ export class TranscriptsResponse {
       [NDJSON]: () => serializeNdjson(delivery.batches('as-finished')),
       [MARKDOWN]: () => textChunks(markdownDocument(delivery.events('listed'), delivery.plan.languages), encoding),
     };
-    await writeResponse(response, chunks[type](), encoding);
+    await this.write(request, response, delivery.plan, chunks[type]());
   }
 
   /**
@@ -77,7 +81,15 @@ export class TranscriptsResponse {
       format === 'json'
         ? entryJson('', entry, '')
         : await textChunk(await formatEntry(format, entry, delivery.plan.languages), encoding);
-    await writeResponse(response, [chunk], encoding);
+    await this.write(request, response, delivery.plan, [chunk]);
+  }
+
+  /** A reader has twice the deadline of its call for all of the response. */
+  private write(request: Request, response: Response, { call }: CallPlan, chunks: Parameters<typeof writeResponse>[1]) {
+    const { caller, startedAtMs } = requestContext(request);
+    const waiting = new HeldTexts(this.memory, caller.organization.id);
+    const withinMs = 2 * call.deadlineAtMs - startedAtMs - performance.now();
+    return writeResponse(response, chunks, encodingFor(request), waiting, withinMs);
   }
 }
 

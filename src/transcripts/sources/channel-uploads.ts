@@ -2,6 +2,7 @@ import { CACHE_MANAGER, type Cache } from '@nestjs/cache-manager';
 import { Inject, Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
+import { withCacheBudget } from '../../cache/cache-budget.js';
 import { Environment } from '../../config/environment.js';
 import { type ChannelReference, parseChannelReference } from '../../domain/channel-reference.js';
 import { ChannelNotFoundError, UpstreamError } from '../../domain/errors.js';
@@ -98,7 +99,7 @@ export class ChannelUploads {
     const options = { startedAtMs, responseEnd, organizationId: caller.organization.id };
     const call = new Call(this.environment.REQUEST_DEADLINE_SECONDS, options);
     try {
-      return await this.list(text, selection, call);
+      return await withCacheBudget(() => this.list(text, selection, call));
     } catch (error) {
       throw error instanceof CallEnded ? new UpstreamError('upstream_timeout', error) : error;
     } finally {

@@ -5,6 +5,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { send, type HttpResponse } from '../../http-request.js';
+import { at } from './transcripts.js';
 import { until } from './until.js';
 
 const run = promisify(execFile);
@@ -110,16 +111,25 @@ export class Service {
 
   /** Advances its monotonic clock, which ends pauses and expires entries at once. Timers are not affected. */
   async skip(ms: number): Promise<void> {
+    await this.probe({ ms });
+  }
+
+  /** Memory outside of the heap of V8 (the bytes of Buffers) that a collection of garbage leaves. */
+  async collectedBufferBytes(): Promise<number> {
+    return Number(at(await this.probe({}), 'arrayBufferBytes'));
+  }
+
+  /** Sends a message to the probe and returns its answer. One at a time. */
+  private async probe(message: object): Promise<unknown> {
     const { child } = this;
-    // One at a time.
-    await new Promise<void>((resolve, reject) => {
+    return new Promise<unknown>((resolve, reject) => {
       const ended = (): void => reject(new Error('The service ended before it answered the probe.'));
       child.once('exit', ended);
-      child.once('message', () => {
+      child.once('message', (answer) => {
         child.off('exit', ended);
-        resolve();
+        resolve(answer);
       });
-      child.send({ ms }, (error) => error && reject(error));
+      child.send(message, (error) => error && reject(error));
     });
   }
 

@@ -1,0 +1,33 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { withTimeout } from '../domain/with-timeout.js';
+
+/** How long one call waits for the shared cache in total, beside the time that the entries it reads are worth. */
+const WAIT_MAX_MS = 3_000;
+/** About what the platform takes for an entry, for which the caller would pay again. */
+const ENTRY_MS = 100;
+
+const budgets = new AsyncLocalStorage<{ remainingMs: number; chargedUntilMs: number }>();
+
+/** Runs the work of one call, whose waits for the shared cache have one budget. */
+export function withCacheBudget<T>(work: () => T): T {
+  return budgets.run({ remainingMs: WAIT_MAX_MS, chargedUntilMs: 0 }, work);
+}
+
+/**
+ * Waits for the shared cache as long as the budget of the call allows, without limit outside of a call. Waits at the same
+ * time are charged once. The work itself continues.
+ *
+ * @param entries that are read
+ * @returns undefined when the budget is used up
+ */
+export async function waitForCache<T>(work: Promise<T>, entries = 0): Promise<T | undefined> {
+  const budget = budgets.getStore();
+  if (!budget) return work;
+  const freeMs = entries * ENTRY_MS;
+  const freeUntilMs = performance.now() + freeMs;
+  const result = await withTimeout(work, budget.remainingMs + freeMs);
+  const now = performance.now();
+  budget.remainingMs -= Math.max(0, now - Math.max(freeUntilMs, budget.chargedUntilMs));
+  budget.chargedUntilMs = now;
+  return result;
+}

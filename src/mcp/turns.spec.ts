@@ -1,0 +1,97 @@
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import { longestStretch } from '../../test/longest-stretch.js';
+import { deflate, inflate, jsonOf, type TranscriptText } from '../transcripts/cache/transcript-text.js';
+import { markdownDocument } from '../transcripts/formats/markdown.js';
+import { FORMAT_MEDIA_TYPES, formatEntry, type TranscriptFormat } from '../transcripts/formats/transcript-formats.js';
+import type { SucceededEntry, TranscriptsEvent } from '../transcripts/transcript-events.js';
+import { TextPage } from './text-page.js';
+import { searchTranscript } from './transcript-search.js';
+
+const CUES = 4_000;
+/** About two milliseconds of work each. */
+const LINES_MAX = 2_000;
+const JSON_MAX = 64 * 1024;
+
+const metadata = {
+  title: 'A long evening',
+  url: 'https://www.youtube.com/watch?v=abcdefghijk',
+  publishedAt: null,
+  publishedText: null,
+  durationSeconds: null,
+  viewCount: null,
+  thumbnailUrl: null,
+  kind: null,
+  captionTracks: null,
+};
+
+const transcriptOf = (cues: number, startOf = (index: number) => index * 2) =>
+  new Map(
+    ['en', 'de'].map((language) => [
+      language,
+      Array.from({ length: cues }, (_cue, index) => ({
+        text: `the tide comes in, and goes out again (${index})`,
+        start: startOf(index),
+        duration: 2,
+      })),
+    ]),
+  );
+
+const entryOf = (transcript: TranscriptText): SucceededEntry => ({
+  ...{ videoId: 'abcdefghijk', ok: true, metadata, transcript, cached: true },
+});
+
+let long: TranscriptText;
+let short: TranscriptText;
+beforeAll(async () => {
+  long = await deflate(await jsonOf(transcriptOf(CUES)));
+  short = await deflate(await jsonOf(transcriptOf(50)));
+  // As in a warm cache, where nothing waits for another thread.
+  await Promise.all([inflate(long), inflate(short)]);
+});
+
+/** Checks that the work gives way, whatever the length of a text and the number of texts. */
+async function expectTurns(work: () => Promise<unknown>): Promise<void> {
+  const { lines, json } = await longestStretch(work);
+  expect(lines).toBeLessThan(LINES_MAX);
+  expect(json).toBeLessThan(JSON_MAX);
+}
+
+async function readAll(texts: AsyncIterable<string>): Promise<string> {
+  let all = '';
+  for await (const text of texts) all += text;
+  return all;
+}
+
+async function* resultsOf(transcripts: readonly TranscriptText[]): AsyncGenerator<TranscriptsEvent> {
+  for (const transcript of transcripts) yield await Promise.resolve({ type: 'result', entry: entryOf(transcript) });
+}
+
+describe('work on cached transcripts gives way to other calls', () => {
+  it.each(Object.keys(FORMAT_MEDIA_TYPES) as TranscriptFormat[])('%s of a long video', (format) =>
+    expectTurns(() => formatEntry(format, entryOf(long), ['en', 'de'])),
+  );
+
+  it.each(['srt', 'vtt'] as const)('%s of a video whose cues start together', async (format) => {
+    const text = await deflate(await jsonOf(transcriptOf(CUES, () => 0)));
+    await inflate(text);
+    await expectTurns(() => formatEntry(format, entryOf(text), []));
+  });
+
+  it('a Markdown document of many videos', () =>
+    expectTurns(() => readAll(markdownDocument(resultsOf([long, ...new Array<TranscriptText>(50).fill(short)]), []))));
+
+  it('a page of text far within a video', () =>
+    expectTurns(async () => {
+      const page = new TextPage({ maxChars: 2_000, headingLevel: 1, languages: ['en', 'de'], range: [0, null] });
+      expect(await page.add(entryOf(long), 1_000)).toBeGreaterThan(1_000);
+    }));
+
+  it.each(['the', 'e', 'not there'])('a search for "%s" in many videos', (phrase) =>
+    expectTurns(async () => {
+      for (const text of [long, ...new Array<TranscriptText>(50).fill(short)])
+        await searchTranscript(await inflate(text), phrase);
+    }),
+  );
+
+  it('the JSON of a video with many cues and languages', () => expectTurns(() => jsonOf(transcriptOf(CUES))));
+});
