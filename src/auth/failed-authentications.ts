@@ -9,6 +9,12 @@ import { RejectionMetrics } from '../rate-limit/rejection-metrics.js';
 /** Failures per minute. Enough for mistyped keys, far too few for guessing one. */
 const FAILURES_MAX = 20;
 
+/**
+ * Failures per minute with the admin token over all addresses, because a caller can make up addresses where a proxy is trusted
+ * too far. Nobody who has the token is affected.
+ */
+const ADMIN_FAILURES_MAX = 100;
+
 /** The kind of credential that a request failed to authenticate with. */
 export type Credential = 'API key' | 'admin token';
 
@@ -20,6 +26,7 @@ export type Credential = 'API key' | 'admin token';
 @Injectable()
 export class FailedAuthentications {
   private readonly failures = new RateLimiterMemory({ points: FAILURES_MAX, duration: 60 });
+  private readonly adminFailures = new RateLimiterMemory({ points: ADMIN_FAILURES_MAX, duration: 60 });
 
   constructor(private readonly metrics: RejectionMetrics) {}
 
@@ -30,18 +37,33 @@ export class FailedAuthentications {
       this.refuse(call, 'API key', counted);
   }
 
-  /** Counts one failure. @throws TooManyFailedAuthenticationsError when the address had none left */
+  /** Counts one failure. @throws TooManyFailedAuthenticationsError when the address, or all of them, had none left */
   async record(call: RequestContext, credential: Credential = 'API key'): Promise<void> {
-    // Beyond the limit the limiter rejects with the count.
-    const counted: unknown = await this.failures.consume(countOf(call, credential)).catch((full: unknown) => full);
-    if (!(counted instanceof RateLimiterRes)) throw counted;
-    if (counted.consumedPoints > FAILURES_MAX) this.refuse(call, credential, counted);
+    await this.count(this.failures, countOf(call, credential), call, credential);
+    if (credential === 'admin token') await this.count(this.adminFailures, 'all addresses', call, credential);
   }
 
-  private refuse(call: RequestContext, credential: Credential, { msBeforeNext }: RateLimiterRes): never {
+  private async count(
+    limiter: RateLimiterMemory,
+    name: string,
+    call: RequestContext,
+    credential: Credential,
+  ): Promise<void> {
+    // Beyond the limit the limiter rejects with the count.
+    const counted: unknown = await limiter.consume(name).catch((full: unknown) => full);
+    if (!(counted instanceof RateLimiterRes)) throw counted;
+    if (counted.consumedPoints > limiter.points) this.refuse(call, credential, counted, limiter.points);
+  }
+
+  private refuse(
+    call: RequestContext,
+    credential: Credential,
+    { msBeforeNext }: RateLimiterRes,
+    limit = FAILURES_MAX,
+  ): never {
     const resetSeconds = Math.max(1, Math.ceil(msBeforeNext / 1000));
     this.metrics.count('failing_address');
-    setRateLimitHeaders(call, FAILURES_MAX, { used: FAILURES_MAX, resetSeconds });
+    setRateLimitHeaders(call, limit, { used: limit, resetSeconds });
     throw new TooManyFailedAuthenticationsError(credential, resetSeconds);
   }
 }
