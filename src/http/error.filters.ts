@@ -19,7 +19,7 @@ import {
 } from '../domain/errors.js';
 import { errorBody } from './error-body.js';
 import { setQuotaHeaders } from './limit-headers.js';
-import { requestContext } from './request-context.js';
+import { requestContext, type RequestContext } from './request-context.js';
 import { allowedMethods } from './request-checks.js';
 
 /** Seconds after which a caller may try again when the database is unavailable. */
@@ -47,6 +47,15 @@ export function causeText(cause: unknown): string {
 }
 
 const UNAUTHORIZED = 401;
+/** Refusals for what the caller is or does: an operator looks for its address. */
+const REFUSALS_OF_CALLERS: readonly number[] = [UNAUTHORIZED, 403, 429];
+
+/** Adds an error to the log line of its call. */
+export function logError({ log, address }: RequestContext, error: DomainError): void {
+  log['code'] = error.code;
+  if (error.cause !== undefined) log['cause'] = causeText(error.cause);
+  if (REFUSALS_OF_CALLERS.includes(error.status)) log['address'] = address;
+}
 
 /** Maps every error to its status, headers and the error envelope. */
 @Catch()
@@ -58,8 +67,7 @@ export class ErrorFilter implements ExceptionFilter<unknown> {
     const context = requestContext(request);
     const error = thrown instanceof NotFoundException ? unmatched(request) : asDomainError(thrown, context.requestId);
     const { status } = error;
-    context.log['code'] = error.code;
-    if (error.cause !== undefined) context.log['cause'] = causeText(error.cause);
+    logError(context, error);
     // A truncated body must not look complete, so the connection is destroyed.
     if (response.headersSent) {
       response.destroy();

@@ -15,6 +15,8 @@ const ENDED = 'The response has ended.';
 /** The state of one call, over HTTP or as a message, from its arrival to the end of its response. */
 export abstract class RequestContext {
   readonly startedAtMs = performance.now();
+  /** Unlike the request ID never chosen by the caller. */
+  readonly callId = randomUUID();
   /** Fields added to the log line of the call. Must not contain secrets. */
   readonly log: Record<string, unknown> = {};
   abstract readonly apiKey: string | undefined;

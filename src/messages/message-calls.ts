@@ -2,7 +2,7 @@ import { type ExecutionContext, Injectable, Logger } from '@nestjs/common';
 import { RpcException } from '@nestjs/microservices';
 import { catchError, defer, finalize, Observable, throwError } from 'rxjs';
 import { errorBody } from '../http/error-body.js';
-import { asDomainError, causeText } from '../http/error.filters.js';
+import { asDomainError, logError } from '../http/error.filters.js';
 import { RequestContext, requestContext, requestIdFrom, setRequestContext } from '../http/request-context.js';
 import { ShutdownState } from '../http/shutdown-state.js';
 import { activeTraceId, failSpan, inServerSpan } from '../observability/tracing/tracer.js';
@@ -114,11 +114,11 @@ export class MessageCalls {
 }
 
 /** The error of a message has the body that HTTP would send. */
-function asRpcException(error: unknown, { requestId, log }: MessageCall): RpcException {
+function asRpcException(error: unknown, call: MessageCall): RpcException {
+  const { requestId } = call;
   const reported = asDomainError(error, requestId);
   const { retryAfterSeconds } = reported;
-  log['code'] = reported.code;
-  if (reported.cause !== undefined) log['cause'] = causeText(reported.cause);
+  logError(call, reported);
   // Over HTTP this is the header Retry-After.
   return new RpcException(errorBody(reported, requestId, retryAfterSeconds === undefined ? {} : { retryAfterSeconds }));
 }
