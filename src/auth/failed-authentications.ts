@@ -32,6 +32,7 @@ export class FailedAuthentications {
 
   /** @throws TooManyFailedAuthenticationsError when the address has no failure left this minute */
   async refuseThrottled(call: RequestContext): Promise<void> {
+    if (call.address === undefined) return;
     const counted = await this.failures.get(countOf(call, 'API key'));
     if (counted && counted.msBeforeNext > 0 && counted.consumedPoints >= FAILURES_MAX)
       this.refuse(call, 'API key', counted);
@@ -39,6 +40,8 @@ export class FailedAuthentications {
 
   /** Counts one failure. @throws TooManyFailedAuthenticationsError when the address, or all of them, had none left */
   async record(call: RequestContext, credential: Credential = 'API key'): Promise<void> {
+    // Over NATS nobody has an address: counted together, one caller would lock out all others.
+    if (call.address === undefined) return;
     await this.count(this.failures, countOf(call, credential), call, credential);
     if (credential === 'admin token') await this.count(this.adminFailures, 'all addresses', call, credential);
   }

@@ -17,6 +17,7 @@ import {
   PlanLimitExceededError,
   RouteNotFoundError,
 } from '../domain/errors.js';
+import { RepeatedLines } from '../observability/logging/repeated-lines.js';
 import { errorBody } from './error-body.js';
 import { setQuotaHeaders } from './limit-headers.js';
 import { requestContext, type RequestContext } from './request-context.js';
@@ -26,6 +27,7 @@ import { allowedMethods } from './request-checks.js';
 const DATABASE_RETRY_AFTER_SECONDS = 5;
 
 const logger = new Logger('UnexpectedError');
+const databaseAway = new RepeatedLines((line) => logger.error(line));
 
 /** Turns what is not a domain error into one: the framework's own refusals, an unavailable database, and bugs, which are logged. */
 export function asDomainError(error: unknown, requestId: string): DomainError {
@@ -34,7 +36,7 @@ export function asDomainError(error: unknown, requestId: string): DomainError {
     return new InvalidRequestError([{ field: 'request', message: error.message }]);
   }
   if (isDatabaseUnavailable(error)) {
-    logger.error({ event: 'database_away', requestId, cause: causeText(error) });
+    databaseAway.write('database_away', { event: 'database_away', requestId, cause: causeText(error) });
     return new DatabaseUnavailableError(DATABASE_RETRY_AFTER_SECONDS, error);
   }
   logger.error({ event: 'bug', requestId, stack: error instanceof Error ? error.stack : String(error) });

@@ -9,7 +9,9 @@ import type { Observable } from 'rxjs';
 import { AuthModule } from '../auth/auth.module.js';
 import type { Environment } from '../config/environment.js';
 import { withTimeout } from '../domain/with-timeout.js';
+import { causeText } from '../http/error.filters.js';
 import { ShutdownState } from '../http/shutdown-state.js';
+import { RepeatedLines } from '../observability/logging/repeated-lines.js';
 import { TranscriptsModule } from '../transcripts/transcripts.module.js';
 import { MessageCalls, type ReplyChannel } from './message-calls.js';
 import { MessagesController } from './messages.controller.js';
@@ -32,6 +34,8 @@ interface Transport {
   /** Where messages are received, without a password. */
   url(): string;
   replyChannel(context: object): ReplyChannel;
+  /** Absent over TCP, which needs no other server. */
+  isConnected?(): boolean;
   /** Receives no more messages (NATS) or connections (TCP); running calls still get their responses. */
   stopAccepting(): void;
 }
@@ -60,6 +64,7 @@ export async function startMessages(app: NestExpressApplication, environment: En
     });
   }
   app.get(ShutdownState).servers.push({
+    ...(transport.isConnected && { isConnected: transport.isConnected }),
     close: async (graceMs) => {
       transport.stopAccepting();
       await withTimeout(calls.idle(), graceMs);
@@ -67,7 +72,7 @@ export async function startMessages(app: NestExpressApplication, environment: En
       await transport.server.close();
     },
   });
-  new Logger('Messages').log({ event: 'messages_listening', url: transport.url() });
+  logger.log({ event: 'messages_listening', url: transport.url() });
 }
 
 /** Nest counts what arrives in one read, up to 64 KB, together with the message that it completes. */
@@ -103,6 +108,7 @@ function tcpTransport(environment: Environment): Transport {
       const socket = context.getSocketRef().netSocket;
       return {
         name: context.getPattern(),
+        source: socket,
         address: socket.remoteAddress,
         traceHeaders: { ...context.getMetadata() },
         onDisconnect: (callback) => {
@@ -137,11 +143,13 @@ function natsTransport({ NATS_URL: urls = [], NATS_QUEUE: queue }: Environment):
     settings: 'NATS_URL',
     url: () => servers.map(({ protocol, host }) => `${protocol}//${host}`).join(','),
     stopAccepting: () => server.leave(),
+    isConnected: () => server.isConnected,
     replyChannel: (context: NatsContext) => {
       const client = server.unwrap<NatsConnection>();
       const headers = context.getHeaders() as MsgHdrs | undefined;
       return {
         name: context.getSubject(),
+        source: context.getSubject(),
         // Callers are connected to the NATS server, which reports neither their address nor their end.
         address: undefined,
         onDisconnect: () => () => undefined,
@@ -156,17 +164,39 @@ function natsTransport({ NATS_URL: urls = [], NATS_QUEUE: queue }: Environment):
   };
 }
 
+const logger = new Logger('Messages');
+const faults = new RepeatedLines((line) => logger.warn(line));
+
+/** A fault that anybody who can connect can cause: a message that is no JSON, a reply that NATS does not permit. */
+function logFault(error: unknown): void {
+  faults.write('messages_fault', { event: 'messages_fault', cause: causeText(error) });
+}
+
 /** Ignores messages that expect no reply: they would be charged for a response that nobody receives. */
 class TcpServer extends ServerTCP {
   override async handleEvent(): Promise<void> {}
+  protected override readonly handleError = logFault;
 }
 
 /** Leaves the queue group before the running calls have ended. Nest would leave it when it closes the connection. */
 class QueueMember extends ServerNats {
+  isConnected = true;
   private readonly joined: Subscription[] = [];
 
   /** As over TCP. */
   override async handleEvent(): Promise<void> {}
+  protected override readonly handleError = logFault;
+
+  /** The client reports each change of the connection; Nest's own lines have no event. */
+  override async handleStatusUpdates(client: NatsConnection): Promise<void> {
+    for await (const status of client.status()) {
+      if (status.type === 'error') logFault(status.error);
+      if (status.type !== 'disconnect' && status.type !== 'reconnect') continue;
+      this.isConnected = status.type === 'reconnect';
+      if (this.isConnected) logger.log({ event: 'messages_connected' });
+      else logger.error({ event: 'messages_disconnected' });
+    }
+  }
 
   override bindEvents(client: NatsConnection): void {
     const subscribe: NatsConnection['subscribe'] = (subject, options) => {
