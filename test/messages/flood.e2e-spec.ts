@@ -39,7 +39,7 @@ describe.each(natsIsInstalled ? (['tcp', 'nats'] as const) : (['tcp'] as const))
         .slice(from)
         .filter((line) => line.includes('"event":"message"') && line.includes(`"code":"${code}"`))
         .map((line) => JSON.parse(line) as { repeated?: number });
-    const codesOf = (replies: MessageReply[]): unknown[] => replies.map(({ error }) => error?.error.code);
+    const codesOf = (replies: MessageReply[]) => replies.map(({ error }): unknown => error?.error.code);
 
     it('of one customer takes half of the places, and the rest is refused at once, before any look-up', async () => {
       const { key: apiKey } = await service.organization();

@@ -77,7 +77,7 @@ const EVENT_BYTES_MAX = 16 * 1024;
     const gone = await NatsBroker.start();
     const service = await startService({ environment: { MESSAGE_TRANSPORT: 'nats', NATS_URL: [gone.url] } });
     try {
-      const ready = async () => (await service.request('GET', '/health/ready')).body;
+      const ready = async (): Promise<any> => (await service.request('GET', '/health/ready')).body;
       expect(await ready()).toMatchObject({
         status: 'ok',
         dependencies: { messages: { status: 'up', critical: false } },
