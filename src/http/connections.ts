@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { STATUS_CODES, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import type { NextFunction, Request, Response } from 'express';
 import type { Logger } from 'pino';
@@ -39,6 +40,9 @@ export function limitConnections(server: Server, stalledReaderMs = STALLED_READE
   });
 }
 
+/** For the first request on a connection that was accepted before the listener closed; a proxy does not repeat a POST. */
+const LAST_REQUESTS_MS = 1_000;
+
 /** The responses in progress, one on a connection at most. */
 @Injectable()
 export class Connections {
@@ -73,10 +77,15 @@ export class Connections {
    * Stops accepting connections, and resolves when all have closed, after their running responses.
    *
    * @param graceMs the time after which open connections are destroyed
+   * @param refuse called when the requests of the connections that were accepted last have had time to arrive
    */
-  async close(server: Server, graceMs: number): Promise<void> {
+  async close(server: Server, graceMs: number, refuse: () => void): Promise<void> {
+    // Right after the phase of the event loop that accepts connections: those that are not accepted yet would be reset.
+    await nextTurn();
     const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-    await withTimeout(this.idle(), graceMs);
+    await withTimeout(closed, Math.min(LAST_REQUESTS_MS, graceMs));
+    refuse();
+    await withTimeout(this.idle(), graceMs - LAST_REQUESTS_MS);
     server.closeAllConnections();
     await closed;
   }

@@ -21,7 +21,7 @@ export interface ClosingServer {
 export class ShutdownState {
   /** Readiness fails. Requests are still served until the load balancer has noticed. */
   stopping = false;
-  /** New requests are refused. */
+  /** Requests are refused. No connection is accepted any more, and those that were have had time for a request. */
   refusing = false;
   /** The servers beside HTTP. */
   readonly servers: ClosingServer[] = [];

@@ -83,6 +83,8 @@ export function messageCall(context: object): MessageCall {
 @Injectable()
 export class MessageCalls {
   private readonly logger = new Logger(MessageCalls.name);
+  /** Set at the shutdown. Messages on open connections have no other end. */
+  isRefusing = false;
   private readonly refusals = new RepeatedLines((line) => this.logger.log(line));
   private readonly running = new Set<MessageCall>();
   private readonly openBySource = new Map<unknown, number>();
@@ -101,7 +103,7 @@ export class MessageCalls {
     setRequestContext(rpc.getContext<object>(), call);
     const isAdmitted = this.admit(call);
     const response = defer(() => {
-      if (this.shutdown.refusing) throw this.shutdown.refusal();
+      if (this.isRefusing) throw this.shutdown.refusal();
       return isAdmitted ? next() : from(this.refuse(call));
     }).pipe(
       catchError((error: unknown) => throwError(() => asRpcException(error, call))),

@@ -73,6 +73,7 @@ export async function startMessages(app: NestExpressApplication, environment: En
   app.get(ShutdownState).servers.push({
     ...(transport.isConnected && { isConnected: transport.isConnected }),
     close: async (graceMs) => {
+      calls.isRefusing = true;
       await withTimeout(transport.stopAccepting(), graceMs);
       await withTimeout(calls.idle(), graceMs);
       calls.disconnectAll();

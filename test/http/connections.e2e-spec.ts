@@ -211,6 +211,26 @@ describe('a malformed request', () => {
 });
 
 describe('a shutdown', () => {
+  it('serves the request of each connection that was accepted before, which a proxy does not repeat', async () => {
+    const stopping = await startService();
+    const { key } = await stopping.organization();
+    const fresh = Array.from({ length: 20 }, () => new Client(stopping).read());
+    const server: Server = stopping.app.getHttpServer();
+    await until(() => new Promise<boolean>((done) => server.getConnections((_error, count) => done(count === 20))));
+    const stopped = shutDown(stopping.app, { graceSeconds: 30 });
+    await until(() => !server.listening);
+    const body = JSON.stringify({ videos: ['short'] });
+    const head = `POST /transcripts HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${key}\r\n`;
+    const request = `${head}Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+    for (const client of fresh) client.send(request);
+    await until(() => fresh.every(({ closed }) => closed));
+    // The list is invalid, so that the calls wait for nothing.
+    expect(fresh.map(({ statuses }) => statuses)).toEqual(Array(20).fill([400]));
+    expect(fresh[0]?.received).toContain('Connection: close');
+    await stopped;
+    await stopping.close();
+  });
+
   it('does not wait for idle connections', async () => {
     const stopping = await startService();
     const [silent, idle] = [new Client(stopping).read(), new Client(stopping).read()];
