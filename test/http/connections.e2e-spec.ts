@@ -142,6 +142,16 @@ describe('pipelined requests', () => {
     expect([...client.received.matchAll(/X-Request-Id: (\w+)/g)].map(([, id]) => id)).toEqual(ids);
   });
 
+  it('that are larger together than any client needs close their connection', async () => {
+    const hold = service.fakeYoutube.hold({ kind: 'timedtext' });
+    const client = new Client().read().send(call(uncached()));
+    await hold.arrived;
+    const large = get('/usage', { Authorization: `Bearer ${organization.key}`, X: 'x'.repeat(8_000) });
+    client.send(...Array<string>(20).fill(large));
+    await until(() => client.closed && inFlight() === 0);
+    hold.release();
+  });
+
   it('are limited to a thousand on one connection, which then is to be closed', async () => {
     const client = new Client().read().send(...Array<string>(1_100).fill(get('/health/live')));
     await until(() => client.statuses.length === 1_100);
