@@ -87,7 +87,6 @@ export class MessageCalls {
   isRefusing = false;
   private readonly refusals = new RepeatedLines((line) => this.logger.log(line));
   private readonly running = new Set<MessageCall>();
-  private readonly openBySource = new Map<unknown, number>();
 
   constructor(
     private readonly shutdown: ShutdownState,
@@ -115,10 +114,10 @@ export class MessageCalls {
   /** Opens a call unless too many are open. Messages have no limit before they are read, as connections have over HTTP. */
   private admit(call: MessageCall): boolean {
     const { CALLS_PER_PROCESS: max } = this.environment;
-    const open = this.openBySource.get(call.replyChannel.source) ?? 0;
-    if (max > 0 && (this.running.size >= max || open >= Math.ceil(max / 2))) return false;
+    const { source } = call.replyChannel;
+    const ofSource = [...this.running].filter(({ replyChannel }) => replyChannel.source === source).length;
+    if (max > 0 && (this.running.size >= max || ofSource >= Math.ceil(max / 2))) return false;
     this.running.add(call);
-    this.openBySource.set(call.replyChannel.source, open + 1);
     return true;
   }
 
@@ -127,14 +126,6 @@ export class MessageCalls {
     this.metrics.count('process_in_flight');
     await this.guard.recordUnverified(call);
     throw new ServiceAtCapacityError(RETRY_AFTER_SECONDS);
-  }
-
-  private release(call: MessageCall): void {
-    const { source } = call.replyChannel;
-    if (!this.running.delete(call)) return;
-    const open = (this.openBySource.get(source) ?? 1) - 1;
-    if (open > 0) this.openBySource.set(source, open);
-    else this.openBySource.delete(source);
   }
 
   /** Resolves when every call has ended. */
@@ -150,7 +141,7 @@ export class MessageCalls {
   private async finish(call: MessageCall): Promise<void> {
     // Nobody who does not read the replies may hold places by errors, which are small.
     await (call.log['code'] === undefined ? call.replyChannel.taken(call.responseEnd) : nextTurn());
-    this.release(call);
+    this.running.delete(call);
     call.finish();
     const line = {
       event: 'message',
