@@ -1555,7 +1555,7 @@ export interface components {
         };
         Dependency: {
             /**
-             * @description Whether the dependency is available: the database responds, the cache accepts writes.
+             * @description Whether the dependency is available: the database responds and can write, the cache accepts writes, messages can arrive over NATS.
              * @example up
              * @enum {string}
              */
