@@ -116,7 +116,7 @@ function allowOrigins(app: NestExpressApplication, origins: readonly string[]): 
 }
 
 /**
- * Shuts the service down: readiness fails, no new connections are accepted, running calls end and are settled, then
+ * Shuts the service down: readiness fails, no new connections are accepted, requests are refused, running calls end and are settled, then
  * everything is closed. Calls that still run after the grace period are aborted, and settled as well.
  *
  * @param times.graceSeconds from the start until running calls are aborted; includes the delay
@@ -130,10 +130,9 @@ export async function shutDown(
   state.stopping = true;
   const graceEndsAtMs = performance.now() + graceSeconds * 1000;
   if (delaySeconds > 0) await sleep(Math.min(delaySeconds, graceSeconds) * 1000);
-  state.refusing = true;
   const remainingMs = Math.max(0, graceEndsAtMs - performance.now());
   await Promise.all([
-    app.get(Connections).close(app.getHttpServer(), remainingMs),
+    app.get(Connections).close(app.getHttpServer(), remainingMs, () => (state.refusing = true)),
     ...state.servers.map((server) => server.close(remainingMs)),
   ]);
   await withTimeout(app.get(TranscriptsService).idle(), graceEndsAtMs + LAST_SETTLEMENTS_MS - performance.now());

@@ -1,6 +1,6 @@
 import { Injectable, type CanActivate, type ExecutionContext } from '@nestjs/common';
 import { InvalidApiKeyError, UnauthorizedError } from '../domain/errors.js';
-import { requestContextOf } from '../http/request-context.js';
+import { requestContextOf, type RequestContext } from '../http/request-context.js';
 import { ApiKeysService } from '../organizations/api-keys.service.js';
 import { RejectionMetrics } from '../rate-limit/rejection-metrics.js';
 import { FailedAuthentications } from './failed-authentications.js';
@@ -20,7 +20,7 @@ export class ApiKeyGuard implements CanActivate {
   async canActivate(context: ExecutionContext): Promise<boolean> {
     const call = requestContextOf(context);
     const { apiKey } = call;
-    if (apiKey === undefined || !this.apiKeys.wasRecentlyValid(apiKey)) await this.failed.refuseThrottled(call);
+    if (!this.isVerified(call)) await this.failed.refuseThrottled(call);
     const caller = apiKey === undefined ? undefined : await this.apiKeys.authenticate(apiKey);
     if (!caller) {
       this.metrics.count(apiKey === undefined ? 'no_key' : 'invalid_key');
@@ -30,5 +30,14 @@ export class ApiKeyGuard implements CanActivate {
     call.caller = caller;
     Object.assign(call.log, { organizationId: caller.organization.id, keyId: caller.keyId });
     return true;
+  }
+
+  /** Counts a call that is refused before its key is looked up as a failure, unless the key was valid recently. */
+  async recordUnverified(call: RequestContext): Promise<void> {
+    if (!this.isVerified(call)) await this.failed.record(call);
+  }
+
+  private isVerified({ apiKey }: RequestContext): boolean {
+    return apiKey !== undefined && this.apiKeys.wasRecentlyValid(apiKey);
   }
 }

@@ -10,6 +10,12 @@ import { RejectionMetrics } from '../rate-limit/rejection-metrics.js';
 const FAILURES_MAX = 20;
 const WINDOW_SECONDS = 60;
 
+/**
+ * Failures per minute with the admin token over all addresses, because a caller can make up addresses where a proxy is trusted
+ * too far. Nobody who has the token is affected.
+ */
+const ADMIN_FAILURES_MAX = 100;
+
 /** The kind of credential that a request failed to authenticate with. */
 export type Credential = 'API key' | 'admin token';
 
@@ -21,29 +27,48 @@ export type Credential = 'API key' | 'admin token';
 @Injectable()
 export class FailedAuthentications {
   private readonly failures = new RateLimiterMemory({ points: FAILURES_MAX, duration: WINDOW_SECONDS });
+  private readonly adminFailures = new RateLimiterMemory({ points: ADMIN_FAILURES_MAX, duration: WINDOW_SECONDS });
 
   constructor(private readonly metrics: RejectionMetrics) {}
 
   /** @throws TooManyFailedAuthenticationsError when the address has no failure left this minute */
   async refuseThrottled(call: RequestContext): Promise<void> {
+    if (call.address === undefined) return;
     const counted = await this.failures.get(countOf(call, 'API key'));
     if (counted && counted.msBeforeNext > 0 && counted.consumedPoints >= FAILURES_MAX)
       this.refuse(call, 'API key', counted);
   }
 
-  /** Counts one failure. @throws TooManyFailedAuthenticationsError when the address had none left */
+  /** Counts one failure. @throws TooManyFailedAuthenticationsError when the address, or all of them, had none left */
   async record(call: RequestContext, credential: Credential = 'API key'): Promise<void> {
-    // Beyond the limit the limiter rejects with the count.
-    const counted: unknown = await this.failures.consume(countOf(call, credential)).catch((full: unknown) => full);
-    if (!(counted instanceof RateLimiterRes)) throw counted;
-    if (counted.consumedPoints > FAILURES_MAX) this.refuse(call, credential, counted);
+    // Over NATS nobody has an address: counted together, one caller would lock out all others.
+    if (call.address === undefined) return;
+    await this.count(this.failures, countOf(call, credential), call, credential);
+    if (credential === 'admin token') await this.count(this.adminFailures, 'all addresses', call, credential);
   }
 
-  private refuse(call: RequestContext, credential: Credential, { msBeforeNext }: RateLimiterRes): never {
+  private async count(
+    limiter: RateLimiterMemory,
+    name: string,
+    call: RequestContext,
+    credential: Credential,
+  ): Promise<void> {
+    // Beyond the limit the limiter rejects with the count.
+    const counted: unknown = await limiter.consume(name).catch((full: unknown) => full);
+    if (!(counted instanceof RateLimiterRes)) throw counted;
+    if (counted.consumedPoints > limiter.points) this.refuse(call, credential, counted, limiter.points);
+  }
+
+  private refuse(
+    call: RequestContext,
+    credential: Credential,
+    { msBeforeNext }: RateLimiterRes,
+    limit = FAILURES_MAX,
+  ): never {
     // Computed by the wall clock, which may be set back; the window ends by a timer.
     const resetSeconds = Math.min(WINDOW_SECONDS, Math.max(1, Math.ceil(msBeforeNext / 1000)));
     this.metrics.count('failing_address');
-    setRateLimitHeaders(call, FAILURES_MAX, { used: FAILURES_MAX, resetSeconds });
+    setRateLimitHeaders(call, limit, { used: limit, resetSeconds });
     throw new TooManyFailedAuthenticationsError(credential, resetSeconds);
   }
 }

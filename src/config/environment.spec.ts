@@ -91,6 +91,14 @@ describe('the configuration', () => {
     ['TRUST_PROXY', '11'],
     ['TRUST_PROXY', '0.0.0.0/0'],
     ['TRUST_PROXY', 'loopback, ::/0'],
+    ['TRUST_PROXY', '0.0.0.0/1,128.0.0.0/1'],
+    ['TRUST_PROXY', '64.0.0.0/2, 128.0.0.0/1, 0.0.0.0/2'],
+    ['TRUST_PROXY', '::/1,8000::/1'],
+    // Every IPv4 address in its IPv6 form.
+    ['TRUST_PROXY', '::ffff:0:0/96'],
+    ['TRUST_PROXY', '::/64'],
+    // Every IPv6 address in public use.
+    ['TRUST_PROXY', '2000::/4,3000::/4'],
     ['TRUST_PROXY', '1.2.3.4/99'],
     ['TRUST_PROXY', '10.0.0.0/8,'],
     ['CORS_ORIGINS', 'https://app.example.com/path'],
@@ -100,12 +108,12 @@ describe('the configuration', () => {
     expect(faults[0]).toMatch(new RegExp(`^${name} must .+$`));
   });
 
-  it.each(['off', '2', '10', 'loopback', 'loopback, 10.0.0.0/8', '::1', 'fd00::/8,192.168.1.1'])(
-    'accepts TRUST_PROXY=%s',
-    (value) => {
-      expect(readEnvironment({ TRUST_PROXY: value }).TRUST_PROXY).toBe(value);
-    },
-  );
+  it.each([
+    ...['off', '2', '10', 'loopback', 'loopback, 10.0.0.0/8', '::1', 'fd00::/8,192.168.1.1', '::ffff:10.0.0.0/104'],
+    '10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,100.64.0.0/10,fc00::/7,fe80::/10,2600:1f00::/24',
+  ])('accepts TRUST_PROXY=%s', (value) => {
+    expect(readEnvironment({ TRUST_PROXY: value }).TRUST_PROXY).toBe(value);
+  });
 
   it('reports every invalid variable at once', () => {
     expect(faultsOf({ PORT: 'x', REDIS_URL: 'x', LOG_LEVEL: 'x' }).map((fault) => fault.split(' ')[0])).toEqual([

@@ -1,3 +1,4 @@
+import ipaddr from 'ipaddr.js';
 import { z } from 'zod';
 import { parseUrl } from '../domain/page-url.js';
 
@@ -84,16 +85,34 @@ const addressRange = z.union([z.enum(RANGE_NAMES), z.ipv4(), z.ipv6(), z.cidrv4(
 /** No deployment chains more than 10 proxies; with a larger number the service would trust forged addresses. */
 const HOPS = /^0*(?:[0-9]|10)$/;
 
-/** `off`, a number of proxies, or the addresses and ranges of proxies, but not of all addresses. */
+/** `off`, a number of proxies, or the addresses and ranges of proxies, which together have few of all addresses. */
 export const trustedProxies = z
   .string()
   .refine(
-    (text) => text === 'off' || HOPS.test(text) || text.split(',').every(isTrusted),
+    (text) => text === 'off' || HOPS.test(text) || areTrusted(text.split(',').map((item) => item.trim())),
     'must be off, the number of proxies in front of the service (1 for a single nginx, at most 10), or their addresses, ' +
       `ranges and the names ${RANGE_NAMES.join(', ')}, separated by commas; a range of all addresses would let any caller ` +
       'forge the address that it is counted by',
   );
 
-function isTrusted(item: string): boolean {
-  return addressRange.safeParse(item.trim()).success && !/\/0+$/.test(item.trim());
+function areTrusted(items: readonly string[]): boolean {
+  if (!items.every((item) => addressRange.safeParse(item).success)) return false;
+  return items.reduce((sum, item) => sum + shareOf(item), 0) <= TRUSTED_SHARE_MAX;
+}
+
+/** Far more than private networks and the ranges of a provider have. */
+const TRUSTED_SHARE_MAX = 1 / 16;
+const IPV4_BITS = 96;
+/** IPv4 within IPv6: Express compares an IPv4 address with IPv6 ranges in this form. */
+const IPV4 = ipaddr.IPv6.parse('::ffff:0:0');
+
+/** The share of all IPv4 or IPv6 addresses that a range has. */
+function shareOf(item: string): number {
+  const [address = '', length] = item.split('/', 2);
+  if (length === undefined) return 0;
+  const isIPv6 = address.includes(':');
+  const bits = Number(length) + (isIPv6 ? 0 : IPV4_BITS);
+  const network = ipaddr.IPv6.parse(isIPv6 ? address : `::ffff:${address}`);
+  const hasIPv4 = IPV4.match(network, Math.min(bits, IPV4_BITS));
+  return 2 ** -(hasIPv4 ? Math.max(0, bits - IPV4_BITS) : bits);
 }

@@ -38,8 +38,11 @@ export class DatabaseModule implements OnApplicationShutdown {
 
 /** Locks no row, but fails on a read-only server, which closes the connection: a failover may have happened. */
 const CAN_WRITE = 'SELECT FROM organizations WHERE false FOR UPDATE';
+/** Writes a file of a few hundred bytes, which PostgreSQL removes at the end of the statement: fails when its disk is full. */
+const HAS_SPACE = 'SELECT pg_export_snapshot()';
 
 /** @throws when the database does not respond, or does not accept writes */
 export async function checkDatabase(database: DataSource): Promise<void> {
   await database.query(CAN_WRITE);
+  await database.query(HAS_SPACE);
 }

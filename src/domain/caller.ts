@@ -10,9 +10,13 @@ export interface Caller {
 export interface Actor {
   /** `admin` over HTTP with the admin token, `cli` by a command. */
   kind: 'admin' | 'cli';
-  /** The ID of the HTTP request; null for a command. */
+  /** The ID of the HTTP request, which the operator may choose; null for a command. */
   requestId: string | null;
+  /** The ID that the service gave the request; null for a command. */
+  callId: string | null;
+  /** The address that the request came from; null for a command. */
+  address: string | null;
 }
 
 /** The operator who runs a command. */
-export const CLI_ACTOR: Actor = { kind: 'cli', requestId: null };
+export const CLI_ACTOR: Actor = { kind: 'cli', requestId: null, callId: null, address: null };

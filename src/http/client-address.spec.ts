@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { networkOf } from './client-address.js';
+import { networkOf, withoutPorts } from './client-address.js';
 
 describe('the network that failures of an address are counted for', () => {
   it.each<[string | undefined, string]>([
@@ -15,5 +15,18 @@ describe('the network that failures of an address are counted for', () => {
     [undefined, 'unknown'],
   ])('of %s is %s', (address, network) => {
     expect(networkOf(address)).toBe(network);
+  });
+});
+
+describe('the forwarded addresses', () => {
+  it.each([
+    ['192.0.2.7:443', '192.0.2.7'],
+    ['[2001:db8::1]:443', '2001:db8::1'],
+    ['[2001:db8::1]', '2001:db8::1'],
+    ['2001:db8::1', '2001:db8::1'],
+    ['192.0.2.7:51234,[::1]:80, 10.0.0.1', '192.0.2.7, ::1, 10.0.0.1'],
+    ['a caller wrote this:80', 'a caller wrote this:80'],
+  ])('%s are %s', (forwarded, addresses) => {
+    expect(withoutPorts(forwarded)).toBe(addresses);
   });
 });

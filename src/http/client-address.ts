@@ -7,6 +7,15 @@ export function trustProxySetting(value: string): false | number | string {
   return /^[0-9]+$/.test(value) ? Number(value) : value;
 }
 
+/** An address as Azure's gateways write it: `192.0.2.7:443`, `[2001:db8::1]:443` or `[2001:db8::1]`. */
+const WITH_PORT = /^(?:\[([^\]]*)\]|([0-9.]+))(?::[0-9]*)?$/;
+
+/** `X-Forwarded-For` without ports and brackets: with them Express would trust no proxy, and all callers would count as one. */
+export function withoutPorts(forwarded: string): string {
+  const addresses = forwarded.split(',').map((address) => address.trim().replace(WITH_PORT, '$1$2'));
+  return addresses.join(', ');
+}
+
 /** The prefix that one household or one rented machine gets. */
 const IPV6_PREFIX_BITS = 64;
 

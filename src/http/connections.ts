@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { STATUS_CODES, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import type { NextFunction, Request, Response } from 'express';
 import type { Logger } from 'pino';
@@ -19,6 +20,8 @@ const REQUEST_MS = 30_000;
 const CHECK_MS = 1_000;
 /** The last response has `Connection: close`; Node answers further requests with 503, which bounds what a client can pipeline. */
 const REQUESTS_PER_CONNECTION_MAX = 1_000;
+/** Of the requests that wait behind others on a connection. Nothing else sends as many at once as to need this. */
+const PIPELINED_CHARACTERS_MAX = 64 * 1024;
 /** A reader that takes nothing of what waits for it for this long is disconnected, after twice this time at most. */
 const STALLED_READER_MS = 30_000;
 
@@ -39,12 +42,15 @@ export function limitConnections(server: Server, stalledReaderMs = STALLED_READE
   });
 }
 
+/** For the first request on a connection that was accepted before the listener closed; a proxy does not repeat a POST. */
+const LAST_REQUESTS_MS = 1_000;
+
 /** The responses in progress, one on a connection at most. */
 @Injectable()
 export class Connections {
   private readonly running = new Set<Response>();
-  /** The response to the last request that arrived. */
-  private readonly last = new WeakMap<Socket, Response>();
+  /** The response to the last request that arrived, and the size of the requests that wait for their turns. */
+  private readonly queues = new WeakMap<Socket, { last: Response | undefined; characters: number }>();
 
   /**
    * First middleware: handles the requests of a connection one after the other. Node emits 'close' only for the response
@@ -52,16 +58,27 @@ export class Connections {
    */
   readonly sequentially = (request: Request, response: Response, next: NextFunction): void => {
     const { socket } = request;
-    const previous = this.last.get(socket);
-    this.last.set(socket, response);
+    const queue = this.queues.get(socket) ?? { last: undefined, characters: 0 };
+    this.queues.set(socket, queue);
+    const previous = queue.last;
+    queue.last = response;
     const start = (): void => {
       if (socket.destroyed) return;
       this.running.add(response);
       response.once('close', () => this.running.delete(response));
       next();
     };
-    if (!previous || previous.closed) start();
-    else previous.once('close', start);
+    if (!previous || previous.closed) {
+      start();
+      return;
+    }
+    const size = request.url.length + request.rawHeaders.join('').length;
+    queue.characters += size;
+    if (queue.characters > PIPELINED_CHARACTERS_MAX) socket.destroy();
+    previous.once('close', () => {
+      queue.characters -= size;
+      start();
+    });
   };
 
   /** Whether a response has been started on a connection, so that nothing else can be written to it. */
@@ -73,10 +90,15 @@ export class Connections {
    * Stops accepting connections, and resolves when all have closed, after their running responses.
    *
    * @param graceMs the time after which open connections are destroyed
+   * @param refuse called when the requests of the connections that were accepted last have had time to arrive
    */
-  async close(server: Server, graceMs: number): Promise<void> {
+  async close(server: Server, graceMs: number, refuse: () => void): Promise<void> {
+    // Right after the phase of the event loop that accepts connections: those that are not accepted yet would be reset.
+    await nextTurn();
     const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-    await withTimeout(this.idle(), graceMs);
+    await withTimeout(closed, Math.min(LAST_REQUESTS_MS, graceMs));
+    refuse();
+    await withTimeout(this.idle(), graceMs - LAST_REQUESTS_MS);
     server.closeAllConnections();
     await closed;
   }

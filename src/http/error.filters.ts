@@ -17,15 +17,17 @@ import {
   PlanLimitExceededError,
   RouteNotFoundError,
 } from '../domain/errors.js';
+import { RepeatedLines } from '../observability/logging/repeated-lines.js';
 import { errorBody } from './error-body.js';
 import { setQuotaHeaders } from './limit-headers.js';
-import { requestContext } from './request-context.js';
+import { requestContext, type RequestContext } from './request-context.js';
 import { allowedMethods } from './request-checks.js';
 
 /** Seconds after which a caller may try again when the database is unavailable. */
 const DATABASE_RETRY_AFTER_SECONDS = 5;
 
 const logger = new Logger('UnexpectedError');
+const databaseAway = new RepeatedLines((line) => logger.error(line));
 
 /** Turns what is not a domain error into one: the framework's own refusals, an unavailable database, and bugs, which are logged. */
 export function asDomainError(error: unknown, requestId: string): DomainError {
@@ -34,7 +36,7 @@ export function asDomainError(error: unknown, requestId: string): DomainError {
     return new InvalidRequestError([{ field: 'request', message: error.message }]);
   }
   if (isDatabaseUnavailable(error)) {
-    logger.error({ event: 'database_away', requestId, cause: causeText(error) });
+    databaseAway.write('database_away', { event: 'database_away', requestId, cause: causeText(error) });
     return new DatabaseUnavailableError(DATABASE_RETRY_AFTER_SECONDS, error);
   }
   logger.error({ event: 'bug', requestId, stack: error instanceof Error ? error.stack : String(error) });
@@ -47,6 +49,15 @@ export function causeText(cause: unknown): string {
 }
 
 const UNAUTHORIZED = 401;
+/** Refusals for what the caller is or does: an operator looks for its address. */
+const REFUSALS_OF_CALLERS: readonly number[] = [UNAUTHORIZED, 403, 429];
+
+/** Adds an error to the log line of its call. */
+export function logError({ log, address }: RequestContext, error: DomainError): void {
+  log['code'] = error.code;
+  if (error.cause !== undefined) log['cause'] = causeText(error.cause);
+  if (REFUSALS_OF_CALLERS.includes(error.status)) log['address'] = address;
+}
 
 /** Maps every error to its status, headers and the error envelope. */
 @Catch()
@@ -58,8 +69,7 @@ export class ErrorFilter implements ExceptionFilter<unknown> {
     const context = requestContext(request);
     const error = thrown instanceof NotFoundException ? unmatched(request) : asDomainError(thrown, context.requestId);
     const { status } = error;
-    context.log['code'] = error.code;
-    if (error.cause !== undefined) context.log['cause'] = causeText(error.cause);
+    logError(context, error);
     // A truncated body must not look complete, so the connection is destroyed.
     if (response.headersSent) {
       response.destroy();

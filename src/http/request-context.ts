@@ -3,6 +3,7 @@ import type { ExecutionContext } from '@nestjs/common';
 import type { NextFunction, Request, Response } from 'express';
 import type { Caller } from '../domain/caller.js';
 import { bearerToken } from './bearer-token.js';
+import { withoutPorts } from './client-address.js';
 import { createRedactor, type Redactor } from '../observability/logging/redaction.js';
 
 /** Request ids accepted from callers. Anything else is replaced, because the id is echoed and logged. */
@@ -14,6 +15,8 @@ const ENDED = 'The response has ended.';
 /** The state of one call, over HTTP or as a message, from its arrival to the end of its response. */
 export abstract class RequestContext {
   readonly startedAtMs = performance.now();
+  /** Unlike the request ID never chosen by the caller. */
+  readonly callId = randomUUID();
   /** Fields added to the log line of the call. Must not contain secrets. */
   readonly log: Record<string, unknown> = {};
   abstract readonly apiKey: string | undefined;
@@ -60,6 +63,7 @@ export abstract class RequestContext {
 
 class HttpRequestContext extends RequestContext {
   readonly credentialLocation = 'the header "Authorization: Bearer <API_KEY>"';
+  readonly address: string | undefined;
 
   constructor(
     requestId: string,
@@ -67,15 +71,13 @@ class HttpRequestContext extends RequestContext {
     private readonly response: Response,
   ) {
     super(requestId);
+    // A connection that has closed has no address any more, and the line in the log needs it.
+    this.address = request.ip;
     response.once('close', () => this.finish());
   }
 
   get apiKey(): string | undefined {
     return bearerToken(this.request);
-  }
-
-  get address(): string | undefined {
-    return this.request.ip;
   }
 
   setHeader(name: string, value: string | number): void {
@@ -111,7 +113,9 @@ export function requestContextOf(execution: ExecutionContext): RequestContext {
 /** Middleware: creates the context of a request and sets the headers that every response carries. */
 export function assignRequestContext(redact: Redactor) {
   return (request: Request, response: Response, next: NextFunction): void => {
-    const requestId = requestIdFrom(request.headers['x-request-id'], redact);
+    const { 'x-forwarded-for': forwarded, 'x-request-id': givenId } = request.headers;
+    if (typeof forwarded === 'string') request.headers['x-forwarded-for'] = withoutPorts(forwarded);
+    const requestId = requestIdFrom(givenId, redact);
     setRequestContext(request, new HttpRequestContext(requestId, request, response));
     response.setHeader('X-Request-Id', requestId);
     response.setHeader('Cache-Control', 'private, no-store');

@@ -7,6 +7,8 @@ const SERVED_WHILE_REFUSING = /^\/(?:health\/|metrics$)/;
 
 /** What closes together with the HTTP server: the server of messages, and the worker of archive jobs. */
 export interface ClosingServer {
+  /** Whether it is connected to the server that it receives its calls from; absent when it needs none. */
+  isConnected?: () => boolean;
   /**
    * Stops accepting work. A server of calls waits up to `graceMs` for the running ones and aborts the rest; the worker of
    * jobs aborts at once, because a job continues in another process or after the restart.
@@ -19,7 +21,7 @@ export interface ClosingServer {
 export class ShutdownState {
   /** Readiness fails. Requests are still served until the load balancer has noticed. */
   stopping = false;
-  /** New requests are refused. */
+  /** Requests are refused. No connection is accepted any more, and those that were have had time for a request. */
   refusing = false;
   /** The servers beside HTTP. */
   readonly servers: ClosingServer[] = [];

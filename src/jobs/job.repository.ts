@@ -157,13 +157,14 @@ export class JobRepository {
     const [organizationId, operator] = typeof by === 'string' ? [by, undefined] : [null, by];
     const [row] = await this.query<ChangedRow>(
       `WITH result AS MATERIALIZED (SELECT * FROM job_cancel($1, $2)), recorded AS (
-         INSERT INTO audit_entries (actor, action, organization_id, target, before, after, request_id)
+         INSERT INTO audit_entries (actor, action, organization_id, target, before, after, request_id, call_id, address)
            SELECT $3::text, 'job.canceled', (job).organization_id, $2, jsonb_build_object('state', old_state),
-                  jsonb_build_object('state', (job).state), $4::text
+                  jsonb_build_object('state', (job).state), $4::text, $5::text, $6::text
              FROM result WHERE (job).state <> old_state AND $3::text IS NOT NULL
        )
        SELECT ${CHANGED} FROM result`,
       ...[organizationId, id, operator?.kind ?? null, operator?.requestId ?? null],
+      ...[operator?.callId ?? null, operator?.address ?? null],
     );
     return row && toChangedJob(row);
   }

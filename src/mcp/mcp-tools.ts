@@ -15,7 +15,7 @@ import { z } from 'zod';
 import { Environment } from '../config/environment.js';
 import { FeatureNotInPlanError } from '../domain/errors.js';
 import { planIncludes, requiredPlan } from '../domain/plan.js';
-import { asDomainError, causeText } from '../http/error.filters.js';
+import { asDomainError, causeText, logError } from '../http/error.filters.js';
 import { requestContext, type RequestContext } from '../http/request-context.js';
 import { type Redactor, redactorFor } from '../observability/logging/redaction.js';
 import { inSpan } from '../observability/tracing/tracer.js';
@@ -132,9 +132,9 @@ export class McpTools {
       count('ok');
       return { content: [{ type: 'text', text }], structuredContent: tool.output.parse(structured) };
     } catch (error) {
-      const { code, message, cause, retryAfterSeconds } = asDomainError(error, context.requestId);
-      context.log['code'] = code;
-      if (cause !== undefined) context.log['cause'] = causeText(cause);
+      const reported = asDomainError(error, context.requestId);
+      const { code, message, retryAfterSeconds } = reported;
+      logError(context, reported);
       count(code);
       const retry = retryAfterSeconds === undefined ? '' : ` Retry after ${retryAfterSeconds} s.`;
       const text = this.redact(`${code}: ${message}${retry} (request ${context.requestId})`);

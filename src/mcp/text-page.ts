@@ -16,18 +16,21 @@ export const CURSOR_VIDEOS_MAX = 10;
 
 const second = z.number().min(0);
 
-const positionSchema = z.strictObject({
-  tool: z.enum(['get_channel_transcripts', 'get_video_transcript']),
-  /** The ID of the channel or the video that the call is recorded by. */
-  resource: z.string().regex(/^(?:UC[\w-]{22}|[\w-]{11})$/),
-  /** The videos that remain, the current one first. */
-  videoIds: z.array(z.string().regex(VIDEO_ID)).min(1).max(CURSOR_VIDEOS_MAX),
-  languages: z.union([z.tuple([]), languageCodes]),
-  /** Seconds; the end is null for the end of the video. */
-  range: z.tuple([second, second.nullable()]),
-  /** Pieces of the current video's text that were sent. */
-  skip: z.int().min(0),
-});
+const positionSchema = z
+  .strictObject({
+    tool: z.enum(['get_channel_transcripts', 'get_video_transcript']),
+    /** The ID of the channel or the video that the call is recorded by. */
+    resource: z.string().regex(/^(?:UC[\w-]{22}|[\w-]{11})$/),
+    /** The videos that remain, the current one first. */
+    videoIds: z.array(z.string().regex(VIDEO_ID)).min(1).max(CURSOR_VIDEOS_MAX),
+    languages: z.union([z.tuple([]), languageCodes]),
+    /** Seconds; the end is null for the end of the video. */
+    range: z.tuple([second, second.nullable()]),
+    /** Pieces of the current video's text that were sent. */
+    skip: z.int().min(0),
+  })
+  // The tool for one video is on every plan, those for more are not.
+  .refine(({ tool, resource, videoIds }) => tool !== 'get_video_transcript' || videoIds.join() === resource);
 
 /** Where a text continues that did not fit into one result. */
 export type Position = z.infer<typeof positionSchema>;

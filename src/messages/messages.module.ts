@@ -2,14 +2,23 @@ import { once } from 'node:events';
 import type { Server, Socket } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Logger, Module, type ExecutionContext } from '@nestjs/common';
-import { NestMicroservice, ServerNats, ServerTCP, type NatsContext, type TcpContext } from '@nestjs/microservices';
+import {
+  NestMicroservice,
+  ServerNats,
+  ServerTCP,
+  type NatsContext,
+  type TcpContext,
+  type TcpSocket,
+} from '@nestjs/microservices';
 import type { NestExpressApplication } from '@nestjs/platform-express';
-import type { MsgHdrs, NatsConnection, Subscription } from '@nats-io/transport-node';
+import type { Msg, MsgHdrs, NatsConnection, Subscription } from '@nats-io/transport-node';
 import type { Observable } from 'rxjs';
 import { AuthModule } from '../auth/auth.module.js';
 import type { Environment } from '../config/environment.js';
 import { withTimeout } from '../domain/with-timeout.js';
+import { causeText } from '../http/error.filters.js';
 import { ShutdownState } from '../http/shutdown-state.js';
+import { RepeatedLines } from '../observability/logging/repeated-lines.js';
 import { TranscriptsModule } from '../transcripts/transcripts.module.js';
 import { MessageCalls, type ReplyChannel } from './message-calls.js';
 import { MessagesController } from './messages.controller.js';
@@ -32,8 +41,10 @@ interface Transport {
   /** Where messages are received, without a password. */
   url(): string;
   replyChannel(context: object): ReplyChannel;
+  /** Absent over TCP, which needs no other server. */
+  isConnected?: () => boolean;
   /** Receives no more messages (NATS) or connections (TCP); running calls still get their responses. */
-  stopAccepting(): void;
+  stopAccepting(): Promise<void>;
 }
 
 /**
@@ -60,14 +71,16 @@ export async function startMessages(app: NestExpressApplication, environment: En
     });
   }
   app.get(ShutdownState).servers.push({
+    ...(transport.isConnected && { isConnected: transport.isConnected }),
     close: async (graceMs) => {
-      transport.stopAccepting();
+      calls.isRefusing = true;
+      await withTimeout(transport.stopAccepting(), graceMs);
       await withTimeout(calls.idle(), graceMs);
       calls.disconnectAll();
       await transport.server.close();
     },
   });
-  new Logger('Messages').log({ event: 'messages_listening', url: transport.url() });
+  logger.log({ event: 'messages_listening', url: transport.url() });
 }
 
 /** Nest counts what arrives in one read, up to 64 KB, together with the message that it completes. */
@@ -98,11 +111,15 @@ function tcpTransport(environment: Environment): Transport {
       const address = listener.address();
       return `tcp://${host}:${typeof address === 'object' && address ? address.port : port}`;
     },
-    stopAccepting: () => void listener.close(),
+    stopAccepting: () => {
+      listener.close();
+      return Promise.resolve();
+    },
     replyChannel: (context: TcpContext) => {
       const socket = context.getSocketRef().netSocket;
       return {
         name: context.getPattern(),
+        source: socket,
         address: socket.remoteAddress,
         traceHeaders: { ...context.getMetadata() },
         onDisconnect: (callback) => {
@@ -118,6 +135,8 @@ function tcpTransport(environment: Environment): Transport {
   };
 }
 
+/** About 1 KB each. The client cannot stop to read; beyond it messages are refused within the read. */
+const WAITING_MAX = 5_000;
 /** What Nest adds to an event: the ID of the message and field names. */
 const ENVELOPE_BYTES = 1024;
 
@@ -137,11 +156,13 @@ function natsTransport({ NATS_URL: urls = [], NATS_QUEUE: queue }: Environment):
     settings: 'NATS_URL',
     url: () => servers.map(({ protocol, host }) => `${protocol}//${host}`).join(','),
     stopAccepting: () => server.leave(),
+    isConnected: () => server.isConnected,
     replyChannel: (context: NatsContext) => {
       const client = server.unwrap<NatsConnection>();
       const headers = context.getHeaders() as MsgHdrs | undefined;
       return {
         name: context.getSubject(),
+        source: context.getSubject(),
         // Callers are connected to the NATS server, which reports neither their address nor their end.
         address: undefined,
         onDisconnect: () => () => undefined,
@@ -156,17 +177,74 @@ function natsTransport({ NATS_URL: urls = [], NATS_QUEUE: queue }: Environment):
   };
 }
 
+const logger = new Logger('Messages');
+const faults = new RepeatedLines((line) => logger.warn(line));
+
+/** A fault that anybody who can connect can cause: a message that is no JSON, a reply that NATS does not permit. */
+function logFault(error: unknown): void {
+  faults.write('messages_fault', { event: 'messages_fault', cause: causeText(error) });
+}
+
+/** One message in a turn of the event loop: a read has hundreds of them, and HTTP would wait for all. */
+class Turns {
+  waiting = 0;
+  last = Promise.resolve();
+
+  async next(): Promise<void> {
+    this.waiting += 1;
+    this.last = this.last.then(() => nextTurn());
+    await this.last;
+    this.waiting -= 1;
+  }
+}
+
 /** Ignores messages that expect no reply: they would be charged for a response that nobody receives. */
 class TcpServer extends ServerTCP {
+  private readonly turns = new WeakMap<Socket, Turns>();
+
   override async handleEvent(): Promise<void> {}
+
+  /** Reads no more from a connection while its messages wait for their turns. */
+  override async handleMessage(socket: TcpSocket, message: unknown): Promise<unknown> {
+    const { netSocket } = socket;
+    const turns = this.turns.get(netSocket) ?? new Turns();
+    this.turns.set(netSocket, turns);
+    netSocket.pause();
+    await turns.next();
+    if (netSocket.destroyed) return undefined;
+    if (turns.waiting === 0 && !netSocket.writableNeedDrain) netSocket.resume();
+    return super.handleMessage(socket, message);
+  }
+
+  protected override readonly handleError = logFault;
 }
 
 /** Leaves the queue group before the running calls have ended. Nest would leave it when it closes the connection. */
 class QueueMember extends ServerNats {
+  isConnected = true;
   private readonly joined: Subscription[] = [];
+  private readonly turns = new Turns();
 
   /** As over TCP. */
   override async handleEvent(): Promise<void> {}
+
+  override async handleMessage(channel: string, message: Msg): Promise<unknown> {
+    if (this.turns.waiting < WAITING_MAX) await this.turns.next();
+    return super.handleMessage(channel, message);
+  }
+
+  protected override readonly handleError = logFault;
+
+  /** The client reports each change of the connection; Nest's own lines have no event. */
+  override async handleStatusUpdates(client: NatsConnection): Promise<void> {
+    for await (const status of client.status()) {
+      if (status.type === 'error') logFault(status.error);
+      if (status.type !== 'disconnect' && status.type !== 'reconnect') continue;
+      this.isConnected = status.type === 'reconnect';
+      if (this.isConnected) logger.log({ event: 'messages_connected' });
+      else logger.error({ event: 'messages_disconnected' });
+    }
+  }
 
   override bindEvents(client: NatsConnection): void {
     const subscribe: NatsConnection['subscribe'] = (subject, options) => {
@@ -177,8 +255,10 @@ class QueueMember extends ServerNats {
     super.bindEvents({ subscribe });
   }
 
-  leave(): void {
+  /** Resolves when the messages that were received before are being handled. */
+  leave(): Promise<void> {
     for (const subscription of this.joined) subscription.unsubscribe();
+    return this.turns.last;
   }
 }
 

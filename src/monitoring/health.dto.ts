@@ -16,7 +16,8 @@ export class LiveDto {
 export class DependencyDto {
   @ApiProperty({
     enum: ['up', 'down'],
-    description: 'Whether the dependency is available: the database responds, the cache accepts writes.',
+    description:
+      'Whether the dependency is available: the database responds and can write, the cache accepts writes, messages can arrive over NATS.',
     example: READY.dependencies.database.status,
   })
   status: 'up' | 'down';

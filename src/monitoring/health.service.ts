@@ -55,8 +55,14 @@ export class HealthService {
       statusOf(checkDatabase(this.database)),
       statusOf(this.redis?.checkWritable()),
     ]);
-    // Without the cache requests are served from each process's own, without the database no key can be verified.
-    return { database: { status: database, critical: true }, cache: { status: cache, critical: false } };
+    const broker = this.shutdown.servers.find(({ isConnected }) => isConnected);
+    // Without the cache requests are served from each process's own, without the database no key can be verified. Without NATS
+    // calls over HTTP are served.
+    return {
+      database: { status: database, critical: true },
+      cache: { status: cache, critical: false },
+      ...(broker && { messages: { status: broker.isConnected?.() === true ? 'up' : 'down', critical: false } }),
+    };
   }
 }
 

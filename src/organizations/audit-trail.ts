@@ -51,18 +51,27 @@ export class AuditEntry {
   @ApiProperty(valuesOrNull('The changed values after. API keys and other secrets are never among them.'))
   after: Values | null;
 
-  @ApiProperty(textOrNull('The ID of the request. Null for a command.'))
+  @ApiProperty(textOrNull('The ID of the request, as the caller may have chosen it. Null for a command.'))
   requestId: string | null;
+
+  @ApiProperty(
+    textOrNull('The ID that the service gave the request; its line in the log has it too. Null for a command.'),
+  )
+  callId: string | null;
+
+  @ApiProperty(textOrNull('The address that the request came from. Null for a command.'))
+  address: string | null;
 }
 
 type Change = Pick<AuditEntry, 'action' | 'organizationId' | 'target' | 'before' | 'after'>;
 
 const INSERT = `
-  INSERT INTO audit_entries (actor, action, organization_id, target, before, after, request_id)
-    VALUES ($1, $2, $3, $4, $5, $6, $7)`;
+  INSERT INTO audit_entries (actor, action, organization_id, target, before, after, request_id, call_id, address)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`;
 
 const LIST = `
-  SELECT id, at, actor, action, organization_id AS "organizationId", target, before, after, request_id AS "requestId"
+  SELECT id, at, actor, action, organization_id AS "organizationId", target, before, after, request_id AS "requestId",
+         call_id AS "callId", address
     FROM audit_entries
     WHERE ($1::text IS NULL OR organization_id = $1) AND ($2::bigint IS NULL OR id < $2)
     ORDER BY id DESC LIMIT $3`;
@@ -79,7 +88,8 @@ const ENTRY_ID = /^[0-9]{1,18}$/;
 export async function recordChange(manager: EntityManager, actor: Actor | undefined, change: Change): Promise<void> {
   if (!actor) return;
   const { action, organizationId, target, before, after } = change;
-  await manager.query(INSERT, [actor.kind, action, organizationId, target, before, after, actor.requestId]);
+  const { kind, requestId, callId, address } = actor;
+  await manager.query(INSERT, [kind, action, organizationId, target, before, after, requestId, callId, address]);
 }
 
 /** Lists the changes that operators made. */

@@ -304,4 +304,20 @@ describe('authentication of the admin API', () => {
     expect((await service.request('GET', '/usage', address)).status).toBe(401);
     expect((await service.request('GET', '/admin/organizations', elsewhere())).status).toBe(401);
   });
+
+  it('failures from many addresses are 429 together, while the right token is accepted from any of them', async () => {
+    const guessFrom = (host: number): Promise<ServiceResponse> =>
+      service.request('GET', '/admin/organizations', {
+        ...{ 'X-Forwarded-For': `198.51.100.${host}`, Authorization: 'Bearer a-guess-at-the-token' },
+      });
+    const statuses: number[] = [];
+    for (let host = 1; host <= 101; host += 1) statuses.push((await guessFrom(host)).status);
+    expect(new Set(statuses)).toEqual(new Set([401, 429]));
+    const refused = await guessFrom(200);
+    expect([refused.status, refused.body.error.code]).toEqual([429, 'rate_limited']);
+    const address = { 'X-Forwarded-For': '198.51.100.201' };
+    expect((await service.request('GET', '/admin/organizations', { ...TOKEN, ...address })).status).toBe(200);
+    // Keys are counted apart.
+    expect((await service.request('GET', '/usage', address)).status).toBe(401);
+  });
 });

@@ -88,10 +88,14 @@ describe('the audit trail', () => {
       ['organization.created', id, id, null, { name: 'Acme', plan: 'free', monthlyLimit: null }],
     ].map(([action, organizationId, target, before, after]) => ({
       ...{ id: expect.any(String), at: expect.any(String), actor: 'admin', requestId: REQUEST_ID },
+      ...{ callId: expect.stringMatching(/^[0-9a-f-]{36}$/), address: '127.0.0.1' },
       ...{ action, organizationId, target, before, after },
     }));
     expect(all).toEqual(expected);
     expect(await entries(`?organization=${id}`)).toEqual(expected.slice(1));
+    const callIds = all.map(({ callId }) => String(callId));
+    expect(new Set(callIds).size).toBe(all.length - 1);
+    for (const callId of callIds) expect(service.logs.join('')).toContain(`"callId":"${callId}"`);
     for (const secret of [issued.key, rotated.key, ADMIN_TOKEN]) expect(JSON.stringify(all)).not.toContain(secret);
   });
 
@@ -109,15 +113,23 @@ describe('the audit trail', () => {
 
     const listed = await json('audit');
     expect(listed).toEqual({ entries: await entries(), next: null });
-    expect((listed['entries'] as Entry[]).map(({ actor, requestId, action }) => [actor, requestId, action])).toEqual(
+    expect(
+      (listed['entries'] as Entry[]).map(({ actor, requestId, callId, address, action }) => [
+        actor,
+        requestId,
+        callId,
+        address,
+        action,
+      ]),
+    ).toEqual(
       [
         ...['usage.pruned', 'organization.deleted', 'key.revoked', 'key.rotated', 'job.canceled', 'key.issued'],
         ...['organization.limit_changed', 'organization.plan_changed', 'organization.created'],
-      ].map((action) => ['cli', null, action]),
+      ].map((action) => ['cli', null, null, null, action]),
     );
     const { output } = await cli('audit', '--organization', org, '--limit', '1');
     expect(output).toMatch(
-      /^next +\d+\n\nENTRIES\nAT +ACTOR +ACTION +TARGET +BEFORE +AFTER\n\S+ +cli +organization\.deleted +org_\S+ +\{.*\} +\{.*\}\n$/,
+      /^next +\d+\n\nENTRIES\nAT +ACTOR +ACTION +TARGET +BEFORE +AFTER +ADDRESS\n\S+ +cli +organization\.deleted +org_\S+ +\{.*\} +\{.*\} +-\n$/,
     );
   });
 

@@ -54,6 +54,17 @@ describe('the database of a process', () => {
     expect(await connection()).not.toEqual(before);
   });
 
+  it('a commit waits until it is stored, whatever the server sets, unless that is stricter', async () => {
+    const { dataSource } = await open();
+    const setting = 'SHOW synchronous_commit';
+    // The tests' server.
+    expect(await database.query(setting)).toEqual([{ synchronous_commit: 'off' }]);
+    expect(await dataSource.query(setting)).toEqual([{ synchronous_commit: 'on' }]);
+    const name = new URL(database.url).pathname.slice(1);
+    await dataSource.query(`ALTER DATABASE "${name}" SET synchronous_commit = remote_apply`);
+    expect(await (await open()).dataSource.query(setting)).toEqual([{ synchronous_commit: 'remote_apply' }]);
+  });
+
   it('unresponsive connections are closed and replaced', async () => {
     const link = await interruptibleLink(database.url);
     try {

@@ -47,6 +47,20 @@ describe('the image', () => {
     ]);
   });
 
+  it('has the text of the license of every bundled package', () => {
+    const { components } = JSON.parse(read('dist/sbom.json')) as { components: { name: string; version: string }[] };
+    const texts = new Map(
+      read('dist/THIRD-PARTY-LICENSES')
+        .split(/^-{80}$/m)
+        .map((text) => [text.trim().split('\n', 1)[0], text]),
+    );
+    expect(components.length).toBeGreaterThan(100);
+    for (const { name, version } of components) {
+      const text = texts.get(`${name} ${version}`) ?? '';
+      expect([name, text.length > 500, /permission|redistribution|licen[cs]e/i.test(text)]).toEqual([name, true, true]);
+    }
+  });
+
   it('lists the bundled packages once for scanners, with their versions in the lockfile', () => {
     const { components } = JSON.parse(read('dist/sbom.json')) as { components: { purl: string }[] };
     const purls = components.map(({ purl }) => purl);

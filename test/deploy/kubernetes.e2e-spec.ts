@@ -8,6 +8,7 @@ import { Job } from 'kubernetes-models/batch/v1';
 import { NetworkPolicy } from 'kubernetes-models/networking.k8s.io/v1';
 import { PodDisruptionBudget } from 'kubernetes-models/policy/v1';
 import { Namespace, Service } from 'kubernetes-models/v1';
+import ipaddr from 'ipaddr.js';
 import { parse, parseAllDocuments } from 'yaml';
 import { readEnvironment } from '../../src/config/environment.js';
 import { isInstalled } from '../programs.js';
@@ -31,6 +32,7 @@ interface Container {
 interface Pods extends Manifest {
   spec: {
     template: {
+      metadata: { labels: Record<string, string> };
       spec: {
         terminationGracePeriodSeconds: number;
         containers: [Container];
@@ -53,7 +55,65 @@ const settingsOf = (folder: string): Record<string, string> => {
 };
 const FILES = ['base', 'overlays/example'].flatMap((folder) => manifests(folder).map((file) => `${folder}/${file}`));
 
+interface Policy {
+  spec: {
+    podSelector: { matchExpressions: [{ key: string; values: string[] }] };
+    egress: {
+      to?: { ipBlock?: { cidr: string; except?: string[] }; namespaceSelector?: { matchLabels: object } }[];
+      ports?: { port: number; endPort?: number }[];
+    }[];
+  };
+}
+
+const isWithin = (address: string, range: string): boolean => {
+  const [parsed, block] = [ipaddr.parse(address), ipaddr.parseCIDR(range)];
+  return parsed.kind() === block[0].kind() && parsed.match(block);
+};
+
+/** Whether pods reach a public or private address, or a namespace with the label of dependencies. */
+function isReached(target: string, at: number): boolean {
+  const { egress } = (read('base/network-policy.yaml') as Policy).spec;
+  return egress.some(({ to, ports }) => {
+    const isPort = !ports || ports.some(({ port, endPort = port }) => port <= at && at <= endPort);
+    const isTarget =
+      !to ||
+      to.some(({ ipBlock, namespaceSelector }) => {
+        if (target === 'dependency') return namespaceSelector !== undefined;
+        if (!ipBlock || !isWithin(target, ipBlock.cidr)) return false;
+        return !(ipBlock.except ?? []).some((range) => isWithin(target, range));
+      });
+    return isPort && isTarget;
+  });
+}
+
 describe('the Kubernetes manifests', () => {
+  it.each([
+    ['YouTube and webhooks', '142.250.1.1', 443, true],
+    ['a webhook at a high port', '203.0.113.9', 8_443, true],
+    ['a proxy', '203.0.113.9', 3_128, true],
+    ['YouTube over IPv6', '2a00:1450::1', 443, true],
+    ['a name server', '10.0.0.10', 53, true],
+    ...[5_432, 6_379, 4_222, 4_318, 4_416, 3_128].map((port) => ['a dependency', 'dependency', port, true] as const),
+    ['another PostgreSQL', '203.0.113.9', 5_432, false],
+    ['another Redis', '203.0.113.9', 6_379, false],
+    ['a private PostgreSQL', '10.0.0.5', 5_432, false],
+    ['a private web server', '192.168.1.1', 443, false],
+    ["the cloud's metadata", '169.254.169.254', 80, false],
+    ['a private address over IPv6', 'fd00::1', 443, false],
+    ['SSH', '203.0.113.9', 22, false],
+  ])('allow %s (%s, port %i): %s', (_what, target, port, expected) => {
+    expect(isReached(target, port)).toBe(expected);
+  });
+
+  it('restrict the pods of the service and of the migration', () => {
+    const { values } = (read('base/network-policy.yaml') as Policy).spec.podSelector.matchExpressions[0];
+    const labels = ['deployment.yaml', 'migration-job.yaml'].map((file) => {
+      const { metadata } = (read(`base/${file}`) as Pods).spec.template;
+      return metadata.labels['app.kubernetes.io/name'];
+    });
+    expect(values).toEqual(labels);
+  });
+
   it.each(FILES.filter((file) => !file.endsWith('service-monitor.yaml')))(
     '%s follows the schema of its kind',
     (file) => {

@@ -1,5 +1,10 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { ShutdownState } from '../../src/http/shutdown-state.js';
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { EmbeddedPostgres } from '../../src/database/embedded/embedded-postgres.js';
+import { copyTestCluster } from '../database/cluster-user.js';
 import { startService, type ServiceResponse, type TestService } from '../service.js';
 import { until } from '../until.js';
 
@@ -68,5 +73,28 @@ describe('the probes', () => {
     expect([refused.status, refused.body.error.code]).toEqual([503, 'service_unavailable']);
     expect((await ready(service)).status).toBe(503);
     expect((await service.request('GET', '/health/live')).status).toBe(200);
+  });
+});
+
+describe('readiness', () => {
+  it('fails while the database can write no file, as on a full disk, and recovers', async () => {
+    const dataDir = await mkdtemp(join(process.env['TEST_FOLDER'] ?? tmpdir(), 'full-disk-'));
+    await copyTestCluster(dataDir);
+    const embedded = await EmbeddedPostgres.open(dataDir, 'service');
+    const service = await startService({ databaseUrl: () => Promise.resolve(embedded.url) });
+    try {
+      expect((await ready(service)).status).toBe(200);
+      await chmod(join(dataDir, 'postgres/pg_snapshots'), 0o500);
+      expect((await ready(service)).body).toMatchObject({
+        status: 'unavailable',
+        dependencies: { database: { status: 'down' } },
+      });
+      await chmod(join(dataDir, 'postgres/pg_snapshots'), 0o700);
+      expect((await ready(service)).body).toMatchObject({ status: 'ok' });
+    } finally {
+      await service.close();
+      await embedded.close();
+      await rm(dataDir, { recursive: true, force: true });
+    }
   });
 });

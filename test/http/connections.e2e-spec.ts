@@ -142,6 +142,16 @@ describe('pipelined requests', () => {
     expect([...client.received.matchAll(/X-Request-Id: (\w+)/g)].map(([, id]) => id)).toEqual(ids);
   });
 
+  it('that are larger together than any client needs close their connection', async () => {
+    const hold = service.fakeYoutube.hold({ kind: 'timedtext' });
+    const client = new Client().read().send(call(uncached()));
+    await hold.arrived;
+    const large = get('/usage', { Authorization: `Bearer ${organization.key}`, X: 'x'.repeat(8_000) });
+    client.send(...Array<string>(20).fill(large));
+    await until(() => client.closed && inFlight() === 0);
+    hold.release();
+  });
+
   it('are limited to a thousand on one connection, which then is to be closed', async () => {
     const client = new Client().read().send(...Array<string>(1_100).fill(get('/health/live')));
     await until(() => client.statuses.length === 1_100);
@@ -211,6 +221,26 @@ describe('a malformed request', () => {
 });
 
 describe('a shutdown', () => {
+  it('serves the request of each connection that was accepted before, which a proxy does not repeat', async () => {
+    const stopping = await startService();
+    const { key } = await stopping.organization();
+    const fresh = Array.from({ length: 20 }, () => new Client(stopping).read());
+    const server: Server = stopping.app.getHttpServer();
+    await until(() => new Promise<boolean>((done) => server.getConnections((_error, count) => done(count === 20))));
+    const stopped = shutDown(stopping.app, { graceSeconds: 30 });
+    await until(() => !server.listening);
+    const body = JSON.stringify({ videos: ['short'] });
+    const head = `POST /transcripts HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${key}\r\n`;
+    const request = `${head}Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+    for (const client of fresh) client.send(request);
+    await until(() => fresh.every(({ closed }) => closed));
+    // The list is invalid, so that the calls wait for nothing.
+    expect(fresh.map(({ statuses }) => statuses)).toEqual(Array(20).fill([400]));
+    expect(fresh[0]?.received).toContain('Connection: close');
+    await stopped;
+    await stopping.close();
+  });
+
   it('does not wait for idle connections', async () => {
     const stopping = await startService();
     const [silent, idle] = [new Client(stopping).read(), new Client(stopping).read()];

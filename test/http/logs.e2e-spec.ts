@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { startService, type TestService } from '../service.js';
+import { until } from '../until.js';
 
 let service: TestService;
 
@@ -33,6 +34,34 @@ describe('a line of the log', () => {
     expect(line.trimEnd()).toMatch(/^[ -~]+$/);
     expect(line).toContain('/\\u001b[31m\\u202etxt\\u200b\\u009b\\u2028\\u007f\\udb40\\udc41');
     expect((JSON.parse(line) as { path: string }).path).toContain('\u202etxt');
+  });
+});
+
+describe('the line of a refused call', () => {
+  it('has the address of the caller for 401, 403 and 429, and for no other status', async () => {
+    const refusing = await startService({ environment: { RATE_LIMIT_PER_MINUTE: 1, TRUST_PROXY: 'loopback' } });
+    try {
+      const { key } = await refusing.organization({ plan: 'free' });
+      const headers = { 'X-Forwarded-For': '203.0.113.9:4711' };
+      const statuses = [
+        (await refusing.request('GET', '/usage', headers)).status,
+        (await refusing.get('/channels/@tidewater/transcripts', key, headers)).status,
+        (await refusing.get('/usage', key, headers)).status,
+        (await refusing.request('GET', '/nothing', headers)).status,
+      ];
+      expect(statuses).toEqual([401, 403, 429, 404]);
+      const lines = () => refusing.logs.filter((line) => line.includes('"event":"request"'));
+      await until(() => lines().length === 4);
+      const logged = lines().map((line) => JSON.parse(line) as { status: number; address?: string });
+      expect(logged.map(({ status, address }) => [status, address])).toEqual([
+        [401, '203.0.113.9'],
+        [403, '203.0.113.9'],
+        [429, '203.0.113.9'],
+        [404, undefined],
+      ]);
+    } finally {
+      await refusing.close();
+    }
   });
 });
 

@@ -228,6 +228,8 @@ describe('the client address from a proxy', () => {
   it.each([
     ['off', '203.0.113.9', '127.0.0.1'],
     ['loopback', '198.51.100.1, 203.0.113.9', '203.0.113.9'],
+    ['1', '198.51.100.1:1024, 203.0.113.9:51234', '203.0.113.9'],
+    ['loopback, 192.0.2.0/24', '198.51.100.1:1024, [2001:db8::9]:51234, 192.0.2.8:443', '2001:db8::9'],
   ])('is accepted only from the proxies that TRUST_PROXY=%s names', async (TRUST_PROXY, forwarded, address) => {
     const behind = await startService({ environment: { ADMIN_TOKEN, TRUST_PROXY } });
     try {

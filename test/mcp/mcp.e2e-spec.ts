@@ -305,6 +305,22 @@ describe('a refused call of a tool', () => {
     for (const result of await Promise.all(running)) expect(result.isError).toBe(false);
   });
 
+  it('is a cursor for one video that names others', async () => {
+    const { key } = await service.organization({ plan: 'free' });
+    const client = await connect(key);
+    const args = { video: 'hl-stream__', fromSeconds: 22_000, maxChars: 3_000 };
+    const first = await call(client, 'get_video_transcript', args);
+    const { cursor } = first.structured as { cursor: string };
+    const position = JSON.parse(Buffer.from(cursor, 'base64url').toString()) as object;
+    const forged = (changed: object) =>
+      call(client, 'get_video_transcript', {
+        cursor: Buffer.from(JSON.stringify({ ...position, ...changed })).toString('base64url'),
+      });
+    for (const videoIds of [['hl-stream__', 'hl-dinghy__'], ['hl-dinghy__'], ['hl-dinghy__', 'hl-stream__']])
+      expect((await forged({ videoIds })).text).toMatch(/^invalid_request: cursor is invalid\./);
+    expect((await forged({})).isError).toBe(false);
+  });
+
   it('is one with a changed cursor, or one of another tool', async () => {
     const client = await connect((await service.organization()).key);
     const first = await call(client, 'get_channel_transcripts', {

@@ -73,6 +73,30 @@ const EVENT_BYTES_MAX = 16 * 1024;
     await until(async () => (await services[0].get('/usage', key)).body.used === 1);
   });
 
+  it('name a NATS server that is unavailable, and serve HTTP meanwhile', async () => {
+    const gone = await NatsBroker.start();
+    const service = await startService({ environment: { MESSAGE_TRANSPORT: 'nats', NATS_URL: [gone.url] } });
+    try {
+      const ready = async (): Promise<any> => (await service.request('GET', '/health/ready')).body;
+      expect(await ready()).toMatchObject({
+        status: 'ok',
+        dependencies: { messages: { status: 'up', critical: false } },
+      });
+      await gone.close();
+      await until(async () => (await ready()).status === 'degraded');
+      expect((await ready()).dependencies.messages).toEqual({ status: 'down', critical: false });
+      expect((await service.request('GET', '/health/ready')).status).toBe(200);
+      const lines = service.logs.filter((line) => line.includes('"event":"messages_disconnected"'));
+      expect(lines.map((line) => JSON.parse(line) as object)).toMatchObject([{ level: 'error' }]);
+      const { text } = await service.request('GET', '/metrics');
+      expect(text).toContain('ct_dependency_up{dependency="messages",critical="false"} 0');
+      const { key } = await service.organization();
+      expect((await service.get('/channels/@emptyslip/transcripts', key)).status).toBe(200);
+    } finally {
+      await service.close();
+    }
+  });
+
   it('leave new messages to the other service at shutdown, and reply to the messages they have received', async () => {
     const { key } = await services[0].organization();
     const hold = services[0].fakeYoutube.hold({ kind: 'timedtext' }, 8);

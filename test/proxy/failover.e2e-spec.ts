@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { benchChannelByHandle } from '../fake-youtube/catalogue/bench.js';
 import { until } from '../until.js';
 import type { HttpResponse } from '../http-request.js';
 import { ProxiedReplicas, send, type Replica } from './proxied-replicas.js';
@@ -25,8 +26,16 @@ const fetchedIn = ({ text }: HttpResponse): number =>
 function load(): { responses: HttpResponse[]; stop: () => Promise<void> } {
   const answers: HttpResponse[] = [];
   let stopped = false;
-  const caller = async (): Promise<void> => {
-    while (!stopped) answers.push(await get(newChannel()));
+  // nginx repeats no POST.
+  const post = (): Promise<HttpResponse> => {
+    const videos = benchChannelByHandle(`@bench-${VIDEOS}x${(channels += 1)}`)
+      ?.uploads()
+      .map(({ id }) => id);
+    const headers = { Authorization: `Bearer ${customer.key}`, 'Content-Type': 'application/json' };
+    return send(replicas.nginx, '/transcripts', { method: 'POST', headers, body: JSON.stringify({ videos }) });
+  };
+  const caller = async (_: unknown, index: number): Promise<void> => {
+    while (!stopped) answers.push(await (index % 2 === 0 ? get(newChannel()) : post()));
   };
   const callers = Promise.all(Array.from({ length: CALLERS }, caller));
   const stop = async (): Promise<void> => {

@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { until } from '../until.js';
 import type { HttpResponse, Sending } from '../http-request.js';
@@ -166,7 +168,7 @@ const lineOf = (id: string): Record<string, unknown> | undefined => {
     expect(refusedByProxy(refused)).toBe('not_found');
     expect([refused.headers['x-request-id'], refused.headers['cache-control']]).toEqual([id, 'private, no-store']);
     await until(() => lineOf(id) !== undefined);
-    expect(lineOf(id)).toMatchObject({ status: 404, replica: '' });
+    expect(lineOf(id)).toMatchObject({ status: 404, replica: '', address: '127.0.0.1' });
   });
 
   it.each(['/../metrics', '/channels/../../metrics', '/%2e%2e/metrics', '/%00/metrics'])(
@@ -176,6 +178,28 @@ const lineOf = (id: string): Record<string, unknown> | undefined => {
       expect([refused.status, errorOf(refused)['code']]).toEqual([400, 'invalid_request']);
     },
   );
+
+  it.each([
+    [
+      'a transfer coding that nginx does not know',
+      'POST /usage HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip\r\n\r\n',
+    ],
+    ['another version of HTTP', 'GET /usage HTTP/3.0\r\nHost: a\r\n\r\n'],
+    ['a version of HTTP that there is not', 'GET /usage HTTP/9.9\r\nHost: a\r\n\r\n'],
+    ['an unknown method', 'TRACE /usage HTTP/1.1\r\nHost: a\r\n\r\n'],
+    ['a line that is no request', 'nonsense\r\n\r\n'],
+    ['two lengths', 'POST /usage HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n'],
+    ['no host', 'GET /usage HTTP/1.1\r\n\r\n'],
+  ])('%s is refused with the error envelope', async (_what, request) => {
+    const socket = connect(replicas.nginx.port, '127.0.0.1');
+    let received = '';
+    socket.on('data', (chunk: Buffer) => (received += chunk.toString()));
+    socket.end(request);
+    await once(socket, 'close');
+    expect(received).toMatch(/^HTTP\/1\.1 400 /);
+    const { error } = JSON.parse(received.slice(received.indexOf('{'))) as { error: { code: string } };
+    expect(error.code).toBe('invalid_request');
+  });
 
   it.each([
     ['/usage', 200],

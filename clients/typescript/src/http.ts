@@ -55,10 +55,15 @@ export class Http {
     readonly pause: Pause,
   ) {
     const { baseUrl, apiKey } = options;
-    if (!/^https?:\/\/[^/]/.test(baseUrl)) {
-      throw new TypeError(`baseUrl must be a URL such as https://transcripts.example.com, but is "${baseUrl}".`);
+    if (!/^https?:\/\/[^/@]+(?:\/|$)/.test(baseUrl)) {
+      // A key in the wrong place, or a password, is not shown.
+      const shown = /ctk_|@/.test(baseUrl) ? ' without a user and password' : `, but is "${baseUrl}"`;
+      throw new TypeError(`baseUrl must be a URL such as https://transcripts.example.com${shown}.`);
     }
     if (!apiKey) throw new TypeError('apiKey is empty: pass the key or token of your organization.');
+    // Headers would report the value itself. The line feed at the end of a file is the usual cause.
+    if (!/^[\x21-\x7e]+$/.test(apiKey))
+      throw new TypeError('apiKey contains a space, a line break or no ASCII: trim it.');
     this.baseUrl = baseUrl.replace(/\/+$/, '');
   }
 

@@ -1532,8 +1532,12 @@ export interface components {
             after: {
                 [key: string]: unknown;
             } | null;
-            /** @description The ID of the request. Null for a command. */
+            /** @description The ID of the request, as the caller may have chosen it. Null for a command. */
             requestId: string | null;
+            /** @description The ID that the service gave the request; its line in the log has it too. Null for a command. */
+            callId: string | null;
+            /** @description The address that the request came from. Null for a command. */
+            address: string | null;
         };
         AuditPage: {
             /** @description The changes, newest first. */
@@ -1551,7 +1555,7 @@ export interface components {
         };
         Dependency: {
             /**
-             * @description Whether the dependency is available: the database responds, the cache accepts writes.
+             * @description Whether the dependency is available: the database responds and can write, the cache accepts writes, messages can arrive over NATS.
              * @example up
              * @enum {string}
              */
@@ -7750,7 +7754,9 @@ export interface operations {
                      *           "after": {
                      *             "plan": "pro"
                      *           },
-                     *           "requestId": "invoice-2026-11"
+                     *           "requestId": "invoice-2026-11",
+                     *           "callId": "8f14c5e2-6d0b-4a57-9e31-0c2f7be4d813",
+                     *           "address": "203.0.113.9"
                      *         }
                      *       ],
                      *       "next": null

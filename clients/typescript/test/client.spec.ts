@@ -74,6 +74,34 @@ describe('the operations of the client', () => {
     expect(() => new AdminClient({ baseUrl: 'http://localhost:3000', adminToken: '' })).toThrow('apiKey is empty');
   });
 
+  it('are refused before any request, without showing it, when a key cannot be a header or a URL has a password', () => {
+    const faultOf = (create: () => unknown): string => {
+      try {
+        create();
+      } catch (error) {
+        return String(error);
+      }
+      return 'no error';
+    };
+    const baseUrl = 'http://localhost:3000';
+    for (const apiKey of [
+      'ctk_hunter2\n',
+      'ctk_hunter2\r\nX: y',
+      ' ctk_hunter2',
+      'ctk_hunter2\u0000',
+      'ctk_hunter2ü',
+    ]) {
+      const faults = [
+        faultOf(() => new ChannelTranscriptsClient({ baseUrl, apiKey })),
+        faultOf(() => new AdminClient({ baseUrl, adminToken: apiKey })),
+        faultOf(() => new ChannelTranscriptsClient({ baseUrl: apiKey.trim(), apiKey: baseUrl })),
+        faultOf(() => new ChannelTranscriptsClient({ baseUrl: 'http://me:hunter2@localhost', apiKey: 'ctk_x' })),
+      ];
+      for (const fault of faults) expect(fault).toMatch(/^TypeError: (?:apiKey contains|baseUrl must be)/);
+      expect(faults.join()).not.toContain('hunter2');
+    }
+  });
+
   it('say that a service is not ready, as its body does', async () => {
     const { client } = clientOf(json({ status: 'unavailable', stopping: true, dependencies: {} }, 503));
     expect(await client.ready()).toMatchObject({ status: 'unavailable', stopping: true });

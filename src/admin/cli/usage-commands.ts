@@ -63,7 +63,9 @@ export function addUsageCommands(program: Command, run: RunWork): void {
         const { id = null } =
           organization === undefined ? {} : await organizations.find(organization, { deleted: true });
         const { items: entries, next } = await audit.list(id, { count, after });
-        const rows = entries.map(({ id: _id, organizationId: _organization, requestId: _request, ...row }) => row);
+        const rows = entries.map(
+          ({ id: _id, organizationId: _organization, requestId: _request, callId: _call, ...row }) => row,
+        );
         return { json: { entries, next }, text: textOf({ next, entries: rows }) };
       }),
     );

@@ -50,7 +50,7 @@ class AdminGuard implements CanActivate {
       await this.failed.record(call, 'admin token');
       throw new AdminTokenError();
     }
-    Object.assign(call.log, { admin: true, address: call.address });
+    Object.assign(call.log, { admin: true, address: call.address, callId: call.callId });
     return true;
   }
 }
@@ -74,10 +74,10 @@ export function AdminRoutes(): ClassDecorator {
 }
 
 /** A parameter: who makes a change over HTTP. */
-export const Operator = createParamDecorator((_data: unknown, context): Actor => ({
-  kind: 'admin',
-  requestId: requestContextOf(context).requestId,
-}));
+export const Operator = createParamDecorator((_data: unknown, context): Actor => {
+  const { requestId, callId, address = null } = requestContextOf(context);
+  return { kind: 'admin', requestId, callId, address };
+});
 
 /** The parameter of the routes of an organization, and their 404. */
 export function ApiOrganizationId(): MethodDecorator {

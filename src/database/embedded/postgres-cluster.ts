@@ -1,4 +1,5 @@
 import { execFile, spawn } from 'node:child_process';
+import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import * as fs from 'node:fs/promises';
@@ -34,7 +35,11 @@ const HERE = process.platform === 'linux' ? '/proc/self/cwd' : '.';
 /** Every user can read it, and only root can write to it. */
 const SHARED_FOLDER = '/var/cache/channel-transcripts';
 
-const NOBODY = 65_534;
+/** initdb needs a user that has a name. Other services run as this one too, so it does not own the cluster. */
+const NOBODY = { uid: 65_534, gid: 65_534 };
+/** Of IDs that systemd assigns to services without a user of their own: outside of what administrators and packages assign. */
+const OWN_ID_FROM = 61_184;
+const OWN_IDS = 4_336;
 const STOP_MS_MAX = 60_000;
 const POLL_MS = 20;
 
@@ -51,35 +56,40 @@ export interface PostgresCluster {
 export async function prepareCluster(dataDir: string): Promise<PostgresCluster> {
   await fs.mkdir(dataDir, { recursive: true, mode: 0o711 });
   const directory = join(dataDir, 'postgres');
-  const cluster = { directory, owner: await chooseOwner(directory) };
-  if (!existsSync(directory)) await createCluster(dataDir, cluster);
-  return cluster;
+  if (!existsSync(directory)) await createCluster(dataDir, directory);
+  const { uid, gid } = await fs.stat(directory);
+  return { directory, owner: isRoot() ? { uid, gid } : {} };
 }
 
 /** PostgreSQL refuses to run as root. */
-async function chooseOwner(directory: string): Promise<ProcessOwner> {
-  if (process.getuid?.() !== 0) return {};
-  const existing = await fs.stat(directory).catch(() => undefined);
-  return existing?.uid ? { uid: existing.uid, gid: existing.gid } : { uid: NOBODY, gid: NOBODY };
+function isRoot(): boolean {
+  return process.getuid?.() === 0;
 }
 
 /**
  * Builds the cluster in a temporary directory and renames it, so that its directory exists only when it is complete. There is
  * no password: whoever may enter the directory of the socket may also read the data in it.
  */
-async function createCluster(dataDir: string, { directory, owner }: PostgresCluster): Promise<void> {
-  const programs = await findPrograms(owner);
+async function createCluster(dataDir: string, directory: string): Promise<void> {
+  const builder = isRoot() ? NOBODY : {};
+  const programs = await findPrograms(builder);
   const building = await fs.mkdtemp(join(dataDir, 'initdb-'));
   try {
-    if (owner.uid !== undefined) await fs.chown(building, owner.uid, owner.gid);
+    if (isRoot()) await fs.chown(building, NOBODY.uid, NOBODY.gid);
     const flags = ['-D', HERE, '-U', ROLE, '-A', 'trust', '-E', 'UTF8', '--locale=C'];
-    await run(join(programs, 'initdb'), flags, { ...owner, cwd: building, env: VARIABLES });
+    await run(join(programs, 'initdb'), flags, { ...builder, cwd: building, env: VARIABLES });
+    if (isRoot()) await changeOwner(building, randomInt(OWN_ID_FROM, OWN_ID_FROM + OWN_IDS));
     await fs.rename(building, directory);
   } catch (error) {
     await fs.rm(building, { recursive: true, force: true });
     // Otherwise another process created the cluster first.
     if (!existsSync(directory)) throw error;
   }
+}
+
+async function changeOwner(directory: string, id: number): Promise<void> {
+  const names = await fs.readdir(directory, { recursive: true });
+  for (const path of [directory, ...names.map((name) => join(directory, name))]) await fs.lchown(path, id, id);
 }
 
 /** The fault of a start whose own log was lost, so that its reason is unknown. */

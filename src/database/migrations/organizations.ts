@@ -42,7 +42,10 @@ CREATE TABLE audit_entries (
   target text,
   before jsonb,
   after jsonb,
-  request_id text
+  request_id text,
+  -- The service's own ID of the request, and the address that it came from.
+  call_id text,
+  address text
 );
 CREATE INDEX audit_entries_organization ON audit_entries (organization_id, id);
 `;

@@ -106,6 +106,8 @@ export const AUDIT_ENTRY: AuditEntry = {
   before: { plan: 'free' },
   after: { plan: 'pro' },
   requestId: 'invoice-2026-11',
+  callId: '8f14c5e2-6d0b-4a57-9e31-0c2f7be4d813',
+  address: '203.0.113.9',
 };
 
 export const PRUNED: Pruned = { retentionMonths: 24, keptFrom: '2024-11', periods: 3, calls: 4120 };
