@@ -1,73 +1,150 @@
 import { describe, expect, it } from '@jest/globals';
 import { Logger } from '@nestjs/common';
-import { newPool, newScope } from '../../../../test/youtube/egresses.js';
-import type { AttemptVerdict } from './egress.js';
-import { withProxyFailover } from './proxy-failover.js';
-import type { AddressVerdict } from './request-control.js';
+import { newContext, newControl, newPool, nextEgress } from '../../../../test/youtube/egresses.js';
+import type { ReadingContext } from '../../video-platform.js';
+import type { AttemptEnd } from './egress.js';
+import { type Attempted, readThroughEgresses } from './egress-failover.js';
+import type { EgressPool } from './egress-pool.js';
 import type { RequestScope } from './request-pipeline.js';
+import { RetryBudget } from './retry.js';
 
 Logger.overrideLogger(false);
 
-/** Runs attempts with these verdicts, by the number of the egress; returns the path and the result. */
-async function attempts(verdicts: readonly AttemptVerdict[], egresses = newPool(verdicts.length)) {
+/** Reads a video with these attempts. */
+function read<T>(
+  egresses: EgressPool,
+  attempt: (scope: RequestScope) => Promise<Attempted<T>>,
+  context: ReadingContext = newContext(),
+  retries: number | RetryBudget = 0,
+) {
+  return readThroughEgresses(egresses, {
+    ...{ use: 'video', subject: 'a video', context, retries, control: newControl('unreached'), attempt },
+  });
+}
+
+/** Runs attempts that end so, by the number of the egress; returns the path and the result. */
+async function attempts(ends: readonly AttemptEnd[], egresses = newPool(ends.length)) {
   const path: string[] = [];
-  const result = await withProxyFailover(egresses, 'video', 'a video', newScope().context, 0, ({ egress }) => {
+  const result = await read(egresses, ({ egress }) => {
     path.push(egress.name);
-    const verdict = verdicts[Number(egress.name.replace('proxy-', '')) - 1] ?? 'nothing';
-    return Promise.resolve({ result: `${verdict} by ${egress.name}`, verdict });
+    const end = ends[Number(egress.name.replace('proxy-', '')) - 1] ?? 'final';
+    return Promise.resolve({ result: `${end} by ${egress.name}`, end });
   });
   return { path, result };
 }
 
-describe('withProxyFailover', () => {
-  it.each<AttemptVerdict>(['answered', 'nothing', 'withheld'])('%s is final', async (verdict) => {
-    expect(await attempts([verdict, 'answered'])).toEqual({ path: ['proxy-1'], result: `${verdict} by proxy-1` });
+describe('reading through the egresses', () => {
+  it('ends with a final result', async () => {
+    expect(await attempts(['final', 'final'])).toEqual({ path: ['proxy-1'], result: 'final by proxy-1' });
   });
 
-  it.each<AttemptVerdict>(['refused', 'unreached'])(
-    '%s leads to the next, and this one cools down',
-    async (verdict) => {
-      const egresses = newPool(2);
-      for (const path of [['proxy-1', 'proxy-2'], ['proxy-2']])
-        expect(await attempts([verdict, 'answered'], egresses)).toEqual({ path, result: 'answered by proxy-2' });
-    },
-  );
-
-  it('a refusal takes precedence over an unreachable egress', async () => {
-    expect((await attempts(['refused', 'unreached'])).result).toBe('refused by proxy-1');
-    expect((await attempts(['unreached', 'refused'])).result).toBe('refused by proxy-2');
+  it.each<AttemptEnd>(['refused', 'unreached'])('goes on through the next egress when one is %s', async (end) => {
+    expect(await attempts([end, 'final'])).toEqual({ path: ['proxy-1', 'proxy-2'], result: 'final by proxy-2' });
   });
 
-  it('at most three egresses are tried', async () => {
-    const { path } = await attempts(['refused', 'refused', 'refused', 'answered']);
-    expect(path).toEqual(['proxy-1', 'proxy-2', 'proxy-3']);
+  it('skips an egress that was not reached by the next reading', async () => {
+    const egresses = newPool(2);
+    for (const path of [['proxy-1', 'proxy-2'], ['proxy-2']])
+      expect(await attempts(['unreached', 'final'], egresses)).toEqual({ path, result: 'final by proxy-2' });
   });
 
-  /** An attempt in which a request for a player gets a verdict. */
-  const asks = ({ egress, attempt, context }: RequestScope, verdict: AddressVerdict) =>
-    egress.controls.video.run(
-      { kind: 'player', attempt, context },
-      () => Promise.resolve({ kind: 'sent' }),
-      () => verdict,
-    );
+  it('ends when the egress that can serve first is busy', async () => {
+    expect(await attempts(['busy', 'final'])).toEqual({ path: ['proxy-1'], result: 'busy by proxy-1' });
+  });
 
-  it('there is no result and no attempt when every egress is paused', async () => {
-    const egresses = newPool(1);
-    await withProxyFailover(egresses, 'video', 'a video', newScope().context, 0, async (scope) => {
-      await asks(scope, { kind: 'refused', retryAfterSeconds: null });
-      return { result: null, verdict: 'refused' };
+  it.each<[AttemptEnd[], string]>([
+    [['refused', 'unreached'], 'refused by proxy-1'],
+    [['unreached', 'refused'], 'refused by proxy-2'],
+    [['refused', 'busy'], 'busy by proxy-2'],
+    [['unreached', 'unreached'], 'unreached by proxy-1'],
+  ])('reports of %j what another attempt can cure soonest: %s', async (ends, result) => {
+    expect((await attempts(ends)).result).toBe(result);
+  });
+
+  it('tries at most three egresses, and eight sessions of a gateway', async () => {
+    expect((await attempts(['refused', 'refused', 'refused', 'final'])).path).toEqual([
+      'proxy-1',
+      'proxy-2',
+      'proxy-3',
+    ]);
+    const gateway = newPool(['http://user-{session}:secret@gateway.invalid:1']);
+    const seen: number[] = [];
+    await read(gateway, ({ attempts: number }) => {
+      seen.push(number);
+      return Promise.resolve({ result: null, end: 'refused' });
     });
-    expect(await attempts(['answered'], egresses)).toEqual({ path: [], result: null });
+    expect(seen).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
+    await gateway.close();
   });
 
-  it('an exception ends the attempt, for whose result others wait no longer', async () => {
+  it('attempts nothing when every egress is paused', async () => {
+    const egresses = newPool(2);
+    await read(egresses, ({ egress }) => {
+      egress.gates.video.pause('player', null);
+      return Promise.resolve({ result: null, end: 'refused' });
+    });
+    expect(await attempts(['final', 'final'], egresses)).toEqual({ path: [], result: null });
+  });
+
+  it('never sends what a caller wants to find out whether a pause has ended', async () => {
+    const clock = { nowMs: 0 };
+    const egresses = newPool(0, undefined, () => clock.nowMs);
+    const pause = ({ egress }: RequestScope) => {
+      egress.gates.video.pause('player', null);
+      return Promise.resolve({ result: null, end: 'refused' as const });
+    };
+    await read(egresses, pause);
+    clock.nowMs = 30_000;
+    let startWaitMs = 0;
+    await read(egresses, ({ egress }) => {
+      startWaitMs = egress.gates.video.startWaitMs(false);
+      return Promise.resolve({ result: null, end: 'final' });
+    });
+    expect(startWaitMs).toBe(Infinity);
+  });
+
+  it('gives each attempt retries of its own, or the budget that all share', async () => {
+    const counts: boolean[] = [];
+    const attempt = ({ budget }: RequestScope) => {
+      counts.push(budget.take());
+      return Promise.resolve({ result: null, end: 'refused' as const });
+    };
+    await read(newPool(2), attempt, newContext(), 1);
+    await read(newPool(2), attempt, newContext(), new RetryBudget(1));
+    expect(counts).toEqual([true, true, true, false]);
+  });
+
+  it('frees what an attempt holds when it ends, also by an exception', async () => {
     const egresses = newPool(1);
-    const failing = withProxyFailover(egresses, 'video', 'a video', newScope().context, 0, async (scope) => {
-      await asks(scope, { kind: 'doubtful' });
-      expect(scope.egress.controls.video.asking).toBe(true);
-      throw new Error('bug');
+    const { gates } = nextEgress(egresses);
+    const captions = gates.video.rates.get('captions');
+    for (let times = 0; times < 20; times += 1) captions?.spend(1);
+    captions?.decrease();
+    // Four may be sent at once.
+    const isFree = () => captions?.waitMs(false, 3) === 0;
+    expect(isFree()).toBe(true);
+    const failing = read(egresses, ({ attempt, context }) => {
+      gates.video.begin({ kind: 'player', attempt, context });
+      expect(isFree()).toBe(false);
+      return Promise.reject(new Error('bug'));
     });
     await expect(failing).rejects.toThrow('bug');
-    expect(egresses.take('video')?.egress.controls.video.asking).toBe(false);
+    expect(isFree()).toBe(true);
+  });
+
+  it('ends before the next attempt when its caller is aborted', async () => {
+    const leaving = new AbortController();
+    const path: string[] = [];
+    const aborted = read(
+      newPool(2),
+      ({ egress }) => {
+        path.push(egress.name);
+        leaving.abort(new Error('left'));
+        return Promise.resolve({ result: null, end: 'refused' });
+      },
+      newContext({ signal: leaving.signal }),
+    );
+    await expect(aborted).rejects.toThrow('left');
+    expect(path).toEqual(['proxy-1']);
   });
 });

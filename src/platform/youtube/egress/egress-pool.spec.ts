@@ -1,29 +1,52 @@
 import { describe, expect, it } from '@jest/globals';
 import { Registry } from 'prom-client';
-import { newPool, newScope, nextEgress } from '../../../../test/youtube/egresses.js';
+import { newContext, newControl, newPool } from '../../../../test/youtube/egresses.js';
 import { recordedEvents } from '../../../../test/youtube/recorded-events.js';
-import type { Egress } from './egress.js';
+import { Attempt, type AttemptEnd, type Egress } from './egress.js';
+import type { Control, ControlEnd } from './egress-pool.js';
+import { RequestQueue } from './request-queue.js';
 
-/** Has a request refused for the address of an egress. */
-async function refuse({ controls }: Egress, kind: 'list' | 'captions') {
-  const { attempt, context } = newScope();
-  const control = kind === 'list' ? controls.channel : controls.video;
-  const refused = () => ({ kind: 'refused', retryAfterSeconds: null }) as const;
-  await control.run({ kind, attempt, context }, () => Promise.resolve({ kind: 'done' }), refused);
-}
+/** Lets everything run that waits for nothing else. */
+const settle = () => new Promise((resolve) => setImmediate(resolve));
 
-function pool(count: number) {
+function pool(proxies: number | readonly string[], control: Control = newControl()) {
   const clock = { nowMs: 0 };
+  const now = () => clock.nowMs;
   const events = recordedEvents();
   const registry = new Registry();
-  const egresses = newPool(count, registry, () => clock.nowMs);
-  const take = (tried: string[] = []) => egresses.take('video', tried)?.egress;
+  const queue = new RequestQueue(64, now);
+  const egresses = newPool(proxies, registry, now, queue);
+  const takeFor = (use: 'video' | 'channel', tried: string[] = []) => egresses.take(use, tried, newContext(), control);
+  const take = (tried: string[] = []) => takeFor('video', tried)?.egress ?? null;
   const names = (times: number) => Array.from({ length: times }, () => take()?.name ?? null);
+  /** The egress of this name. */
+  const named = (name: string): Egress => {
+    const others = [1, 2, 3].map((number) => `proxy-${number}`).filter((other) => other !== name);
+    const egress = name === 'direct' ? take() : take(others);
+    if (egress?.name !== name) throw new Error(`There is no ${name}.`);
+    return egress;
+  };
+  const record = async (egress: Egress, end: AttemptEnd) => {
+    egresses.recordEnd(egress, 'video', end, control);
+    await settle();
+  };
   const valuesOf = async (name: string) => (await registry.getSingleMetric(name)?.get())?.values ?? [];
   /** The series of a gauge whose value is 1. */
   const active = async (name: string) =>
     (await valuesOf(name)).filter(({ value }) => value === 1).map(({ labels }) => Object.values(labels).join(' '));
-  return { egresses, clock, events, take, names, active, valuesOf };
+  return { egresses, queue, clock, events, take, takeFor, names, named, record, active, valuesOf };
+}
+
+/** A control whose ends the test gives in turn; the last one repeats. */
+function controlWith(...ends: ControlEnd[]): Control & { asked: string[] } {
+  const asked: string[] = [];
+  return {
+    asked,
+    ask: ({ name }, kind) => {
+      asked.push(`${name} ${kind ?? 'any'}`);
+      return Promise.resolve((ends.length > 1 ? ends.shift() : ends[0]) ?? 'unknown');
+    },
+  };
 }
 
 describe('the egress pool', () => {
@@ -35,63 +58,236 @@ describe('the egress pool', () => {
     expect(pool(0).names(2)).toEqual(['direct', 'direct']);
   });
 
-  it('exports which egresses cool down, and which are refused for which use', async () => {
-    const { egresses, clock, active, events } = pool(2);
-    const state = async () => [await active('ct_upstream_exit_resting'), await active('ct_upstream_breaker_open')];
-    const first = nextEgress(egresses);
-    expect(await state()).toEqual([[], []]);
-    egresses.recordVerdict(first, 'video', 'unreached');
-    expect(await state()).toEqual([['proxy-1'], []]);
-    clock.nowMs = 60_000;
-    await refuse(first, 'list');
-    await refuse(first, 'captions');
-    expect(await state()).toEqual([[], ['proxy-1 channel', 'proxy-1 video']]);
-    clock.nowMs = 90_000;
-    // Refused until a probe is served.
-    expect(await state()).toEqual([[], ['proxy-1 channel', 'proxy-1 video']]);
-    expect(events.map(({ event, use }) => [event, use])).toEqual([
-      ['youtube_exit_rested', undefined],
-      ['youtube_block_opened', 'channel'],
-      ['youtube_block_opened', 'video'],
-    ]);
-  });
-
-  it('exports every verdict of every egress from the start, and counts them', async () => {
-    const { egresses, valuesOf } = pool(2);
-    const counted = () => valuesOf('ct_upstream_exit_findings_total');
-    expect(await counted()).toHaveLength(2 * 2 * 6);
-    egresses.recordVerdict(nextEgress(egresses), 'video', 'withheld');
-    expect((await counted()).filter(({ value }) => value > 0)).toEqual([
-      { labels: { exit: 'proxy-1', use: 'video', finding: 'withheld' }, value: 1 },
-    ]);
-  });
-
-  it('skips an egress that cools down, and reports no password', () => {
-    const { egresses, clock, events, names } = pool(2);
-    egresses.recordVerdict(nextEgress(egresses), 'video', 'unreached');
+  it('chooses the egress that can serve first', () => {
+    const { named, names } = pool(2);
+    const { line, rates } = named('proxy-1').gates.video;
+    for (let index = 0; index < 20; index += 1) rates.get('player')?.spend(1);
+    rates.get('player')?.decrease();
+    for (let index = 0; index < 10; index += 1) rates.get('player')?.spend(1);
+    expect(line.waitMs(false, 0)).toBeGreaterThan(0);
     expect(names(3)).toEqual(['proxy-2', 'proxy-2', 'proxy-2']);
-    clock.nowMs = 60_000;
+  });
+
+  it('chooses the egress where fewer wait', async () => {
+    const { named, names, queue } = pool(2);
+    const { gates } = named('proxy-1');
+    gates.video.line.learn(1);
+    gates.video.held = true;
+    const leaving = new AbortController();
+    const context = newContext({ signal: leaving.signal, deadlineAtMs: Infinity });
+    const waiting = queue.run(gates.video.line, { kind: 'player', attempt: new Attempt('a'), context }, () => settle());
+    expect(names(2)).toEqual(['proxy-2', 'proxy-2']);
+    leaving.abort(new Error('left'));
+    await expect(waiting).rejects.toThrow('left');
     expect(new Set(names(2))).toEqual(new Set(['proxy-1', 'proxy-2']));
-    expect(events).toEqual([{ event: 'youtube_exit_rested', exit: 'proxy-1', restSeconds: 60 }]);
+  });
+
+  it('gives a second attempt another egress, and says whether there is a further one', () => {
+    const { takeFor } = pool(2);
+    expect(takeFor('video')).toMatchObject({ egress: { name: 'proxy-1' }, hasAlternative: true });
+    expect(takeFor('video', ['proxy-1'])).toMatchObject({ egress: { name: 'proxy-2' }, hasAlternative: false });
+    expect(takeFor('video', ['proxy-1', 'proxy-2'])).toBeNull();
+    expect(pool(0).takeFor('video')).toMatchObject({ hasAlternative: false });
+  });
+
+  it('exports every end of every egress from the start, and counts them', async () => {
+    const { record, named, valuesOf } = pool(2);
+    const counted = () => valuesOf('ct_upstream_exit_findings_total');
+    expect(await counted()).toHaveLength(2 * 2 * 4);
+    await record(named('proxy-1'), 'busy');
+    expect((await counted()).filter(({ value }) => value > 0)).toEqual([
+      { labels: { exit: 'proxy-1', use: 'video', finding: 'busy' }, value: 1 },
+    ]);
+  });
+});
+
+describe('an egress that is refused', () => {
+  it('is skipped for the use that is refused, and null is given when all are', () => {
+    const { egresses, named, names, takeFor } = pool(2);
+    named('proxy-1').gates.video.pause('player', null);
+    expect(names(2)).toEqual(['proxy-2', 'proxy-2']);
+    expect([1, 2].map(() => takeFor('channel')?.egress.name).sort()).toEqual(['proxy-1', 'proxy-2']);
+    expect(egresses.blockedForSeconds('video')).toBeNull();
+    named('proxy-2').gates.video.pause('captions', 90);
+    expect(names(2)).toEqual([null, null]);
+    expect(egresses.blockedForSeconds('video')).toBe(30);
+  });
+
+  it('is used again after its pause only when a control was served, which is asked beside what others serve', async () => {
+    const control = controlWith('refused', 'served');
+    const { clock, named, names, events } = pool(2, control);
+    named('proxy-1').gates.video.pause('player', null);
+    clock.nowMs = 29_999;
+    expect(names(1)).toEqual(['proxy-2']);
+    expect(control.asked).toEqual([]);
+    clock.nowMs = 30_000;
+    // One control, however many ask.
+    expect(names(3)).toEqual(['proxy-2', 'proxy-2', 'proxy-2']);
+    await settle();
+    expect(control.asked).toEqual(['proxy-1 player']);
+    clock.nowMs = 30_000 + 59_999;
+    expect(names(1)).toEqual(['proxy-2']);
+    clock.nowMs += 1;
+    expect(names(1)).toEqual(['proxy-2']);
+    await settle();
+    expect(new Set(names(2))).toEqual(new Set(['proxy-1', 'proxy-2']));
+    expect(events.map(({ event, openForSeconds, end }) => [event, openForSeconds ?? end])).toEqual([
+      ['youtube_block_opened', 30],
+      ['youtube_control_asked', 'refused'],
+      ['youtube_block_opened', 60],
+      ['youtube_control_asked', 'served'],
+      ['youtube_block_closed', undefined],
+      ['youtube_pace_learned', undefined],
+    ]);
+  });
+
+  it.each<ControlEnd>(['unreached', 'unknown', 'refused'])('stays refused when its control is %s', async (end) => {
+    const { clock, named, take } = pool(0, newControl(end));
+    const { gates } = named('direct');
+    gates.video.pause('player', null);
+    clock.nowMs = 30_000;
+    take();
+    await settle();
+    expect([gates.video.paused, gates.video.pauseRemainingMs]).toEqual([true, 60_000]);
+    expect(take()).toBeNull();
+  });
+
+  it('is given to wait for its control when there is nothing else, and holds back what starts until then', async () => {
+    let serve: (end: ControlEnd) => void = () => undefined;
+    const control: Control = { ask: () => new Promise((resolve) => (serve = resolve)) };
+    const { clock, named, take, queue } = pool(0, control);
+    const { gates } = named('direct');
+    gates.video.pause('player', null);
+    clock.nowMs = 30_000;
+    const egress = take();
+    expect(egress?.name).toBe('direct');
+    let isSent = false;
+    const context = newContext({ deadlineAtMs: Infinity });
+    const done = queue.run(gates.video.line, { kind: 'player', attempt: new Attempt('a'), context }, () => {
+      isSent = true;
+      return Promise.resolve({ kind: 'sent' });
+    });
+    expect(isSent).toBe(false);
+    serve('served');
+    await expect(done).resolves.toEqual({ kind: 'sent' });
+  });
+
+  it('is exported, with the seconds of its pause and its pace', async () => {
+    const { clock, named, active, valuesOf } = pool(2);
+    const { gates } = named('proxy-1');
+    for (let index = 0; index < 20; index += 1) gates.video.rates.get('captions')?.spend(1);
+    gates.channel.pause('list', null);
+    gates.video.pause('captions', null);
+    expect(await active('ct_upstream_breaker_open')).toEqual(['proxy-1 channel', 'proxy-1 video']);
+    clock.nowMs = 40_000;
+    // Until a control is served.
+    expect(await active('ct_upstream_breaker_open')).toEqual(['proxy-1 channel', 'proxy-1 video']);
+    expect((await valuesOf('ct_upstream_pause_seconds')).map(({ value }) => value)).toEqual([0, 0, 0, 0]);
+    expect(await valuesOf('ct_upstream_pace_per_minute')).toEqual([
+      { labels: { exit: 'proxy-1', kind: 'captions' }, value: 12 },
+    ]);
+  });
+});
+
+describe('an egress that was not reached', () => {
+  it('rests when a control does not reach it either, and comes back by a control', async () => {
+    const control = controlWith('unreached', 'unreached', 'refused');
+    const { clock, named, names, record, events, active } = pool(2, control);
+    await record(named('proxy-1'), 'unreached');
+    expect(control.asked).toEqual(['proxy-1 any']);
+    expect(names(3)).toEqual(['proxy-2', 'proxy-2', 'proxy-2']);
+    expect(await active('ct_upstream_exit_resting')).toEqual(['proxy-1']);
+    // Asked again after a minute, not before, and it does not come back by time alone.
+    clock.nowMs = 59_999;
+    names(1);
+    await settle();
+    expect(control.asked).toHaveLength(1);
+    clock.nowMs = 60_000;
+    expect(names(2)).toEqual(['proxy-2', 'proxy-2']);
+    await settle();
+    expect(control.asked).toHaveLength(2);
+    expect(names(2)).toEqual(['proxy-2', 'proxy-2']);
+    clock.nowMs = 120_000;
+    names(1);
+    await settle();
+    // A refusal is a response of the platform.
+    expect(new Set(names(2))).toEqual(new Set(['proxy-1', 'proxy-2']));
+    expect(await active('ct_upstream_exit_resting')).toEqual([]);
+    expect(events.map(({ event, exit }) => [event, exit])).toEqual([
+      ['youtube_exit_rested', 'proxy-1'],
+      ['youtube_exit_rested', 'proxy-1'],
+      ['youtube_exit_back', 'proxy-1'],
+    ]);
     expect(JSON.stringify(events)).not.toContain('secret');
   });
 
-  it('gives a second attempt another egress that does not cool down, or none', () => {
-    const { egresses, clock, take } = pool(2);
-    const [first, second] = [nextEgress(egresses), nextEgress(egresses)];
-    expect(take([first.name])?.name).toBe('proxy-2');
-    egresses.recordVerdict(first, 'video', 'unreached');
-    clock.nowMs = 1_000;
-    egresses.recordVerdict(second, 'video', 'unreached');
-    expect(take([first.name])).toBeUndefined();
-    // For a first attempt, one that cools down is better than none.
-    expect(take()?.name).toBe('proxy-1');
+  it.each<ControlEnd>(['served', 'refused', 'unknown'])('stays in use when the control is %s', async (end) => {
+    const { named, names, record, events } = pool(2, newControl(end));
+    await record(named('proxy-1'), 'unreached');
+    expect(new Set(names(2))).toEqual(new Set(['proxy-1', 'proxy-2']));
+    expect(events).toEqual([]);
   });
 
-  it('never cools down a single egress', () => {
-    const { egresses, take, events } = pool(1);
-    const only = nextEgress(egresses);
-    egresses.recordVerdict(only, 'video', 'unreached');
-    expect([take(), events]).toEqual([only, []]);
+  it('comes last while the control is asked', async () => {
+    let answer: (end: ControlEnd) => void = () => undefined;
+    const control: Control = { ask: () => new Promise((resolve) => (answer = resolve)) };
+    const { named, names, record } = pool(2, control);
+    await record(named('proxy-1'), 'unreached');
+    expect(names(2)).toEqual(['proxy-2', 'proxy-2']);
+    answer('served');
+    await settle();
+    expect(new Set(names(2))).toEqual(new Set(['proxy-1', 'proxy-2']));
+  });
+
+  it('is better than none, but not for a second attempt', async () => {
+    const { take, named, record } = pool(2, newControl('unreached'));
+    const [first, second] = [named('proxy-1'), named('proxy-2')];
+    await record(first, 'unreached');
+    await record(second, 'unreached');
+    expect(take(['proxy-1'])).toBeNull();
+    expect(take()).not.toBeNull();
+  });
+
+  it('is not checked when it is the only one', async () => {
+    const control = newControl('unreached');
+    const { take, named, record } = pool(1, control);
+    const only = named('proxy-1');
+    await record(only, 'unreached');
+    expect([take(), control.asked]).toEqual([only, []]);
+  });
+});
+
+describe('a gateway', () => {
+  const GATEWAY = ['http://user-{session}:secret@gateway.invalid:1'];
+
+  it('opens a session for each attempt, and can always be tried again', async () => {
+    const { takeFor, egresses } = pool(GATEWAY);
+    const [one, other] = [takeFor('video'), takeFor('video', ['proxy-1'])];
+    expect([one, other]).toMatchObject([
+      { egress: { name: 'proxy-1' }, hasAlternative: true },
+      { egress: { name: 'proxy-1' }, hasAlternative: true },
+    ]);
+    expect(one?.egress.dispatcher).not.toBe(other?.egress.dispatcher);
+    // The gates are the gateway's, and what is known is the session's.
+    expect(one?.egress.gates).toBe(other?.egress.gates);
+    expect(one?.egress.examinations.video).not.toBe(other?.egress.examinations.video);
+    expect(one?.egress.gateway).toBe(other?.egress.gateway);
+    expect(egresses.attemptsMax).toBe(8);
+    expect(pool(20).egresses.attemptsMax).toBe(3);
+    await egresses.close();
+  });
+
+  it('is paused when a hundred sessions in a row are refused, and not when one is served in between', async () => {
+    const { named, record, events, take, egresses } = pool(GATEWAY);
+    const session = named('proxy-1');
+    for (let times = 0; times < 99; times += 1) await record(session, 'refused');
+    await record(session, 'final');
+    for (let times = 0; times < 99; times += 1) await record(session, 'refused');
+    await record(session, 'busy');
+    expect([session.gates.video.paused, events]).toEqual([false, []]);
+    await record(session, 'refused');
+    expect([session.gates.video.paused, take()]).toEqual([true, null]);
+    expect(JSON.stringify(events)).not.toContain('secret');
+    await egresses.close();
   });
 });

@@ -6,13 +6,15 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { Registry } from 'prom-client';
 import { Agent } from 'undici';
-import { newScope, nextEgress } from '../../../../test/youtube/egresses.js';
+import { newPool, newScope, nextEgress } from '../../../../test/youtube/egresses.js';
 import { Environment } from '../../../config/environment.js';
 import type { ReadingContext } from '../../video-platform.js';
 import { UpstreamMetrics } from '../upstream-metrics.js';
-import { FairLimiter } from './fair-limiter.js';
+import { Attempt, type Egress } from './egress.js';
 import type { OutgoingRequest } from './http-transport.js';
 import { RequestPipeline } from './request-pipeline.js';
+import { RequestQueue } from './request-queue.js';
+import type { UpstreamResponse } from './upstream-response.js';
 
 Logger.overrideLogger(false);
 
@@ -25,7 +27,8 @@ let server: Server;
 let handler: Handler;
 let seen: { url: string; headers: IncomingMessage['headers']; body: string }[];
 let agent: Agent;
-let limiter: FairLimiter;
+let queue: RequestQueue;
+let egress: Egress;
 let origin: string;
 
 beforeEach(async () => {
@@ -42,12 +45,13 @@ beforeEach(async () => {
   await once(server, 'listening');
   origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   agent = new Agent({ connections: 2, pipelining: 1 });
-  limiter = new FairLimiter(2);
+  queue = new RequestQueue(2);
+  egress = { ...nextEgress(newPool(0, new Registry(), undefined, queue)), dispatcher: agent };
 });
 
 afterEach(async () => {
   // Every slot is released, whatever the result of the request.
-  expect([limiter.running, limiter.queued]).toEqual([0, 0]);
+  expect([queue.running, queue.queued]).toEqual([0, 0]);
   await agent.destroy();
   server.closeAllConnections();
   server.close();
@@ -59,12 +63,13 @@ function send(
   choices: Partial<OutgoingRequest> = {},
   caller: Partial<ReadingContext> = {},
 ) {
-  const environment = Object.assign(new Environment(), { YOUTUBE_BASE_URL: origin });
-  const metrics = new UpstreamMetrics(new Registry(), limiter, environment);
-  const scope = newScope(caller, { ...nextEgress(), dispatcher: agent });
   const outgoing = { url: new URL(path, PLATFORM), headers: { 'x-test': '1' }, ...choices };
-  const request = { kind: 'visitor', client: 'VISIONOS', scope, outgoing };
-  return new RequestPipeline(environment, limiter, metrics).send(request);
+  return newPipeline().send({ kind: 'visitor', client: 'VISIONOS', scope: newScope(caller, egress), outgoing });
+}
+
+function newPipeline() {
+  const environment = Object.assign(new Environment(), { YOUTUBE_BASE_URL: origin });
+  return new RequestPipeline(environment, queue, new UpstreamMetrics(new Registry(), queue));
 }
 
 const response =
@@ -149,5 +154,81 @@ describe('RequestPipeline', () => {
       await expect(send(url)).resolves.toMatchObject({ kind: 'unreadable' });
     }
     expect(seen).toEqual([]);
+  });
+});
+
+describe('what a response says about the address', () => {
+  const TOO_MANY = response(429, { ...JSON_TYPE, 'retry-after': '90' }, '{}');
+
+  /** Sends requests of these kinds, one after the other. */
+  async function sendEach(kinds: readonly string[], role: Attempt['role'] = 'wanted', through = egress) {
+    const pipeline = newPipeline();
+    const results: UpstreamResponse[] = [];
+    for (const kind of kinds) {
+      const scope = { ...newScope({}, through), attempt: new Attempt('a', role) };
+      const outgoing = { url: new URL('/youtubei/v1/x', PLATFORM), headers: {} };
+      results.push(await pipeline.send({ kind, client: 'WEB', scope, outgoing }));
+    }
+    return results;
+  }
+  const paused = ({ gates }: Egress) => [gates.channel.refusedKind, gates.video.refusedKind];
+
+  it.each([
+    ['player', [null, 'player']],
+    ['captions', [null, 'captions']],
+    ['uploads', ['list', null]],
+    ['feed', [null, null]],
+    ['player-script', [null, null]],
+  ])('is in a 429 about requests of its kind only: %s', async (kind, kinds) => {
+    handler = TOO_MANY;
+    await sendEach([kind]);
+    expect(paused(egress)).toEqual(kinds);
+  });
+
+  it('pauses for as long as the platform says, and sends nothing of the use meanwhile', async () => {
+    handler = TOO_MANY;
+    const results = await sendEach(['player', 'player', 'uploads']);
+    expect(results.map((result) => result.kind === 'blocked' && [result.reason, result.retryAfterSeconds])).toEqual([
+      ['too-many-requests', 90],
+      ['exit-shut', 90],
+      ['too-many-requests', 90],
+    ]);
+    expect(seen).toHaveLength(2);
+  });
+
+  it.each([
+    ['a 403', response(403, JSON_TYPE, '{}')],
+    ['an empty response', response(200, JSON_TYPE)],
+    ['an error', response(500, JSON_TYPE, '{}')],
+  ])('is nothing certain in %s', async (_, respond) => {
+    handler = respond;
+    await sendEach(['player', 'uploads']);
+    expect(paused(egress)).toEqual([null, null]);
+  });
+
+  it('does not pause a gateway, whose sessions have an address each, or for a control', async () => {
+    handler = TOO_MANY;
+    await sendEach(['player'], 'wanted', { ...egress, gateway: {} });
+    await sendEach(['player'], 'control');
+    expect(paused(egress)).toEqual([null, null]);
+  });
+
+  it('touches nothing else when an optional request is refused, which is not sent again for a minute', async () => {
+    handler = TOO_MANY;
+    const results = await sendEach(['feed', 'feed', 'shorts', 'shorts'], 'optional');
+    expect(results.map((result) => result.kind === 'blocked' && result.reason)).toEqual([
+      ...['too-many-requests', 'exit-shut'],
+      ...['too-many-requests', 'exit-shut'],
+    ]);
+    expect([seen.length, paused(egress)]).toEqual([2, [null, null]]);
+  });
+
+  it('answers doubts about lists with a list that is served, and those about videos by their content only', async () => {
+    handler = response(200, JSON_TYPE, '{}');
+    const sinceMs = performance.now();
+    await sendEach(['player', 'uploads']);
+    const isServed = (use: 'channel' | 'video', kind: 'list' | 'player') =>
+      egress.examinations[use].isServed({ kind, client: 'WEB', sinceMs });
+    expect([isServed('channel', 'list'), isServed('video', 'player')]).toEqual([true, false]);
   });
 });

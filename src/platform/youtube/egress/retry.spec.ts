@@ -1,18 +1,23 @@
 import { describe, expect, it } from '@jest/globals';
+import { newContext } from '../../../../test/youtube/egresses.js';
 import type { UpstreamResponse } from './upstream-response.js';
 import { REAL_RETRY_ENVIRONMENT, RetryBudget, withRetries } from './retry.js';
 
 const OK: UpstreamResponse = { kind: 'ok', media: 'json', body: '{}' };
 const SERVER_ERROR: UpstreamResponse = { kind: 'http-error', status: 500, media: 'json' };
 
-async function run(answers: readonly UpstreamResponse[], { retries = 2, deadlineAtMs = 10_000, random = 1 } = {}) {
+async function run(
+  answers: readonly UpstreamResponse[],
+  { retries = 2, deadlineAtMs = 10_000, random = 1, hasAlternative = false } = {},
+) {
   const sleeps: number[] = [];
   let nowMs = 0;
   let attempts = 0;
   const response = await withRetries(
     () => Promise.resolve(answers[Math.min(attempts++, answers.length - 1)] ?? OK),
     new RetryBudget(retries),
-    { signal: new AbortController().signal, deadlineAtMs, fairnessKey: {} },
+    newContext({ deadlineAtMs }),
+    hasAlternative,
     {
       random: () => random,
       now: () => nowMs,
@@ -42,9 +47,31 @@ describe('withRetries', () => {
     ['400', { kind: 'http-error', status: 400, media: 'json' }],
     ['404', { kind: 'http-error', status: 404, media: 'json' }],
     ['a captcha page', { kind: 'blocked', reason: 'captcha', retryAfterSeconds: null }],
+    ['a 403', { kind: 'blocked', reason: 'forbidden', retryAfterSeconds: null }],
+    ['a request that was not sent', { kind: 'busy', retryAfterSeconds: 1 }],
     ['429 with Retry-After', { kind: 'blocked', reason: 'too-many-requests', retryAfterSeconds: 1 }],
   ])('%s is final', async (_name, final) => {
     await expect(run([final])).resolves.toEqual({ response: final, attempts: 1, sleeps: [] });
+  });
+
+  it.each<[string, UpstreamResponse]>([
+    ['a timeout', { kind: 'timeout' }],
+    ['a broken connection', { kind: 'network', cause: null }],
+    ['a page of another server', { kind: 'foreign-page' }],
+    ['an error page', { kind: 'http-error', status: 502, media: 'html' }],
+  ])('%s is retried through the same egress only when there is no other', async (_name, unreached) => {
+    await expect(run([unreached, OK], { hasAlternative: true })).resolves.toMatchObject({
+      response: unreached,
+      attempts: 1,
+    });
+    await expect(run([unreached, OK])).resolves.toMatchObject({ response: OK, attempts: 2 });
+  });
+
+  it.each<[string, UpstreamResponse]>([
+    ['a server error of the platform', SERVER_ERROR],
+    ['an answer cut short', { kind: 'unreadable', expected: 'whole JSON' }],
+  ])('%s is retried although another egress can be tried', async (_name, failure) => {
+    await expect(run([failure, OK], { hasAlternative: true })).resolves.toMatchObject({ response: OK });
   });
 
   it('returns the last failure when the budget is exhausted', async () => {
@@ -65,9 +92,9 @@ describe('withRetries', () => {
 
   it('rejects with the reason of an abort during the wait', async () => {
     const leaving = new AbortController();
-    const context = { signal: leaving.signal, deadlineAtMs: Infinity, fairnessKey: {} };
+    const context = newContext({ signal: leaving.signal, deadlineAtMs: Infinity });
     const environment = { ...REAL_RETRY_ENVIRONMENT, random: () => 1_000 };
-    const running = withRetries(() => Promise.resolve(SERVER_ERROR), new RetryBudget(1), context, environment);
+    const running = withRetries(() => Promise.resolve(SERVER_ERROR), new RetryBudget(1), context, false, environment);
     setImmediate(() => leaving.abort(new Error('left')));
     await expect(running).rejects.toThrow('left');
   });

@@ -1,5 +1,14 @@
-import { describe, expect, it } from '@jest/globals';
-import { classifyResponse, readHtmlKind, readRetryAfter } from './upstream-response.js';
+import { describe, expect, it, jest } from '@jest/globals';
+import {
+  classifyResponse,
+  isHardRefusal,
+  isUnreached,
+  labelOf,
+  readHtmlKind,
+  readRetryAfter,
+  type UpstreamResponse,
+  withJson,
+} from './upstream-response.js';
 
 const CAPTCHA =
   '<!DOCTYPE html><html><body><form><div class="g-recaptcha" data-sitekey="x"></div></form></body></html>';
@@ -35,7 +44,8 @@ describe('classify', () => {
   ])('a 403 to a request for %s is a block: %s', (kind, body) => {
     const headers = { 'content-type': body.startsWith('{') ? 'application/json' : 'text/html' };
     expect(classifyResponse(403, headers, body, kind)).toMatchObject({ kind: 'blocked', reason: 'forbidden' });
-    expect(classifyResponse(403, headers, body, 'uploads')).toMatchObject({ kind: 'http-error', status: 403 });
+    expect(classifyResponse(403, headers, body, 'uploads')).toMatchObject({ kind: 'blocked', reason: 'forbidden' });
+    expect(classifyResponse(403, headers, body, 'feed')).toMatchObject({ kind: 'http-error', status: 403 });
   });
 
   it('any 429 is a block, with its Retry-After', () => {
@@ -66,6 +76,75 @@ describe('classify', () => {
       status: 503,
       media: 'html',
     });
+  });
+});
+
+describe('a response to a POST', () => {
+  const whole = (body: string, media: 'json' | 'html' | 'empty' | 'other' = 'json'): UpstreamResponse => ({
+    ...{ kind: 'ok', media, body },
+  });
+
+  it('is JSON, whatever its content type says', () => {
+    expect(withJson(whole('{"a":[1]}', 'other'))).toMatchObject({ kind: 'ok', json: { a: [1] } });
+  });
+
+  it('that is empty is a refusal, and one that is cut short or no JSON is unreadable', () => {
+    expect(withJson(whole('', 'empty'))).toMatchObject({ kind: 'blocked', reason: 'empty-body' });
+    for (const body of ['{"a":', 'text']) expect(withJson(whole(body))).toMatchObject({ kind: 'unreadable' });
+  });
+
+  it('that is a page is not the platform’s', () => {
+    expect(withJson(whole('<html><p>Please log in to this network.', 'html'))).toEqual({ kind: 'foreign-page' });
+  });
+
+  it('has up to 200 levels, of which none in a text counts', () => {
+    const nested = (levels: number) => `${'[{"a":'.repeat(levels / 2)}1${'}]'.repeat(levels / 2)}`;
+    expect(withJson(whole(nested(200)))).toMatchObject({ kind: 'ok' });
+    expect(withJson(whole(nested(202)))).toMatchObject({ kind: 'unreadable', expected: 'JSON of at most 200 levels' });
+    const inText = JSON.stringify({ text: `"\\${'[{'.repeat(500)}` });
+    expect(withJson(whole(inText))).toMatchObject({ kind: 'ok' });
+    // Levels that were closed do not count.
+    expect(withJson(whole(`[${'[],'.repeat(500)}[]]`))).toMatchObject({ kind: 'ok' });
+  });
+
+  it('of millions of levels is unreadable without being parsed', () => {
+    const parse = jest.spyOn(JSON, 'parse');
+    expect(withJson(whole('['.repeat(15_000_000)))).toMatchObject({ kind: 'unreadable' });
+    expect(parse).not.toHaveBeenCalled();
+    parse.mockRestore();
+  });
+
+  it('that failed is passed on', () => {
+    expect(withJson({ kind: 'timeout' })).toEqual({ kind: 'timeout' });
+  });
+});
+
+describe('what a response says', () => {
+  const blocked = (
+    reason:
+      'captcha' | 'consent' | 'too-many-requests' | 'automated-queries' | 'forbidden' | 'empty-body' | 'exit-shut',
+  ) => ({ kind: 'blocked', reason, retryAfterSeconds: null }) as const;
+
+  it('is for certain about the address for 429 and the pages of the platform only', () => {
+    for (const reason of ['captcha', 'consent', 'too-many-requests', 'automated-queries'] as const)
+      expect(isHardRefusal(blocked(reason))).toBe(true);
+    for (const reason of ['forbidden', 'empty-body', 'exit-shut'] as const)
+      expect(isHardRefusal(blocked(reason))).toBe(false);
+  });
+
+  it.each<[UpstreamResponse, boolean, string]>([
+    [{ kind: 'network', cause: null }, true, 'network'],
+    [{ kind: 'timeout' }, true, 'timeout'],
+    [{ kind: 'foreign-page' }, true, 'unreadable'],
+    [{ kind: 'http-error', status: 502, media: 'html' }, true, 'http-5xx'],
+    [{ kind: 'http-error', status: 503, media: 'json' }, false, 'http-5xx'],
+    [{ kind: 'unreadable', expected: 'whole JSON' }, false, 'unreadable'],
+    [{ kind: 'busy', retryAfterSeconds: 1 }, false, 'busy'],
+    [blocked('captcha'), false, 'blocked:captcha'],
+    [{ kind: 'ok', media: 'empty', body: '' }, false, 'empty'],
+    [{ kind: 'ok', media: 'html', body: '<html>' }, false, 'ok'],
+  ])('of %j about reaching the platform is %s, with the label %s', (response, unreached, label) => {
+    expect([isUnreached(response), labelOf(response)]).toEqual([unreached, label]);
   });
 });
 
