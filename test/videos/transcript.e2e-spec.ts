@@ -115,8 +115,9 @@ describe('a video without a transcript', () => {
   });
 
   it.each([
-    ['bot-check', ['player', 'reel'], 502, 'upstream_blocked'],
     ['500', ['player', 'reel'], 502, 'upstream_failure'],
+    // Pauses the egress.
+    ['bot-check', ['player', 'reel'], 502, 'upstream_blocked'],
   ] as const)('because YouTube answers with %s is %i %s', async (kind, kinds, status, code) => {
     const { key } = await service.organization();
     service.fakeYoutube.setFaults({ kind, match: { kind: [...kinds] } });

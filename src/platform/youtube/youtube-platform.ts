@@ -179,7 +179,7 @@ export class YoutubePlatform extends VideoPlatform implements OnApplicationShutd
       if (scope.context.signal.aborted) throw scope.context.signal.reason;
       // One video's failure must not fail the call, even when it is caused by a bug.
       report('error', 'youtube_internal_error', { videoId, stack: stackOf(error) });
-      return { result: FAILED, end: 'final' };
+      return { result: FAILED, end: 'answered' };
     }
   }
 
@@ -201,25 +201,25 @@ export class YoutubePlatform extends VideoPlatform implements OnApplicationShutd
     read: (scope: RequestScope) => Promise<T>,
   ): Promise<Attempted<{ value: T } | { error: Error }>> {
     try {
-      return { result: { value: await read(scope) }, end: 'final' };
+      return { result: { value: await read(scope) }, end: 'answered' };
     } catch (error) {
       if (scope.context.signal.aborted) throw scope.context.signal.reason;
       // These state what the platform answered: another egress would get the same answer.
       for (const answer of [ChannelNotFoundError, PlaylistNotFoundError, ContinuationRejectedError])
-        if (error instanceof answer) return { result: { error }, end: 'final' };
+        if (error instanceof answer) return { result: { error }, end: 'answered' };
       if (error instanceof UpstreamError && error.cause instanceof ChannelReadError)
         return { result: { error }, end: await this.endOf(error.cause.about, subject, scope) };
       report('error', 'youtube_internal_error', { stack: stackOf(error) });
-      return { result: { error: new UpstreamError('upstream_failure', error) }, end: 'final' };
+      return { result: { error: new UpstreamError('upstream_failure', error) }, end: 'answered' };
     }
   }
 
   /** How an attempt at a list ended for its egress, which a control finds out when the list or the egress is refused. */
   private async endOf(about: ChannelReadError['about'], subject: string, scope: RequestScope): Promise<AttemptEnd> {
-    if (about !== 'doubtful') return about === 'nothing' ? 'final' : about;
+    if (about !== 'doubtful') return about === 'nothing' ? 'answered' : about;
     scope.egress.examinations.channel.doubt('list', subject, 'WEB');
     const finding = await this.channelControl.settle(scope, performance.now());
-    return finding === 'served' ? 'final' : 'refused';
+    return finding === 'served' ? 'answered' : 'refused';
   }
 }
 

@@ -27,7 +27,7 @@ async function attempts(ends: readonly AttemptEnd[], egresses = newPool(ends.len
   const path: string[] = [];
   const result = await read(egresses, ({ egress }) => {
     path.push(egress.name);
-    const end = ends[Number(egress.name.replace('proxy-', '')) - 1] ?? 'final';
+    const end = ends[Number(egress.name.replace('proxy-', '')) - 1] ?? 'answered';
     return Promise.resolve({ result: `${end} by ${egress.name}`, end });
   });
   return { path, result };
@@ -35,21 +35,21 @@ async function attempts(ends: readonly AttemptEnd[], egresses = newPool(ends.len
 
 describe('reading through the egresses', () => {
   it('ends with a final result', async () => {
-    expect(await attempts(['final', 'final'])).toEqual({ path: ['proxy-1'], result: 'final by proxy-1' });
+    expect(await attempts(['answered', 'answered'])).toEqual({ path: ['proxy-1'], result: 'final by proxy-1' });
   });
 
   it.each<AttemptEnd>(['refused', 'unreached'])('goes on through the next egress when one is %s', async (end) => {
-    expect(await attempts([end, 'final'])).toEqual({ path: ['proxy-1', 'proxy-2'], result: 'final by proxy-2' });
+    expect(await attempts([end, 'answered'])).toEqual({ path: ['proxy-1', 'proxy-2'], result: 'final by proxy-2' });
   });
 
   it('skips an egress that was not reached by the next reading', async () => {
     const egresses = newPool(2);
     for (const path of [['proxy-1', 'proxy-2'], ['proxy-2']])
-      expect(await attempts(['unreached', 'final'], egresses)).toEqual({ path, result: 'final by proxy-2' });
+      expect(await attempts(['unreached', 'answered'], egresses)).toEqual({ path, result: 'final by proxy-2' });
   });
 
   it('ends when the egress that can serve first is busy', async () => {
-    expect(await attempts(['busy', 'final'])).toEqual({ path: ['proxy-1'], result: 'busy by proxy-1' });
+    expect(await attempts(['busy', 'answered'])).toEqual({ path: ['proxy-1'], result: 'busy by proxy-1' });
   });
 
   it.each<[AttemptEnd[], string]>([
@@ -62,7 +62,7 @@ describe('reading through the egresses', () => {
   });
 
   it('tries at most three egresses, and eight sessions of a gateway', async () => {
-    expect((await attempts(['refused', 'refused', 'refused', 'final'])).path).toEqual([
+    expect((await attempts(['refused', 'refused', 'refused', 'answered'])).path).toEqual([
       'proxy-1',
       'proxy-2',
       'proxy-3',
@@ -83,7 +83,7 @@ describe('reading through the egresses', () => {
       egress.gates.video.pause('player', null);
       return Promise.resolve({ result: null, end: 'refused' });
     });
-    expect(await attempts(['final', 'final'], egresses)).toEqual({ path: [], result: null });
+    expect(await attempts(['answered', 'answered'], egresses)).toEqual({ path: [], result: null });
   });
 
   it('never sends what a caller wants to find out whether a pause has ended', async () => {
@@ -98,7 +98,7 @@ describe('reading through the egresses', () => {
     let startWaitMs = 0;
     await read(egresses, ({ egress }) => {
       startWaitMs = egress.gates.video.startWaitMs(false);
-      return Promise.resolve({ result: null, end: 'final' });
+      return Promise.resolve({ result: null, end: 'answered' });
     });
     expect(startWaitMs).toBe(Infinity);
   });

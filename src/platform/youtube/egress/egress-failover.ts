@@ -48,7 +48,7 @@ export async function readThroughEgresses<T>(egresses: EgressPool, reading: Read
     try {
       const made = await reading.attempt({ egress, attempt, context, budget, hasAlternative, attempts });
       egresses.recordEnd(egress, use, made.end, control);
-      if (made.end === 'final') return made.result;
+      if (made.end === 'answered') return made.result;
       if (best === null || rank(made) < rank(best)) best = made;
       // The one that can serve first was chosen; the others are busy for longer.
       if (made.end === 'busy') break;

@@ -281,7 +281,7 @@ describe('a gateway', () => {
     const { named, record, events, take, egresses } = pool(GATEWAY);
     const session = named('proxy-1');
     for (let times = 0; times < 99; times += 1) await record(session, 'refused');
-    await record(session, 'final');
+    await record(session, 'answered');
     for (let times = 0; times < 99; times += 1) await record(session, 'refused');
     await record(session, 'busy');
     expect([session.gates.video.paused, events]).toEqual([false, []]);

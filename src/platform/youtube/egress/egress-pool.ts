@@ -227,7 +227,7 @@ export class EgressPool {
     if (!member) return;
     if (member.isGateway) {
       member.refusedSessions =
-        end === 'refused' ? member.refusedSessions + 1 : end === 'final' ? 0 : member.refusedSessions;
+        end === 'refused' ? member.refusedSessions + 1 : end === 'answered' ? 0 : member.refusedSessions;
       if (member.refusedSessions < SESSIONS_REFUSED_MAX) return;
       member.refusedSessions = 0;
       member.gates[use].pause(use === 'video' ? 'player' : 'list', null);

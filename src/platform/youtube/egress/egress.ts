@@ -29,10 +29,10 @@ export class Attempt {
 }
 
 /**
- * How an attempt ended for its egress; all but `final` lead to another egress. `refused`: the platform refuses the address.
+ * How an attempt ended for its egress; all but `answered` lead to another egress. `refused`: the platform refuses the address.
  * `unreached`: no response of the platform arrived. `busy`: it cannot serve the attempt before the deadline.
  */
-export const ATTEMPT_ENDS = ['final', 'refused', 'unreached', 'busy'] as const;
+export const ATTEMPT_ENDS = ['answered', 'refused', 'unreached', 'busy'] as const;
 export type AttemptEnd = (typeof ATTEMPT_ENDS)[number];
 
 /**

@@ -6,7 +6,7 @@ import type { BudgetKind, EgressGate } from './egress-gate.js';
 import type { RequestQueue } from './request-queue.js';
 
 /** How long an examination waits for requests of others that are or will be sent, whose responses answer it at no cost. */
-const OTHERS_WAIT_MS = 15_000;
+const OTHERS_WAIT_MS = 30_000;
 /** The time for a control before the deadline. */
 const CONTROL_MS = 5_000;
 

@@ -122,14 +122,15 @@ export function doubtingApps(findings: readonly VideoFinding[]): number {
   return new Set(doubtingClients(findings).map((client) => APPS[client])).size;
 }
 
-/** The first of the clients that is of another app than the given one, better one that is not doubted; undefined for none. */
-export function otherApp(
+/** One client of each other app than the given client's: of an app the first that is not doubted, those that are not doubted first. */
+export function otherApps(
   client: YoutubeClient,
   clients: readonly YoutubeClient[],
   isDoubted: (other: YoutubeClient) => boolean,
-): YoutubeClient | undefined {
+): YoutubeClient[] {
   const others = clients.filter((other) => APPS[other] !== APPS[client]);
-  return others.find((other) => !isDoubted(other)) ?? others[0];
+  const ordered = others.toSorted((one, other) => Number(isDoubted(one)) - Number(isDoubted(other)));
+  return ordered.filter((each, index) => ordered.findIndex((other) => APPS[other] === APPS[each]) === index);
 }
 
 /** The clients that doubt the video, or the caller. */

@@ -12,7 +12,7 @@ import { isUnreached } from '../egress/upstream-response.js';
 import { report } from '../event-log.js';
 import { InnertubeClient } from '../innertube/innertube-client.js';
 import { UpstreamMetrics } from '../upstream-metrics.js';
-import { otherApp } from './client-fallback.js';
+import { otherApps } from './client-fallback.js';
 import { ClientOrder } from './client-order.js';
 import { requestPlayer } from './player-requests.js';
 import { selectTracks } from './player-tracks.js';
@@ -97,9 +97,12 @@ export class VideoControl {
   private async experiment(egress: Egress, kind: BudgetKind, client: YoutubeClient, videoId: string): Promise<Finding> {
     const first = await this.ask(egress, client, kind, videoId, 0);
     const isDoubted = (each: YoutubeClient) => egress.examinations.video.isClientDoubted(kind, each);
-    const other = otherApp(client, this.order.controls(egress), isDoubted) ?? client;
-    const second = first.end === 'refused' ? await this.ask(egress, other, kind, videoId, 1) : null;
-    const finding = findingOf(first.end, second?.end, other === client);
+    const others = otherApps(client, this.order.controls(egress), isDoubted);
+    let second: Asked | null = null;
+    // One whose version is retired tells nothing.
+    for (const other of first.end === 'refused' ? (others.length > 0 ? others : [client]) : [])
+      if (!second || second.end === 'unknown') second = await this.ask(egress, other, kind, videoId, 1);
+    const finding = findingOf(first.end, second?.end, others.length === 0);
     if (finding === 'client-refused') {
       egress.examinations.video.clientRefused(kind, client);
       this.order.rest(egress, client);
@@ -141,10 +144,8 @@ export class VideoControl {
     const player = await requestPlayer(this.innertube, { client, proof: null }, videoId, scope);
     const asked = (end: ControlEnd, retryAfterSeconds: number | null = null) => ({ end, retryAfterSeconds });
     if (player.kind === 'blocked') return asked('refused', player.retryAfterSeconds);
-    // A JSON error of status 400 rejects the client's version.
-    if (player.kind === 'http-error' && player.status === 400 && player.media === 'json') return asked('refused');
     if (player.kind !== 'parsed') return asked(isUnreached(player) ? 'unreached' : 'unknown');
-    if (player.value.kind !== 'tracks') return asked('refused');
+    if (player.value.kind !== 'tracks') return asked(player.value.kind === 'client-retired' ? 'unknown' : 'refused');
     this.recordServed(scope, client, videoId, 'player');
     if (kind !== 'captions') return asked('served');
     const [track] = selectTracks(player.value.tracks, player.value.defaults, []);

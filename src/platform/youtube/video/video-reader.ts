@@ -95,7 +95,7 @@ export class VideoReader {
         const found = video.findings.filter((finding) => finding.client === client).map(({ kind }) => kind);
         if (proof && found.some(isRefusal)) this.webProofs.reject(videoId);
         results.push({ client, end: outcome ? 'answered' : endOf(found) });
-        if (outcome) return { result: outcome, end: 'final' };
+        if (outcome) return { result: outcome, end: 'answered' };
       }
       return await this.conclude(video);
     } finally {
@@ -202,7 +202,7 @@ export class VideoReader {
     if (video.doubt && !video.settled && !video.isOfAddress && !isSession) await this.settle(video, null);
     const concluded = video.conclude();
     const { result, end } = concluded;
-    if (video.settled && end === 'final' && !result.ok && result.failure.code.startsWith('upstream_')) {
+    if (video.settled && end === 'answered' && !result.ok && result.failure.code.startsWith('upstream_')) {
       const { videoId, languages, scope } = video;
       report('log', 'youtube_video_refused', { exit: scope.egress.name, videoId, code: result.failure.code });
       this.refused.add(videoId, languages, result);
@@ -351,7 +351,7 @@ class VideoReading {
   private get end(): AttemptEnd {
     if (this.isOfAddress || this.isRefused) return 'refused';
     if (this.has((kind) => kind === 'busy')) return 'busy';
-    return !this.settled && this.has(isOfEgress) ? 'unreached' : 'final';
+    return !this.settled && this.has(isOfEgress) ? 'unreached' : 'answered';
   }
 
   private has(matches: (kind: FindingKind) => boolean): boolean {
