@@ -246,7 +246,7 @@ describe('a reader of results that does not read', () => {
     const whole = await rawBody(`/jobs/${id}/results`, key, { ...NDJSON, 'Accept-Encoding': 'identity' });
     const { reader, socket } = await stalled();
     expect(socket.bytesWritten).toBeLessThan(whole.length * 0.7);
-    expect(memory.heldBytes).toBeLessThan(whole.length / 10);
+    expect(memory.heldBytes).toBeLessThan(whole.length / 8);
     const text = await received(reader);
     expect(text.match(/"type":"result","position":/g)).toHaveLength(100);
     expect(text).toContain('"type":"summary"');

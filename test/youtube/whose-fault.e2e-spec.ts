@@ -169,6 +169,15 @@ describe('facts', () => {
   );
 });
 
+describe('a video whose text is refused to every client', () => {
+  it('is refused by itself, also when only videos were read whose texts need tokens', async () => {
+    const names = ['hl-void', 'hl-token', 'hl-mixed', 'hl-silent'];
+    const outcomes = await readAll(names.map(videoId));
+    expect(outcomes.map(end)).toEqual([...Array<string>(3).fill('upstream_blocked'), 'transcript_unavailable']);
+    expect(events('youtube_block_opened')).toEqual([]);
+  });
+});
+
 describe('optional requests', () => {
   it.each(['429', 'consent', 'captcha'] as const)('%s of the feed changes no list of any channel', async (kind) => {
     fakeYoutube.setFaults({ kind, match: { kind: 'feed' } });

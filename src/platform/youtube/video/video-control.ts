@@ -76,6 +76,8 @@ export class VideoControl {
     this.order.recordServed(egress, client);
     if (attempt.role === 'control') return;
     egress.gates.video.answered(kind);
+    // Not with its tracks alone: their texts may need tokens.
+    if (kind !== 'captions') return;
     for (const owner of [egress.gateway ?? egress, this.process]) this.served.add(owner, client, videoId);
   }
 
