@@ -149,7 +149,7 @@ describe('a pause', () => {
     await expect(ask('other', { kind: 'captions', attempt: other })).resolves.toMatchObject({ reason: 'exit-shut' });
   });
 
-  it('holds back what starts until a control was served, also when its time is over', async () => {
+  it('holds back what starts until a control was served, also when its time is over', () => {
     const { gate, ask, sent, pauses } = newGate();
     gate.pause('captions', null);
     jest.advanceTimersByTime(30_000);
@@ -164,7 +164,7 @@ describe('a pause', () => {
     ]);
   });
 
-  it('never holds back a control', async () => {
+  it('never holds back a control', () => {
     const { gate, ask, askAll, sent } = newGate({ playersPerMinute: 1, captionsPerMinute: 1 });
     void askAll(5);
     gate.pause('player', null);

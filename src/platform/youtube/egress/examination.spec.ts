@@ -227,10 +227,10 @@ describe('an experiment', () => {
 describe('what has not started', () => {
   it('is held back from the second doubted video in a row on until the examination is over', async () => {
     const { examination, settleDoubt, sendAnother, gate, experiments } = examine();
-    expect(examination.doubt('player', 'a')).toBe(true);
+    expect(examination.doubt('player', 'a', 'VISIONOS')).toBe(true);
     const found = [settleDoubt()];
     expect(gate.held).toBe(false);
-    expect(examination.doubt('player', 'b')).toBe(false);
+    expect(examination.doubt('player', 'b', 'VISIONOS')).toBe(false);
     found.push(settleDoubt());
     expect(gate.held).toBe(true);
     const other = sendAnother();
@@ -243,10 +243,10 @@ describe('what has not started', () => {
 
   it('is released by a request that is served, and not held by one video that is doubted again and again', async () => {
     const { examination, settleDoubt, sendAnother, gate, served, experiments } = examine();
-    for (let times = 0; times < 3; times += 1) expect(examination.doubt('player', 'a')).toBe(true);
+    for (let times = 0; times < 3; times += 1) expect(examination.doubt('player', 'a', 'VISIONOS')).toBe(true);
     const found = settleDoubt();
     expect(gate.held).toBe(false);
-    examination.doubt('player', 'b');
+    examination.doubt('player', 'b', 'VISIONOS');
     expect([gate.held, examination.isDoubted('player'), examination.isDoubted('captions')]).toEqual([
       true,
       true,
@@ -259,15 +259,15 @@ describe('what has not started', () => {
     // The experiment that runs is not waited for.
     await experiments[0]?.('served');
     await expect(found).resolves.toBe('served');
-    expect(examination.doubt('player', 'c')).toBe(true);
+    expect(examination.doubt('player', 'c', 'VISIONOS')).toBe(true);
   });
 
   it('is not held back by doubts while nobody examines them, or through a gateway', () => {
     const { examination, gate } = examine();
-    for (const subject of ['a', 'b']) examination.doubt('player', subject);
+    for (const subject of ['a', 'b']) examination.doubt('player', subject, 'VISIONOS');
     expect(gate.held).toBe(false);
     const session = examine('http://{session}.invalid');
-    for (const subject of ['a', 'b']) session.examination.doubt('player', subject);
+    for (const subject of ['a', 'b']) session.examination.doubt('player', subject, 'VISIONOS');
     void session.settleDoubt();
     expect(session.gate.held).toBe(false);
   });

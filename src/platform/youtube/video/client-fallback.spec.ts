@@ -1,98 +1,188 @@
 import { describe, expect, it } from '@jest/globals';
-import { concludeFailure, type Evidence, isUnavailable, stepAfter, verdictOf } from './client-fallback.js';
-import type { YoutubeClient } from '../../../config/environment.js';
+import { YOUTUBE_CLIENTS, type YoutubeClient } from '../../../config/environment.js';
+import type { FailedResponse } from '../egress/upstream-response.js';
+import {
+  concludeFailure,
+  doubtingApps,
+  findingOf,
+  type FindingKind,
+  isDoubt,
+  isOfEgress,
+  isRefusal,
+  nextClient,
+  otherApps,
+  stepAfter,
+  unavailableAccordingTo,
+  type VideoFinding,
+} from './client-fallback.js';
+
+const ALL: readonly FindingKind[] = [
+  ...(['address-refused', 'refused', 'text-refused', 'token-required', 'busy', 'timeout', 'failure'] as const),
+  ...(['unreached', 'unknown-status', 'client-retired', 'no-captions', 'unplayable', 'unavailable'] as const),
+];
+const APPS: readonly YoutubeClient[] = ['VISIONOS', 'ANDROID', 'IOS', 'ANDROID_REEL', 'ANDROID_VR'];
+
+/** Findings of the clients in their order. */
+const findings = (...kinds: readonly FindingKind[]): VideoFinding[] =>
+  kinds.map((kind, index) => ({ client: APPS[index] ?? null, kind }));
+
+/** The same finding of some clients. */
+const all = (kind: FindingKind, ...clients: readonly YoutubeClient[]): VideoFinding[] =>
+  clients.map((client) => ({ client, kind }));
+
+/** The clients that were not asked. */
+const without = (...asked: readonly YoutubeClient[]) => APPS.filter((client) => !asked.includes(client));
+
+describe('whom a finding concerns', () => {
+  it.each<[string, (kind: FindingKind) => boolean, FindingKind[]]>([
+    ['is in doubt', isDoubt, ['refused', 'text-refused', 'unknown-status', 'unplayable', 'unavailable']],
+    ['is the egress', isOfEgress, ['timeout', 'unreached']],
+    ['is the caller, who is refused', isRefusal, ['address-refused', 'refused', 'text-refused', 'token-required']],
+  ])('%s', (_, matches, kinds) => {
+    expect(ALL.filter(matches)).toEqual(kinds);
+  });
+
+  it.each<[FailedResponse | { kind: 'unparsable' }, FindingKind, FindingKind]>([
+    [{ kind: 'blocked', reason: 'too-many-requests', retryAfterSeconds: 1 }, 'address-refused', 'address-refused'],
+    [{ kind: 'blocked', reason: 'captcha', retryAfterSeconds: null }, 'address-refused', 'address-refused'],
+    [{ kind: 'blocked', reason: 'exit-shut', retryAfterSeconds: 30 }, 'address-refused', 'address-refused'],
+    [{ kind: 'blocked', reason: 'forbidden', retryAfterSeconds: null }, 'refused', 'text-refused'],
+    [{ kind: 'blocked', reason: 'empty-body', retryAfterSeconds: null }, 'refused', 'text-refused'],
+    [{ kind: 'busy', retryAfterSeconds: 1 }, 'busy', 'busy'],
+    [{ kind: 'timeout' }, 'timeout', 'timeout'],
+    [{ kind: 'network', cause: null }, 'unreached', 'unreached'],
+    [{ kind: 'foreign-page' }, 'unreached', 'unreached'],
+    [{ kind: 'http-error', status: 502, media: 'html' }, 'unreached', 'unreached'],
+    [{ kind: 'http-error', status: 500, media: 'json' }, 'failure', 'failure'],
+    [{ kind: 'unreadable', expected: 'whole JSON' }, 'failure', 'failure'],
+    [{ kind: 'unparsable' }, 'failure', 'failure'],
+  ])('%j is %s for a player and %s for a text', (response, ofPlayer, ofText) => {
+    expect([findingOf(response, 'player'), findingOf(response, 'text')]).toEqual([ofPlayer, ofText]);
+  });
+
+  it('is one app when two clients of it report the same', () => {
+    expect(doubtingApps(all('refused', 'VISIONOS', 'ANDROID_VR'))).toBe(1);
+    expect(doubtingApps(all('unavailable', 'ANDROID', 'ANDROID_REEL', 'IOS'))).toBe(2);
+    // Neither a failure nor what concerns all is a client's doubt.
+    expect(doubtingApps([...all('failure', 'ANDROID', 'IOS'), { client: null, kind: 'refused' }])).toBe(0);
+  });
+});
 
 describe('stepAfter', () => {
   it.each(['no-captions', 'unavailable', 'age-restricted'] as const)(
     '%s does not undo that another client has listed tracks',
     (kind) => {
       expect(stepAfter(kind, true).code).toBeUndefined();
-      const { evidence = 'refused' } = stepAfter(kind, true);
-      for (const seen of ['token-required', 'enforced', 'timeout', 'failure', 'unreached'] as const)
-        expect(concludeFailure([seen, evidence])).toBe(concludeFailure([seen]));
+      const { finding = 'refused' } = stepAfter(kind, true);
+      for (const seen of ['token-required', 'timeout', 'failure', 'unreached'] as const)
+        expect(concludeFailure(findings(seen, finding))).toBe(concludeFailure(findings(seen)));
+    },
+  );
+
+  it.each(['bot-check', 'session-refused', 'other-video', 'unknown-status', 'unplayable', 'unavailable'] as const)(
+    '%s is a doubt and never final',
+    (kind) => {
+      const { finding = 'failure' } = stepAfter(kind, false);
+      expect(isDoubt(finding)).toBe(true);
     },
   );
 });
 
 describe('concludeFailure', () => {
-  const refusals = ['refused', 'egress-refused', 'token-required', 'enforced'] as const;
-  const all: Evidence[] = [
-    ...refusals,
-    ...(['timeout', 'failure', 'unreached', 'client-retired', 'unplayable', 'unavailable'] as const),
-  ];
-
-  it.each<Evidence>(refusals)('%s on any client is a block, regardless of the other results', (kind) => {
-    for (const other of all) {
-      expect(concludeFailure([other, kind])).toBe('upstream_blocked');
-      expect(concludeFailure([kind, other])).toBe('upstream_blocked');
+  it.each(ALL.filter(isRefusal))('%s on any client is a block, regardless of the other findings', (kind) => {
+    for (const other of ALL) {
+      expect(concludeFailure(findings(other, kind))).toBe('upstream_blocked');
+      expect(concludeFailure(findings(kind, other))).toBe('upstream_blocked');
     }
   });
 
-  it.each<[Evidence[], string]>([
-    [['token-required'], 'upstream_blocked'],
+  it.each<[FindingKind[], string]>([
     [['unplayable', 'unavailable'], 'video_unavailable'],
     [['unplayable', 'failure'], 'upstream_failure'],
     [['unreached', 'unplayable'], 'upstream_failure'],
+    [['unknown-status', 'unavailable'], 'upstream_failure'],
     [['client-retired', 'unavailable', 'client-retired'], 'upstream_failure'],
     [['unplayable', 'timeout', 'failure'], 'upstream_timeout'],
+    [['timeout', 'busy'], 'upstream_busy'],
+    [['no-captions', 'unavailable'], 'transcript_unavailable'],
+    [['no-captions', 'failure'], 'upstream_failure'],
     [[], 'upstream_failure'],
-  ])('%j is %s: an unavailable video only when every client reports it', (evidence, code) => {
-    expect(concludeFailure(evidence)).toBe(code);
+  ])('%j is %s: an unavailable video only when every client reports it', (kinds, code) => {
+    expect(concludeFailure(findings(...kinds))).toBe(code);
   });
 });
 
-describe('isUnavailable', () => {
-  const all: YoutubeClient[] = ['VISIONOS', 'ANDROID', 'IOS', 'ANDROID_REEL', 'ANDROID_VR'];
-
-  it.each<[YoutubeClient[], 'unplayable' | 'unavailable', YoutubeClient[], boolean]>([
-    [[], 'unavailable', all, false],
-    [['ANDROID'], 'unavailable', all, false],
-    [['ANDROID', 'IOS'], 'unavailable', all, true],
-    [['VISIONOS', 'ANDROID'], 'unavailable', all, true],
-    // They have one version.
-    [['ANDROID', 'ANDROID_REEL'], 'unavailable', all, false],
-    [['ANDROID', 'ANDROID_REEL', 'IOS'], 'unavailable', all, true],
-    // Both refuse videos made for kids.
-    [['VISIONOS', 'ANDROID_VR'], 'unavailable', all, false],
-    [['VISIONOS', 'ANDROID_VR', 'ANDROID_REEL'], 'unavailable', all, true],
-    [['VISIONOS', 'ANDROID', 'IOS'], 'unavailable', [], false],
-    [['VISIONOS', 'ANDROID'], 'unavailable', ['VISIONOS'], true],
-    [['VISIONOS', 'ANDROID'], 'unavailable', ['ANDROID'], true],
-    [['VISIONOS', 'ANDROID'], 'unavailable', ['IOS'], false],
-    // VISIONOS reports a video made for kids so, and a version of ANDROID that is not served reports any video so.
-    [['VISIONOS', 'ANDROID'], 'unplayable', ['VISIONOS'], false],
-    [['VISIONOS', 'ANDROID'], 'unplayable', ['ANDROID'], true],
-  ])('%j reporting it as %s, while %j are served: %s', (clients, kind, served, unavailable) => {
-    const findings = clients.map((client) => ({ client, kind }));
-    expect(isUnavailable({ findings, sawTracks: false }, (client) => served.includes(client))).toBe(unavailable);
+describe('the next client', () => {
+  it.each<[string, readonly YoutubeClient[], readonly VideoFinding[], YoutubeClient | undefined]>([
+    ['is the first one', APPS, [], 'VISIONOS'],
+    ['is the next one after a failure', without('VISIONOS'), all('failure', 'VISIONOS'), 'ANDROID'],
+    ['is another app after a refusal', ['ANDROID_VR', 'IOS'], all('refused', 'VISIONOS'), 'IOS'],
+    ['is one of the same app when there is no other', ['ANDROID_VR'], all('refused', 'VISIONOS'), 'ANDROID_VR'],
+    [
+      'plays videos made for kids after "unavailable"',
+      without('VISIONOS'),
+      all('unavailable', 'VISIONOS'),
+      'ANDROID_REEL',
+    ],
+    [
+      'plays them after "unplayable" of all others, too',
+      ['ANDROID_REEL', 'ANDROID_VR'],
+      all('unplayable', 'VISIONOS', 'ANDROID', 'IOS'),
+      'ANDROID_REEL',
+    ],
+    ['is ANDROID when there is no reel', ['IOS', 'ANDROID'], all('unavailable', 'VISIONOS'), 'ANDROID'],
+    ['is WEB after "no captions"', ['IOS', 'WEB'], all('no-captions', 'ANDROID'), 'WEB'],
+    ['is none after "no captions" without WEB', ['IOS'], all('no-captions', 'ANDROID'), undefined],
+    ['is none when all were asked', [], all('failure', 'IOS'), undefined],
+  ])('%s', (_, remaining, found, client) => {
+    expect(nextClient(remaining, found)).toBe(client);
   });
 
-  it('is not certain when a client was refused or has listed tracks, but is when one failed', () => {
-    const after = (first: Evidence, sawTracks: boolean) => {
-      const kinds: Evidence[] = [first, 'unavailable', 'unplayable'];
-      const findings = kinds.map((kind, index) => ({ client: all[index] ?? null, kind }));
-      return isUnavailable({ findings, sawTracks }, () => true);
-    };
-    for (const kind of ['refused', 'egress-refused'] as const) expect(after(kind, false)).toBe(false);
-    for (const kind of ['timeout', 'failure', 'unreached', 'client-retired', 'token-required'] as const) {
-      expect(after(kind, false)).toBe(true);
-      expect(after(kind, true)).toBe(false);
-    }
+  it('of each other app is the first one that is not doubted, and those that are not doubted come first', () => {
+    const doubted =
+      (...clients: YoutubeClient[]) =>
+      (client: YoutubeClient) =>
+        clients.includes(client);
+    const given: YoutubeClient[] = ['ANDROID_VR', 'VISIONOS', 'ANDROID', 'IOS', 'ANDROID_REEL'];
+    expect(otherApps('VISIONOS', given, doubted())).toEqual(['ANDROID', 'IOS']);
+    expect(otherApps('VISIONOS', given, doubted('ANDROID'))).toEqual(['IOS', 'ANDROID_REEL']);
+    expect(otherApps('VISIONOS', given, doubted('ANDROID', 'ANDROID_REEL'))).toEqual(['IOS', 'ANDROID']);
+    expect(otherApps('ANDROID', ['ANDROID_REEL'], doubted())).toEqual([]);
   });
 });
 
-describe('verdictOf', () => {
-  it.each<[Evidence[], boolean, string]>([
-    [['refused', 'timeout'], true, 'refused'],
-    [['egress-refused'], false, 'refused'],
-    [['token-required', 'enforced'], true, 'withheld'],
-    [['token-required', 'token-required'], true, 'nothing'],
-    [['unplayable', 'failure'], false, 'answered'],
-    [['failure'], true, 'answered'],
-    [['unreached', 'unreached'], false, 'unreached'],
-    [['unreached', 'timeout'], false, 'nothing'],
-    [[], false, 'nothing'],
-  ])('of %j after tracks were listed (%s) is %s', (evidence, sawTracks, verdict) => {
-    expect(verdictOf(evidence, sawTracks)).toBe(verdict);
+describe('the client whose word decides that a video is unavailable', () => {
+  const REEL: YoutubeClient = 'ANDROID_REEL';
+
+  it.each<[YoutubeClient[], YoutubeClient[], YoutubeClient | null]>([
+    [[], without(), null],
+    [['ANDROID_REEL'], without('ANDROID_REEL'), null],
+    // The reel was not asked, and plays what all the others refuse.
+    [['VISIONOS', 'ANDROID', 'IOS', 'ANDROID_VR'], [REEL], null],
+    [['VISIONOS', 'ANDROID_REEL'], without('VISIONOS', 'ANDROID_REEL'), 'ANDROID_REEL'],
+    [['IOS', 'ANDROID', 'ANDROID_REEL'], ['VISIONOS'], 'ANDROID_REEL'],
+    // One app.
+    [['ANDROID', 'ANDROID_REEL'], ['IOS'], null],
+    [['VISIONOS', 'ANDROID_VR'], ['IOS'], null],
+    // The reel is not configured, or did not bring a word.
+    [['VISIONOS', 'ANDROID'], ['IOS'], 'ANDROID'],
+    [['VISIONOS', 'IOS'], ['ANDROID'], null],
+    [['VISIONOS', 'IOS'], [], 'IOS'],
+  ])('of %j, while %j were not asked, is that of %s', (reporting, remaining, witness) => {
+    for (const kind of ['unavailable', 'unplayable'] as const)
+      expect(unavailableAccordingTo(all(kind, ...reporting), remaining)).toBe(witness);
   });
+
+  it.each(ALL.filter(isRefusal))('is nobody’s after %s, of whatever client', (kind) => {
+    for (const client of [...YOUTUBE_CLIENTS, null])
+      expect(unavailableAccordingTo([...all('unavailable', 'VISIONOS', REEL), { client, kind }], [])).toBeNull();
+  });
+
+  it.each(['timeout', 'failure', 'unreached', 'client-retired', 'unknown-status'] as const)(
+    'is not changed by %s of another client',
+    (kind) => {
+      const found = [...all(kind, 'ANDROID'), ...all('unavailable', 'VISIONOS', REEL)];
+      expect(unavailableAccordingTo(found, ['IOS'])).toBe(REEL);
+    },
+  );
 });

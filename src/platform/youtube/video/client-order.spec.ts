@@ -10,14 +10,18 @@ const HOUR_MS = 3_600_000;
 
 type Ends = Partial<Record<YoutubeClient, ClientResult['end']>>;
 
-function clientOrder() {
+function clientOrder(clients = CLIENTS, poTokenUrl?: string) {
   const clock = { nowMs: 0 };
   const registry = new Registry();
   const events = recordedEvents();
   class TimedOrder extends ClientOrder {
     protected override now = () => clock.nowMs;
   }
-  const order = new TimedOrder(Object.assign(new Environment(), { YOUTUBE_CLIENTS: CLIENTS }), registry);
+  const environment = Object.assign(new Environment(), {
+    YOUTUBE_CLIENTS: clients,
+    ...(poTokenUrl !== undefined && { PO_TOKEN_URL: poTokenUrl }),
+  });
+  const order = new TimedOrder(environment, registry);
   const pool = newPool(['http://a.invalid', 'http://b.invalid', 'http://{session}.invalid']);
   const [one, other, session] = [nextEgress(pool), nextEgress(pool), nextEgress(pool)];
   /** Reads a video as the clients end, until one answers; those that are not named answer. Returns the clients asked. */
@@ -26,9 +30,9 @@ function clientOrder() {
     const results: ClientResult[] = [];
     for (const client of order.candidates(egress)) {
       const end = ends[client] ?? 'answered';
-      if (end === 'answered') order.recordServed(client);
+      if (end === 'answered') order.recordServed(egress, client);
       results.push({ client, end });
-      if (end === 'answered' || results.filter((result) => result.end === 'refused').length === 2) break;
+      if (end === 'answered') break;
     }
     order.learn(egress, video, results);
     return results.map(({ client }) => client);
@@ -37,59 +41,85 @@ function clientOrder() {
     const { values } = (await registry.getSingleMetric('ct_upstream_client_retired')?.get()) ?? { values: [] };
     return values.filter(({ value }) => value === 1).map(({ labels }) => labels['client']);
   };
-  return { order, clock, events, read, retired, other, session };
+  return { order, clock, events, read, retired, one, other, session };
 }
 
+const VISIONOS_REFUSED: Ends = { VISIONOS: 'refused' };
+
 describe('the order of clients', () => {
-  it('starts with the client that was served after another was refused, at this egress and for an hour', () => {
+  it('is the configured one, with WEB at the end when there are tokens for it', () => {
+    const { order, one } = clientOrder(['IOS', 'ANDROID'], 'http://127.0.0.1:4416');
+    expect(order.candidates(one)).toEqual(['IOS', 'ANDROID', 'WEB']);
+    expect(order.controls(one)).toEqual(['IOS', 'ANDROID']);
+    expect(clientOrder(['IOS', 'ANDROID']).order.candidates(one)).toEqual(['IOS', 'ANDROID']);
+  });
+
+  it('puts a client last that is refused for two videos in a row that another one brings, at this egress for an hour', () => {
     const { read, clock, events, other } = clientOrder();
-    expect(read('a', { VISIONOS: 'refused' })).toEqual(['VISIONOS', 'ANDROID']);
-    expect(read('b')).toEqual(['ANDROID']);
-    expect(read('b', {}, other)).toEqual(['VISIONOS']);
+    for (const video of ['a', 'b']) expect(read(video, VISIONOS_REFUSED)).toEqual(['VISIONOS', 'ANDROID']);
+    expect(read('c')).toEqual(['ANDROID']);
+    expect(read('c', {}, other)).toEqual(['VISIONOS']);
     clock.nowMs += HOUR_MS;
-    expect(read('c', { VISIONOS: 'refused' })).toEqual(['VISIONOS', 'ANDROID']);
-    expect(read('d')).toEqual(['ANDROID']);
+    // One video an hour tries it.
+    expect(read('d', VISIONOS_REFUSED)).toEqual(['VISIONOS', 'ANDROID']);
+    expect(read('e')).toEqual(['ANDROID']);
     clock.nowMs += HOUR_MS;
-    expect([read('e'), read('f')]).toEqual([['VISIONOS'], ['VISIONOS']]);
+    expect([read('f'), read('g')]).toEqual([['VISIONOS'], ['VISIONOS']]);
     expect(events).toEqual([
       { event: 'youtube_client_rested', exit: 'proxy-1', client: 'VISIONOS' },
       { event: 'youtube_client_back', exit: 'proxy-1', client: 'VISIONOS' },
     ]);
   });
 
-  it('changes for withheld texts after three different videos in a row only', () => {
+  it('does not change for one video that is refused again and again, or for videos between others', () => {
     const { read } = clientOrder();
-    for (const video of ['a', 'a', 'a', 'b']) read(video, { VISIONOS: 'withheld' });
-    expect(read('c')).toEqual(['VISIONOS']);
-    for (const video of ['a', 'b', 'c']) expect(read(video, { VISIONOS: 'withheld' })[0]).toBe('VISIONOS');
-    expect(read('d')).toEqual(['ANDROID']);
+    for (let times = 0; times < 5; times += 1) read('odd', VISIONOS_REFUSED);
+    for (const video of ['a', 'b', 'c']) {
+      expect(read(video)).toEqual(['VISIONOS']);
+      read(`odd ${video}`, VISIONOS_REFUSED);
+    }
+    expect(read('d')).toEqual(['VISIONOS']);
   });
 
-  it('never starts with WEB, which costs a token', () => {
+  it('does not change for videos that no client brings, or only WEB, which costs a token', () => {
     const { read } = clientOrder();
-    expect(read('a', { VISIONOS: 'refused', ANDROID: 'withheld', IOS: 'withheld' })).toEqual(CLIENTS);
-    expect(read('b')).toEqual(['VISIONOS']);
+    const refused: Ends = { VISIONOS: 'refused', ANDROID: 'refused', IOS: 'refused' };
+    for (const video of ['a', 'b', 'c']) expect(read(video, { ...refused, WEB: 'other' })).toEqual(CLIENTS);
+    for (const video of ['a', 'b', 'c']) expect(read(video, refused)).toEqual(CLIENTS);
+    expect(read('d')).toEqual(['VISIONOS']);
   });
 
-  it('reaches a client that is served when the first two are refused from the start', () => {
+  it('does not change for clients that ended otherwise', () => {
     const { read } = clientOrder();
-    const ends: Ends = { VISIONOS: 'refused', ANDROID: 'refused' };
-    expect(read('a', ends)).toEqual(['VISIONOS', 'ANDROID']);
-    expect(read('b', ends)).toEqual(['IOS']);
+    for (const video of ['a', 'b', 'c']) read(video, { VISIONOS: 'other' });
+    expect(read('d')).toEqual(['VISIONOS']);
   });
 
-  it('stays when all clients of an address are refused that were served before', () => {
-    const { read } = clientOrder();
+  it('puts a client last at once whose control was refused, and reports it once', () => {
+    const { order, read, events, one, other } = clientOrder();
+    for (let times = 0; times < 3; times += 1) order.rest(one, 'VISIONOS');
+    expect(order.controls(one)).toEqual(['ANDROID', 'IOS', 'VISIONOS']);
+    expect([read('a'), read('a', {}, other)]).toEqual([['ANDROID'], ['VISIONOS']]);
+    expect(events).toEqual([{ event: 'youtube_client_rested', exit: 'proxy-1', client: 'VISIONOS' }]);
+  });
+
+  it('is that of the gateway for all of its sessions', () => {
+    const { order, read, session } = clientOrder();
+    order.rest(session, 'VISIONOS');
+    expect(read('a', {}, { ...session })).toEqual(['ANDROID']);
+  });
+});
+
+describe('a client that was served', () => {
+  it('counts as served at this egress for as long as is asked', () => {
+    const { order, clock, read, one, other } = clientOrder();
+    expect(order.isServed(one, 'VISIONOS', HOUR_MS)).toBe(false);
     read('a');
-    const ends: Ends = { VISIONOS: 'refused', ANDROID: 'refused' };
-    expect(read('b', ends)).toEqual(['VISIONOS', 'ANDROID']);
-    expect(read('c')).toEqual(['VISIONOS']);
-  });
-
-  it('stays when a session of a gateway is refused', () => {
-    const { read, session } = clientOrder();
-    const ends: Ends = { VISIONOS: 'refused', ANDROID: 'refused' };
-    for (const video of ['a', 'b', 'c']) expect(read(video, ends, session)).toEqual(['VISIONOS', 'ANDROID']);
+    clock.nowMs += 60_000;
+    expect(order.isServed(one, 'VISIONOS', 60_000)).toBe(true);
+    expect([order.isServed(one, 'ANDROID', 60_000), order.isServed(other, 'VISIONOS', 60_000)]).toEqual([false, false]);
+    clock.nowMs += 1;
+    expect([60_000, HOUR_MS].map((withinMs) => order.isServed(one, 'VISIONOS', withinMs))).toEqual([false, true]);
   });
 });
 
@@ -107,7 +137,7 @@ describe('a client whose version is not served', () => {
     clock.nowMs += HOUR_MS;
     expect([read('g'), read('h')]).toEqual([['VISIONOS'], ['VISIONOS']]);
     expect(await retired()).toEqual([]);
-    expect(events.filter(({ event }) => !/_(?:rested|back)$/.test(event))).toEqual([
+    expect(events).toEqual([
       { event: 'youtube_client_retired', client: 'VISIONOS' },
       { event: 'youtube_client_reinstated', client: 'VISIONOS' },
     ]);
@@ -133,15 +163,5 @@ describe('a client whose version is not served', () => {
     const [served] = read('h');
     expect(await retired()).toEqual(CLIENTS.filter((client) => client !== served));
     expect(read('i')).toEqual([served]);
-  });
-
-  it('counts as served for an hour after a response that shows it', () => {
-    const { order, read, clock } = clientOrder();
-    expect(order.isServed('VISIONOS')).toBe(false);
-    read('a');
-    clock.nowMs += HOUR_MS - 1;
-    expect([order.isServed('VISIONOS'), order.isServed('ANDROID')]).toEqual([true, false]);
-    clock.nowMs += 1;
-    expect(order.isServed('VISIONOS')).toBe(false);
   });
 });

@@ -1,66 +1,41 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
-import { Registry } from 'prom-client';
-import { newScope, nextEgress } from '../../../../test/youtube/egresses.js';
-import { Environment, type YoutubeClient } from '../../../config/environment.js';
-import { FairLimiter } from '../egress/fair-limiter.js';
+import { newPool, newScope, nextEgress } from '../../../../test/youtube/egresses.js';
+import { Failed, listing, newReader, type StubbedPlatform } from '../../../../test/youtube/stubbed-clients.js';
+import type { Environment, YoutubeClient } from '../../../config/environment.js';
+import type { RequestScope } from '../egress/request-pipeline.js';
 import type { UpstreamResponse } from '../egress/upstream-response.js';
-import type { InnertubeCall } from '../innertube/clients.js';
-import { InnertubeClient } from '../innertube/innertube-client.js';
-import { SignatureTimestamp, WebProofs } from '../po-token/web-proofs.js';
-import { UpstreamMetrics } from '../upstream-metrics.js';
-import { ClientOrder } from './client-order.js';
-import { VideoReader } from './video-reader.js';
 
 Logger.overrideLogger(false);
 
 const VIDEO = 'aaaaaaaaaaa';
-const videoDetails = { videoId: VIDEO, lengthSeconds: '60' };
-const track = (languageCode: string) => ({
-  baseUrl: `https://www.youtube.com/api/timedtext?v=${VIDEO}&lang=${languageCode}`,
-  languageCode,
-  name: { simpleText: languageCode },
-});
-const listing = (...languages: string[]) => ({
-  playabilityStatus: { status: 'OK' },
-  videoDetails,
-  captions: { playerCaptionsTracklistRenderer: { captionTracks: languages.map(track) } },
-});
-const WITHOUT_CAPTIONS = { playabilityStatus: { status: 'OK' }, videoDetails };
+const OTHER = 'bbbbbbbbbbb';
+/** The constant control videos. */
+const [FIRST, SECOND] = ['jNQXAC9IVRw', '9bZkp7q19f0'];
+const CLIENTS: readonly YoutubeClient[] = ['VISIONOS', 'ANDROID', 'IOS', 'ANDROID_REEL', 'ANDROID_VR'];
+
+const WITHOUT_CAPTIONS = { playabilityStatus: { status: 'OK' }, videoDetails: { videoId: VIDEO, lengthSeconds: '60' } };
 const ERROR = { playabilityStatus: { status: 'ERROR', reason: 'Video unavailable' } };
 const UNPLAYABLE = { playabilityStatus: { status: 'UNPLAYABLE', reason: 'This video is unavailable' } };
+const BOT_CHECK = { playabilityStatus: { status: 'LOGIN_REQUIRED', reason: 'Sign in to confirm you’re not a bot' } };
+const FORBIDDEN = new Failed({ kind: 'blocked', reason: 'forbidden', retryAfterSeconds: null });
+const BROKEN = new Failed({ kind: 'http-error', status: 500, media: 'json' });
 
-const TEXT: UpstreamResponse = {
-  kind: 'ok',
-  media: 'xml',
-  body: '<transcript><text start="0" dur="1">Hello</text></transcript>',
-};
+/** What all or some of the clients answer about the video, and about no other. */
+const about =
+  (answer: unknown, ...clients: YoutubeClient[]) =>
+  (client: YoutubeClient, videoId: string) =>
+    videoId === VIDEO && (clients.length === 0 || clients.includes(client)) ? answer : undefined;
 
-/** The reader over clients whose player responses are given; the others respond with 500. */
-function reading(players: Partial<Record<YoutubeClient, unknown>>, captions: UpstreamResponse = TEXT) {
-  const environment = new Environment();
-  const registry = new Registry();
-  const asked: YoutubeClient[] = [];
-  const innertube: InnertubeClient = Object.assign(Object.create(InnertubeClient.prototype) as InnertubeClient, {
-    query: ({ client }: InnertubeCall, parse: (response: unknown, visitor: object) => unknown) => {
-      asked.push(client);
-      const response = players[client];
-      if (response === undefined) return Promise.resolve({ kind: 'http-error', status: 500, media: 'json' });
-      return Promise.resolve({ kind: 'parsed', value: parse(response, { sent: null, offered: null }) });
-    },
-    fetchText: () => Promise.resolve(captions),
-    replaceVisitorData: () => false,
-  });
-  const metrics = new UpstreamMetrics(registry, new FairLimiter(1), environment);
-  const order = new ClientOrder(environment, registry);
-  const timestamp = new SignatureTimestamp(innertube);
-  const reader = new VideoReader(innertube, order, new WebProofs(null, timestamp, metrics), metrics);
-  const egress = nextEgress();
-  const read = async (languages: readonly string[] = []) => {
-    asked.length = 0;
-    return (await reader.read(VIDEO, languages, newScope({}, egress))).result;
+/** Reads videos through one egress of a platform that answers so. */
+function reading(platform: StubbedPlatform, settings: Partial<Environment> = {}, egress = nextEgress()) {
+  const given = newReader(platform, settings);
+  const attempt = async (videoId = VIDEO, languages: readonly string[] = [], scope: Partial<RequestScope> = {}) => {
+    given.asked.length = 0;
+    return given.reader.read(videoId, languages, { ...newScope({}, egress), ...scope });
   };
-  return { players, asked, read };
+  const read = async (videoId = VIDEO, languages: readonly string[] = []) => (await attempt(videoId, languages)).result;
+  return { ...given, egress, gate: egress.gates.video, platform, attempt, read };
 }
 
 describe('a video of which one client listed tracks whose text was not served', () => {
@@ -74,7 +49,7 @@ describe('a video of which one client listed tracks whose text was not served', 
     ['ERROR', ERROR, []],
     ['UNPLAYABLE', UNPLAYABLE, []],
     ['no captions', WITHOUT_CAPTIONS, []],
-    ['other languages', listing('de'), ['en']],
+    ['other languages', listing(VIDEO, 'de'), ['en']],
   ];
   const cases = failures.flatMap(([failure, captions, code]) =>
     others.map(([report, other, languages]) => ({ failure, captions, code, report, other, languages })),
@@ -82,34 +57,265 @@ describe('a video of which one client listed tracks whose text was not served', 
 
   it.each(cases)('that $failure: $code, also when the others report $report', async (given) => {
     const { captions, code, other, languages } = given;
-    const players = { ANDROID: other, IOS: other, ANDROID_REEL: { playerResponse: other }, ANDROID_VR: other };
-    const { read } = reading({ VISIONOS: listing('en', 'de'), ...players }, captions);
-    expect(await read(languages)).toMatchObject({ ok: false, failure: { code } });
+    const { read } = reading({
+      player: (client, videoId) => about(client === 'VISIONOS' ? listing(VIDEO, 'en', 'de') : other)(client, videoId),
+      text: (_client, videoId) => (videoId === VIDEO ? captions : undefined),
+    });
+    expect(await read(VIDEO, languages)).toMatchObject({ ok: false, failure: { code } });
   });
 });
 
-describe('a video that two clients report as unavailable', () => {
-  const aged = { VISIONOS: ERROR, ANDROID: ERROR };
-
-  it('is read by the next client while neither was served recently: their versions may be retired', async () => {
-    const { read, asked } = reading({ ...aged, IOS: listing('en') });
+describe('a video that is refused', () => {
+  it.each<[string, unknown]>([
+    ['a bot check', BOT_CHECK],
+    ['a 403', FORBIDDEN],
+    ['a response about another video', listing(OTHER, 'en')],
+    ['an unknown status', { playabilityStatus: { status: 'NEW_STATUS', reason: 'Something new' } }],
+  ])('with %s by one client is read with a client of another app, without a control', async (_, answer) => {
+    const { read, asked, gate } = reading({ player: about(answer, 'VISIONOS', 'ANDROID_VR') });
     expect(await read()).toMatchObject({ ok: true });
-    expect(asked).toEqual(['VISIONOS', 'ANDROID', 'IOS']);
+    expect([asked, gate.paused]).toEqual([[`VISIONOS ${VIDEO}`, `ANDROID ${VIDEO}`], false]);
   });
 
-  it('is unconfirmed when no client was served recently, although all were asked', async () => {
-    const { read, asked } = reading({ ...aged, IOS: ERROR, ANDROID_REEL: {}, ANDROID_VR: ERROR });
-    expect(await read()).toMatchObject({ failure: { code: 'video_unavailable' }, confirmed: false });
-    expect(asked).toEqual(['VISIONOS', 'ANDROID', 'IOS', 'ANDROID_REEL', 'ANDROID_VR']);
-  });
-
-  it('is confirmed by two requests after the first client was served', async () => {
-    const { read, asked, players } = reading({ VISIONOS: listing('en') });
+  it('with a text of one client is read with another one', async () => {
+    const { read, asked, gate } = reading({
+      text: (client) => (client === 'VISIONOS' ? FORBIDDEN.response : undefined),
+    });
     expect(await read()).toMatchObject({ ok: true });
-    Object.assign(players, aged);
-    const outcome = await read();
-    expect(outcome).toMatchObject({ failure: { code: 'video_unavailable' } });
-    expect(outcome).not.toHaveProperty('confirmed');
-    expect(asked).toEqual(['VISIONOS', 'ANDROID']);
+    expect([asked, gate.paused]).toEqual([[`VISIONOS ${VIDEO}`, `ANDROID ${VIDEO}`], false]);
   });
+
+  it('by two apps while a control is served ends with its own code, is remembered, and affects nobody else', async () => {
+    const { attempt, read, reader, asked, gate, order, egress } = reading({ player: about(BOT_CHECK) });
+    const { result, end } = await attempt();
+    expect(result).toMatchObject({ ok: false, failure: { code: 'upstream_blocked' } });
+    expect(result).not.toHaveProperty('failure.retryAfterSeconds');
+    expect(end).toBe('answered');
+    expect(asked.slice(0, 3)).toEqual([`VISIONOS ${VIDEO}`, `ANDROID ${VIDEO}`, `VISIONOS ${FIRST}`]);
+    expect(asked.filter((request) => !request.endsWith(VIDEO))).toHaveLength(1);
+    expect(reader.remembered(VIDEO, [])).toBe(result);
+    expect([reader.remembered(OTHER, []), reader.remembered(VIDEO, ['en'])]).toEqual([undefined, undefined]);
+    expect([gate.paused, gate.held, order.candidates(egress)]).toEqual([false, false, CLIENTS]);
+    expect(await read(OTHER)).toMatchObject({ ok: true });
+    expect(asked).toEqual([`VISIONOS ${OTHER}`]);
+  });
+
+  it('is examined with a video that was served before, and not with itself', async () => {
+    const { platform, read, asked } = reading({});
+    for (const videoId of [OTHER, VIDEO]) expect(await read(videoId)).toMatchObject({ ok: true });
+    platform.player = about(BOT_CHECK);
+    await read();
+    expect(asked.filter((request) => !request.endsWith(VIDEO))).toEqual([`VISIONOS ${OTHER}`]);
+  });
+
+  it('by a client whose control is refused while that of another is served lets that client rest', async () => {
+    const { read, asked, gate, order, egress } = reading({
+      player: (client, videoId) => (client === 'VISIONOS' ? BOT_CHECK : about(BOT_CHECK)(client, videoId)),
+    });
+    expect(await read()).toMatchObject({ failure: { code: 'upstream_blocked' } });
+    const controls = asked.filter((request) => !request.endsWith(VIDEO));
+    expect(controls).toEqual([`VISIONOS ${FIRST}`, `ANDROID ${SECOND}`]);
+    expect([gate.paused, order.candidates(egress).at(-1)]).toEqual([false, 'VISIONOS']);
+    expect(await read(OTHER)).toMatchObject({ ok: true });
+    expect(asked).toEqual([`ANDROID ${OTHER}`]);
+  });
+
+  it.each<[string, unknown]>([
+    ['a bot check', BOT_CHECK],
+    ['a 403', FORBIDDEN],
+  ])('with %s as every control is shows a refused address, after four requests', async (_, answer) => {
+    const { attempt, reader, asked, gate } = reading({ player: () => answer });
+    const { result, end } = await attempt();
+    expect([result, end]).toMatchObject([{ failure: { code: 'upstream_blocked' } }, 'refused']);
+    expect(asked).toEqual([`VISIONOS ${VIDEO}`, `ANDROID ${VIDEO}`, `VISIONOS ${FIRST}`, `ANDROID ${SECOND}`]);
+    expect([gate.refusedKind, reader.remembered(VIDEO, [])]).toEqual(['player', undefined]);
+  });
+
+  it('with all texts shows an address that is refused for captions', async () => {
+    const refused: UpstreamResponse = { kind: 'blocked', reason: 'forbidden', retryAfterSeconds: 90 };
+    const { attempt, gate, asked } = reading({ text: () => refused });
+    expect(await attempt()).toMatchObject({
+      ...{ end: 'refused', result: { failure: { code: 'upstream_blocked', retryAfterSeconds: 90 } } },
+    });
+    expect([gate.refusedKind, asked.length]).toEqual(['captions', 4]);
+    expect(gate.pauseRemainingMs).toBeGreaterThan(80_000);
+  });
+
+  it('for certain needs no other client and no control', async () => {
+    const response = { kind: 'blocked', reason: 'too-many-requests', retryAfterSeconds: 7 } as const;
+    const { attempt, asked } = reading({ player: () => new Failed(response) });
+    expect(await attempt()).toMatchObject({
+      ...{ end: 'refused', result: { failure: { code: 'upstream_blocked', retryAfterSeconds: 7 } } },
+    });
+    expect(asked).toHaveLength(1);
+  });
+
+  it('through sessions of a gateway is read through others, and examined when several refuse it', async () => {
+    const pool = newPool(['http://{session}.invalid']);
+    const { attempt, asked, gate } = reading({ player: () => BOT_CHECK }, {}, nextEgress(pool));
+    for (const attempts of [1, 2]) {
+      expect(await attempt(VIDEO, [], { egress: nextEgress(pool), attempts })).toMatchObject({ end: 'refused' });
+      expect(asked).toHaveLength(2);
+    }
+    expect(await attempt(VIDEO, [], { egress: nextEgress(pool), attempts: 3 })).toMatchObject({ end: 'refused' });
+    expect([asked.length, gate.paused]).toEqual([4, false]);
+    await pool.close();
+  });
+
+  it('is remembered for ten minutes', async () => {
+    const { read, reader } = reading({ player: about(BOT_CHECK) });
+    const nowMs = performance.now();
+    const clock = jest.spyOn(performance, 'now').mockReturnValue(nowMs);
+    await read();
+    clock.mockReturnValue(nowMs + 599_999);
+    expect(reader.remembered(VIDEO, [])).toBeDefined();
+    clock.mockReturnValue(nowMs + 600_001);
+    expect(reader.remembered(VIDEO, [])).toBeUndefined();
+    clock.mockRestore();
+  });
+
+  it('is not remembered for a failure that may pass, whatever other clients say', async () => {
+    const { read, reader } = reading({
+      player: about(ERROR, 'ANDROID', 'IOS', 'ANDROID_REEL', 'ANDROID_VR'),
+      text: (_client, videoId) => (videoId === VIDEO ? { kind: 'timeout' } : undefined),
+    });
+    expect(await read()).toMatchObject({ failure: { code: 'upstream_timeout' } });
+    expect(reader.remembered(VIDEO, [])).toBeUndefined();
+  });
+
+  it('is remembered for a status that is unknown to all clients', async () => {
+    const { read, reader } = reading({ player: about({ playabilityStatus: { status: 'NEW_STATUS' } }) });
+    expect(await read()).toMatchObject({ failure: { code: 'upstream_failure' } });
+    expect(reader.remembered(VIDEO, [])).toBeDefined();
+  });
+});
+
+describe('a video that is unavailable according to its clients', () => {
+  it('is unavailable when the reel agrees with another app and the address was served after', async () => {
+    const { attempt, asked } = reading({ player: about(ERROR) });
+    const { result, end } = await attempt();
+    expect([result, end]).toMatchObject([{ failure: { code: 'video_unavailable' } }, 'answered']);
+    expect(result).not.toHaveProperty('confirmed');
+    expect(asked).toEqual([`VISIONOS ${VIDEO}`, `ANDROID_REEL ${VIDEO}`, `ANDROID_REEL ${FIRST}`]);
+  });
+
+  it('needs no control of a client that was served within the hour, only of the address', async () => {
+    const { attempt, asked } = reading({
+      player: (client, videoId) => (videoId === OTHER ? undefined : about(ERROR)(client, videoId)),
+    });
+    await attempt();
+    expect(await attempt()).toMatchObject({ result: { failure: { code: 'video_unavailable' } } });
+    expect(asked).toEqual([`VISIONOS ${VIDEO}`, `ANDROID_REEL ${VIDEO}`, `VISIONOS ${FIRST}`]);
+  });
+
+  it('is not unavailable when the address gets these words for every video: four requests, and the address pauses', async () => {
+    const { attempt, asked, gate } = reading({ player: () => ERROR });
+    expect(await attempt()).toMatchObject({ end: 'refused', result: { failure: { code: 'upstream_blocked' } } });
+    expect([asked.length, gate.refusedKind]).toEqual([4, 'player']);
+  });
+
+  it.each<[string, unknown]>([
+    ['ERROR', ERROR],
+    ['UNPLAYABLE', UNPLAYABLE],
+  ])('is read by the reel whatever the others say: %s', async (_, answer) => {
+    const { read, asked } = reading({ player: about(answer, 'VISIONOS', 'ANDROID', 'IOS', 'ANDROID_VR') });
+    expect(await read()).toMatchObject({ ok: true });
+    expect(asked).toEqual([`VISIONOS ${VIDEO}`, `ANDROID_REEL ${VIDEO}`]);
+  });
+
+  it('is judged by another client that plays videos made for kids when the reel itself is refused', async () => {
+    const { read, asked, order, egress } = reading({
+      player: (client, videoId) => (client === 'ANDROID_REEL' ? ERROR : about(ERROR)(client, videoId)),
+    });
+    expect(await read()).toMatchObject({ failure: { code: 'video_unavailable' } });
+    expect(asked.slice(0, 5)).toEqual([
+      ...[`VISIONOS ${VIDEO}`, `ANDROID_REEL ${VIDEO}`, `ANDROID_REEL ${FIRST}`, `VISIONOS ${SECOND}`],
+      `ANDROID ${VIDEO}`,
+    ]);
+    expect(order.candidates(egress).at(-1)).toBe('ANDROID_REEL');
+  });
+
+  it('is a failure while no control can be asked', async () => {
+    const { attempt, gate, asked } = reading({ player: (client, videoId) => about(ERROR)(client, videoId) ?? BROKEN });
+    expect(await attempt()).toMatchObject({ result: { failure: { code: 'upstream_failure' } } });
+    expect([gate.paused, asked.filter((request) => request.endsWith(VIDEO)).length]).toEqual([false, 5]);
+    // One for the reel, and one when all clients were asked.
+    expect(asked).toHaveLength(7);
+  });
+});
+
+describe('a fact about a video', () => {
+  const PRIVATE = {
+    playabilityStatus: { status: 'LOGIN_REQUIRED', reason: 'This video is private.' },
+    videoDetails: { videoId: VIDEO, isPrivate: true },
+  };
+
+  it.each<[string, unknown, string]>([
+    ['no captions', WITHOUT_CAPTIONS, 'transcript_unavailable'],
+    ['private', PRIVATE, 'video_private'],
+  ])(
+    '(%s) is final from a client that was served within the last minute, or whose control is',
+    async (_, answer, code) => {
+      const { read, asked, egress, order } = reading({ player: about(answer) });
+      const first = await read();
+      expect(first).toMatchObject({ failure: { code } });
+      expect(first).not.toHaveProperty('confirmed');
+      expect(asked).toEqual([`VISIONOS ${VIDEO}`, `VISIONOS ${FIRST}`]);
+      expect(order.isServed(egress, 'VISIONOS', 60_000)).toBe(true);
+      expect(await read()).toMatchObject({ failure: { code } });
+      expect(asked).toEqual([`VISIONOS ${VIDEO}`]);
+    },
+  );
+
+  it('is none from a client that is refused', async () => {
+    const { read, asked } = reading({
+      player: (client, videoId) =>
+        client === 'VISIONOS' ? (about(WITHOUT_CAPTIONS)(client, videoId) ?? BOT_CHECK) : undefined,
+    });
+    expect(await read()).toMatchObject({ ok: true });
+    expect(asked.at(-1)).toBe(`ANDROID ${VIDEO}`);
+  });
+
+  it('is a block when the address is refused', async () => {
+    const { attempt, gate } = reading({
+      player: (client, videoId) => about(WITHOUT_CAPTIONS)(client, videoId) ?? BOT_CHECK,
+    });
+    expect(await attempt()).toMatchObject({ end: 'refused', result: { failure: { code: 'upstream_blocked' } } });
+    expect(gate.paused).toBe(true);
+  });
+
+  it('is not certain for "no captions" of an app while WEB, which may list more, has no token', async () => {
+    const { read, asked } = reading({ player: about(WITHOUT_CAPTIONS) }, { PO_TOKEN_URL: 'http://127.0.0.1:4416' });
+    expect(await read()).toMatchObject({ failure: { code: 'transcript_unavailable' }, confirmed: false });
+    expect(asked).toEqual([`VISIONOS ${VIDEO}`]);
+  });
+});
+
+describe('an egress through which no response of the platform arrives', () => {
+  const unreached = new Failed({ kind: 'network', cause: new Error('reset') });
+
+  it('is left after one request when another one can be tried', async () => {
+    const { attempt, asked } = reading({ player: () => unreached });
+    expect(await attempt(VIDEO, [], { hasAlternative: true })).toMatchObject({ end: 'unreached' });
+    expect(asked).toHaveLength(1);
+  });
+
+  it('is reported as such when there is no other', async () => {
+    const { attempt, asked } = reading({ player: () => unreached });
+    expect(await attempt()).toMatchObject({
+      end: 'unreached',
+      result: {
+        failure: { code: 'upstream_failure', message: expect.stringMatching(/^YouTube could not be reached/) },
+      },
+    });
+    expect(asked).toHaveLength(CLIENTS.length);
+  });
+});
+
+it('a busy egress ends the attempt, with the seconds after which it can serve', async () => {
+  const { attempt, asked } = reading({ player: () => new Failed({ kind: 'busy', retryAfterSeconds: 12 }) });
+  expect(await attempt()).toMatchObject({
+    ...{ end: 'busy', result: { failure: { code: 'upstream_busy', retryAfterSeconds: 12 } } },
+  });
+  expect(asked).toHaveLength(1);
 });

@@ -127,7 +127,8 @@ export class VideoReader {
     const { code, finding } = stepAfter(kind, video.sawTracks);
     if (code !== undefined) return this.confirm(client, code, video);
     await this.add(client, finding, 'player', video);
-    const witness = unavailableAccordingTo(video.findings, video.remaining);
+    // A client that listed tracks proves that the video is available.
+    const witness = video.sawTracks || video.undecided ? null : unavailableAccordingTo(video.findings, video.remaining);
     return witness ? this.confirmUnavailable(witness, video) : null;
   }
 
@@ -191,8 +192,9 @@ export class VideoReader {
     const asked = client ?? doubt.client;
     const finding = await this.control.settle({ ...doubt, client }, asked, video.videoId, video.scope);
     if (finding === 'address-refused') video.add(null, finding);
+    else if (finding === 'unknown') video.undecided = true;
     // Another client was served, so that the address is not refused.
-    else if (finding !== 'unknown') video.settled = true;
+    else video.settled = true;
     return finding;
   }
 
@@ -202,7 +204,7 @@ export class VideoReader {
     if (video.doubt && !video.settled && !video.isOfAddress && !isSession) await this.settle(video, null);
     const concluded = video.conclude();
     const { result, end } = concluded;
-    if (video.settled && end === 'answered' && !result.ok && result.failure.code.startsWith('upstream_')) {
+    if (video.isRefusedItself && end === 'answered') {
       const { videoId, languages, scope } = video;
       report('log', 'youtube_video_refused', { exit: scope.egress.name, videoId, code: result.failure.code });
       this.refused.add(videoId, languages, result);
@@ -278,6 +280,8 @@ class VideoReading {
   doubt: (Doubt & { client: YoutubeClient }) | null = null;
   /** The address was served after the doubt: what the clients found is about the video. */
   settled = false;
+  /** A control could not be asked: it is asked once more at the end, and not for each further client. */
+  undecided = false;
   /** The platform's. */
   retryAfterSeconds: number | null = null;
   /** When the egress can serve. */
@@ -298,6 +302,13 @@ class VideoReading {
   /** Whether a client was refused, and it is not known to be the video's fault. */
   get isRefused(): boolean {
     return !this.settled && this.findings.some(({ kind }) => isDoubt(kind) && !isUnavailability(kind));
+  }
+
+  /** Whether the platform refuses the video while it serves others; a failure that may pass is no refusal. */
+  get isRefusedItself(): boolean {
+    const code = concludeFailure(this.findings);
+    const isDoubted = code === 'upstream_failure' && this.findings.every(({ kind }) => isDoubt(kind));
+    return this.settled && (code === 'upstream_blocked' || isDoubted);
   }
 
   /** Whether further clients would end alike, or another egress is better. */

@@ -1,0 +1,132 @@
+import { describe, expect, it } from '@jest/globals';
+import { Logger } from '@nestjs/common';
+import { newContext, newScope, nextEgress } from '../../../../test/youtube/egresses.js';
+import { Failed, listing, newReader, type StubbedPlatform } from '../../../../test/youtube/stubbed-clients.js';
+import type { YoutubeClient } from '../../../config/environment.js';
+import type { ControlEnd } from '../egress/egress-pool.js';
+import type { UpstreamResponse } from '../egress/upstream-response.js';
+
+Logger.overrideLogger(false);
+
+const VIDEO = 'aaaaaaaaaaa';
+/** The constant control videos. */
+const [FIRST, SECOND] = ['jNQXAC9IVRw', '9bZkp7q19f0'];
+const ERROR = { playabilityStatus: { status: 'ERROR', reason: 'Video unavailable' } };
+const FORBIDDEN = { kind: 'blocked', reason: 'forbidden', retryAfterSeconds: 60 } as const;
+
+/** The control through one egress of a platform that answers so. */
+function newControlOf(platform: StubbedPlatform = {}) {
+  const { control, order, asked } = newReader(platform);
+  const egress = nextEgress();
+  const probe = (kind: 'player' | 'captions' | null = 'player') => control.probe(egress, kind);
+  const settle = (client: YoutubeClient | null, sinceMs = performance.now()) => {
+    const doubt = { kind: 'player', client, sinceMs } as const;
+    return control.settle(doubt, client ?? 'VISIONOS', VIDEO, newScope(newContext(), egress));
+  };
+  return { control, order, asked, egress, gate: egress.gates.video, probe, settle };
+}
+
+describe('the control at the end of a pause', () => {
+  it('is asked each time with another client and video, never with WEB', async () => {
+    const { probe, asked } = newControlOf();
+    for (let times = 0; times < 6; times += 1) expect(await probe()).toBe('served');
+    expect(asked).toEqual([
+      ...[`VISIONOS ${FIRST}`, `ANDROID ${SECOND}`, `IOS ${FIRST}`, `ANDROID_REEL ${SECOND}`, `ANDROID_VR ${FIRST}`],
+      `VISIONOS ${SECOND}`,
+    ]);
+  });
+
+  it.each<[string, unknown, ControlEnd]>([
+    ['tracks', listing(FIRST, 'en'), 'served'],
+    ['a 403', new Failed(FORBIDDEN), 'refused'],
+    ['"unavailable", in whatever words', ERROR, 'refused'],
+    ['a player without captions', listing(FIRST), 'refused'],
+    ['an error that rejects the version', new Failed({ kind: 'http-error', status: 400, media: 'json' }), 'refused'],
+    ['an error of the platform', new Failed({ kind: 'http-error', status: 500, media: 'json' }), 'unknown'],
+    ['an unreadable response', new Failed({ kind: 'unreadable', expected: 'whole JSON' }), 'unknown'],
+    ['no response', new Failed({ kind: 'network', cause: new Error('reset') }), 'unreached'],
+    ['no response in time', new Failed({ kind: 'timeout' }), 'unreached'],
+    ['a page of another server', new Failed({ kind: 'foreign-page' }), 'unreached'],
+  ])('that gets %s is so: %#', async (_, answer, end) => {
+    const { probe } = newControlOf({ player: () => answer });
+    expect(await probe(null)).toBe(end);
+  });
+
+  it('that takes too long was not reached', async () => {
+    const player = () => {
+      throw new Error('aborted');
+    };
+    expect(await newControlOf({ player }).probe()).toBe('unreached');
+  });
+
+  it.each<[string, UpstreamResponse, ControlEnd]>([
+    ['a 403', FORBIDDEN, 'refused'],
+    ['an empty text', { kind: 'ok', media: 'empty', body: '' }, 'refused'],
+    ['no response', { kind: 'timeout' }, 'unreached'],
+    ['an error', { kind: 'http-error', status: 500, media: 'json' }, 'unknown'],
+  ])('reads a text when captions are refused, and not otherwise: %s', async (_, text, end) => {
+    const { probe } = newControlOf({ text: () => text });
+    expect([await probe('captions'), await probe('player')]).toEqual([end, 'served']);
+  });
+
+  it('shows that its client is served, but neither widens the start nor becomes a control video itself', async () => {
+    const { probe, order, egress, gate, asked } = newControlOf();
+    const answered: string[] = [];
+    gate.answered = (kind) => void answered.push(kind);
+    const sinceMs = performance.now();
+    await probe();
+    expect(egress.examinations.video.isServed({ kind: 'player', client: 'VISIONOS', sinceMs })).toBe(true);
+    expect([order.isServed(egress, 'VISIONOS', 60_000), answered]).toEqual([true, []]);
+    await probe();
+    expect(asked.at(-1)).toBe(`ANDROID ${SECOND}`);
+  });
+});
+
+describe('the control that settles a doubt', () => {
+  it('is one for all who doubt at a time', async () => {
+    const { settle, asked } = newControlOf();
+    const sinceMs = performance.now();
+    const settled = [1, 2, 3].map(() => settle(null, sinceMs));
+    expect(await Promise.all(settled)).toEqual(['served', 'served', 'served']);
+    expect(asked).toEqual([`VISIONOS ${FIRST}`]);
+  });
+
+  it('is the video that this egress served last to this client, else to the process, and the doubted one never', async () => {
+    const { control, settle, asked, egress } = newControlOf();
+    const other = nextEgress();
+    control.recordServed(newScope({}, other), 'VISIONOS', 'elsewhere__', 'player');
+    await settle('VISIONOS');
+    control.recordServed(newScope({}, egress), 'VISIONOS', 'here_______', 'player');
+    control.recordServed(newScope({}, egress), 'VISIONOS', VIDEO, 'player');
+    await settle('VISIONOS');
+    expect(asked).toEqual(['VISIONOS elsewhere__', 'VISIONOS here_______']);
+  });
+
+  it.each<[string, YoutubeClient[], string, string | null]>([
+    ['no client', [], 'served', null],
+    ['this client', ['VISIONOS', 'ANDROID_VR'], 'client-refused', null],
+    ['clients of two apps', ['VISIONOS', 'ANDROID'], 'address-refused', 'player'],
+  ])('finds out that %s is refused', async (_, refused, finding, pausedKind) => {
+    const { settle, gate, order, egress } = newControlOf({
+      player: (client) => (refused.includes(client) ? ERROR : undefined),
+    });
+    expect(await settle('VISIONOS')).toBe(finding);
+    expect(gate.refusedKind).toBe(pausedKind);
+    const isRested = order.controls(egress).at(-1) === 'VISIONOS';
+    expect(isRested).toBe(finding === 'client-refused');
+  });
+
+  it('pauses the address for as long as the platform says', async () => {
+    const { settle, gate } = newControlOf({ player: () => new Failed(FORBIDDEN) });
+    expect(await settle('VISIONOS')).toBe('address-refused');
+    expect(gate.pauseRemainingMs).toBeGreaterThan(55_000);
+  });
+
+  it('shows nothing when the second one cannot be asked', async () => {
+    const { settle, gate } = newControlOf({
+      player: (client) => (client === 'VISIONOS' ? ERROR : new Failed({ kind: 'timeout' })),
+    });
+    expect(await settle('VISIONOS')).toBe('unknown');
+    expect(gate.paused).toBe(false);
+  });
+});
