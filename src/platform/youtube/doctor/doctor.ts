@@ -6,7 +6,9 @@ import type { ChannelReference } from '../../../domain/channel-reference.js';
 import { DomainError } from '../../../domain/errors.js';
 import type { Channel } from '../../../domain/transcript.js';
 import { type ReadingContext, VideoPlatform } from '../../video-platform.js';
+import { type ControlEnd, EgressPool } from '../egress/egress-pool.js';
 import { ExchangeListener } from '../egress/http-transport.js';
+import { VideoControl } from '../video/video-control.js';
 import { YoutubeModule } from '../youtube.module.js';
 
 /** What the doctor found. It contains no address, key or token. */
@@ -24,6 +26,8 @@ export interface DoctorReport {
 interface CheckedAdapter {
   platform: VideoPlatform;
   context: ReadingContext;
+  /** How a video ends that is known to be served, through the egress that comes first. */
+  control: () => Promise<ControlEnd>;
   /** What the metrics say about responses of one kind, such as `VISIONOS tracks`. */
   notices: (kind: string) => Promise<string[]>;
 }
@@ -50,7 +54,10 @@ export async function examine(
     const alone = Object.assign(new Environment(), environment, { YOUTUBE_CLIENTS: [client], ...tokens });
     await withAdapter(alone, listener, async (adapter) => {
       const { outcome } = await readVideo(adapter, tried?.videoId ?? '', null);
-      report.findings.push(`client ${[`${client} ${outcome}`, ...(await adapter.notices('playability'))].join(', ')}`);
+      const playability = await adapter.notices('playability');
+      // As the service finds out whether a refusal concerns the video, the client or the address.
+      const control = `control ${client === 'WEB' ? 'not asked' : await adapter.control()}`;
+      report.findings.push(`client ${[`${client} ${outcome}`, ...playability, control].join(', ')}`);
     });
   }
   return report;
@@ -123,5 +130,9 @@ async function withAdapter(
       .filter(({ labels }) => labels['kind'] === kind)
       .map(({ labels }) => `${labels['subject']} ${labels['outcome']}`);
   };
-  await work({ platform: app.get(VideoPlatform), context, notices }).finally(() => app.close());
+  const control = async (): Promise<ControlEnd> => {
+    const taken = app.get(EgressPool).take('video', [], context, { ask: () => Promise.resolve('unknown') });
+    return taken ? app.get(VideoControl).probe(taken.egress, 'captions').finally(taken.release) : 'refused';
+  };
+  await work({ platform: app.get(VideoPlatform), context, control, notices }).finally(() => app.close());
 }
