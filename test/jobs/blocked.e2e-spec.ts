@@ -65,6 +65,46 @@ describe('a job while the platform blocks the service', () => {
   });
 });
 
+describe('a job of which two videos are refused to every client', () => {
+  it('uses up their tries and ends, and the address stays open for everybody', async () => {
+    const run = await steps.listed('@bench-12x25');
+    const ids = await run.videoIds();
+    const refused = [ids[3] ?? '', ids[7] ?? ''];
+    steps.service.fakeYoutube.setFaults(
+      ...refused.map((videoId) => ({ kind: 'bot-check', match: { videoId } }) as const),
+    );
+    await steps.steps(1);
+    for (const seconds of [600, 3_600, 21_600]) {
+      expect(await run.get()).toMatchObject({ state: 'running', summary: { fetched: 10, pending: 2 } });
+      await steps.pass(seconds);
+      await steps.steps(1);
+    }
+    expect(await run.verify()).toMatchObject({ state: 'completed', summary: { fetched: 10, failed: 2 } });
+    const { key } = await steps.service.organization();
+    const other = await steps.service.get('/channels/@tidewater/transcripts', key);
+    expect(other.body).toMatchObject({ summary: { succeeded: 5, failed: 0 } });
+  });
+});
+
+describe('a job at an address that is blocked with the words of a deleted video', () => {
+  it('pauses, and no video of it has failed', async () => {
+    const run = await steps.listed('@bench-30x26');
+    blocked.service.fakeYoutube.setFaults(
+      { kind: 'content-unavailable' },
+      { kind: 'captcha', match: { kind: 'browse' } },
+    );
+    await blocked.steps(1);
+    expect(await run.verify()).toMatchObject({
+      state: 'paused',
+      reason: 'upstream_blocked',
+      summary: { failed: 0, pending: 30 },
+    });
+    await steps.pass(30);
+    await steps.finish();
+    expect(await run.verify()).toMatchObject({ state: 'completed', summary: { succeeded: 30 } });
+  });
+});
+
 describe('a list that cannot be read', () => {
   it('is read again after growing pauses, each failure is logged and counted, and the job shows in the metric of its alert', async () => {
     const run = await steps.job('@bench-5x32');
