@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { newContext, newControl, newPool, nextEgress } from '../../../../test/youtube/egresses.js';
 import type { ReadingContext } from '../../video-platform.js';
-import type { AttemptEnd } from './egress.js';
+import type { AttemptEnd } from './attempt.js';
 import { type Attempted, readThroughEgresses } from './egress-failover.js';
 import type { EgressPool } from './egress-pool.js';
 import type { RequestScope } from './request-pipeline.js';

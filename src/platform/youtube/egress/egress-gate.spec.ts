@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { newContext } from '../../../../test/youtube/egresses.js';
 import type { ReadingContext } from '../../video-platform.js';
-import { Attempt } from './egress.js';
+import { Attempt } from './attempt.js';
 import { type BudgetKind, EgressGate } from './egress-gate.js';
 import { RequestQueue } from './request-queue.js';
 import { SendingRate } from './sending-rate.js';

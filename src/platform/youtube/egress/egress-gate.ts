@@ -1,5 +1,5 @@
-import type { EgressUse } from './egress.js';
-import { type EgressSlots, type Gate, Line, type QueuedRequest, type RequestQueue } from './request-queue.js';
+import type { EgressUse } from './attempt.js';
+import type { EgressSlots, Gate, Line, QueuedRequest, RequestQueue } from './request-queue.js';
 import type { SendingRate } from './sending-rate.js';
 import type { NotSent } from './upstream-response.js';
 

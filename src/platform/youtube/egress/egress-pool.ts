@@ -4,7 +4,8 @@ import { Agent, type Dispatcher, ProxyAgent } from 'undici';
 import type { Environment } from '../../../config/environment.js';
 import type { Requester } from '../../video-platform.js';
 import { report } from '../event-log.js';
-import type { AttemptEnd, Egress, EgressUse } from './egress.js';
+import type { AttemptEnd, EgressUse } from './attempt.js';
+import type { Egress } from './egress.js';
 import { type BudgetKind, EgressGate } from './egress-gate.js';
 import { countAttempts, exportEgressStates } from './egress-metrics.js';
 import { Examination } from './examination.js';
@@ -44,7 +45,7 @@ export interface TakenEgress {
   /** Whether another egress, or another session of this one, can be tried. */
   readonly hasAlternative: boolean;
   /** Closes the session of a gateway. */
-  release(): void;
+  readonly release: () => void;
 }
 
 /** An egress as configured. */

@@ -3,7 +3,7 @@ import { Logger } from '@nestjs/common';
 import { Registry } from 'prom-client';
 import { newContext, newPool, nextEgress } from '../../../../test/youtube/egresses.js';
 import type { ReadingContext } from '../../video-platform.js';
-import { Attempt } from './egress.js';
+import { Attempt } from './attempt.js';
 import type { Doubt, Finding } from './examination.js';
 import { RequestQueue } from './request-queue.js';
 

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import fc from 'fast-check';
 import { newContext } from '../../../../test/youtube/egresses.js';
 import type { ReadingContext } from '../../video-platform.js';
-import { Attempt } from './egress.js';
+import { Attempt } from './attempt.js';
 import { type Gate, type Line, type QueuedRequest, RequestQueue } from './request-queue.js';
 import type { NotSent } from './upstream-response.js';
 

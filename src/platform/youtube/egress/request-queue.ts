@@ -1,5 +1,5 @@
 import type { ReadingContext, Requester } from '../../video-platform.js';
-import type { Attempt } from './egress.js';
+import type { Attempt } from './attempt.js';
 import { TurnQueue } from './turn-queue.js';
 import type { NotSent } from './upstream-response.js';
 
