@@ -32,6 +32,15 @@ describe('the back-off of optional requests', () => {
     expect(seconds()).toBe(60);
   });
 
+  it('counts refusals of requests that were sent together once', () => {
+    const { optional, clock, seconds } = backoff();
+    for (let times = 0; times < 10; times += 1) optional.learn('direct', 'feed', REFUSED);
+    expect(seconds()).toBe(60);
+    clock.nowMs += 60_000;
+    for (let times = 0; times < 10; times += 1) optional.learn('direct', 'feed', REFUSED);
+    expect(seconds()).toBe(120);
+  });
+
   it('is of one egress and one kind of request', () => {
     const { optional, seconds } = backoff();
     optional.learn('proxy-1', 'feed', { kind: 'blocked', reason: 'forbidden', retryAfterSeconds: null });

@@ -23,6 +23,8 @@ export class OptionalBackoff {
     const key = `${egress} ${kind}`;
     if (response.kind === 'ok') this.pauses.delete(key);
     if (!isHardRefusal(response) && !(response.kind === 'blocked' && response.reason === 'forbidden')) return;
+    // Refusals of requests that were sent before the pause are the same refusal.
+    if (this.refusal(egress, kind)) return;
     const ms = Math.min(PAUSE_MAX_MS, (this.pauses.get(key)?.ms ?? PAUSE_FIRST_MS / 2) * 2);
     this.pauses.set(key, { ms, untilMs: this.now() + ms });
   }
