@@ -30,7 +30,8 @@ class ClientHealth {
 
   /** Counts a video that the client did not bring. Returns whether it begins to rest. */
   fail(videoId: string, videosMax: number, nowMs: number): boolean {
-    if (this.videos.add(videoId).size < videosMax) return false;
+    // Not while it rests: they would be counted without end.
+    if (this.restsUntilMs !== undefined || this.videos.add(videoId).size < videosMax) return false;
     return this.rest(nowMs);
   }
 
