@@ -1,12 +1,9 @@
 import { Injectable } from '@nestjs/common';
-import { Attempt } from '../egress/attempt.js';
+import { type Asked, askControl, concludeExperiment } from '../egress/control.js';
 import type { Egress } from '../egress/egress.js';
 import type { ControlEnd } from '../egress/egress-pool.js';
 import type { Finding } from '../egress/examination.js';
 import type { RequestScope } from '../egress/request-pipeline.js';
-import { RetryBudget } from '../egress/retry.js';
-import { isUnreached } from '../egress/upstream-response.js';
-import { report } from '../event-log.js';
 import { CHANNEL_FIELDS } from '../innertube/field-masks.js';
 import { InnertubeClient } from '../innertube/innertube-client.js';
 import { UpstreamMetrics } from '../upstream-metrics.js';
@@ -14,8 +11,6 @@ import { readChannelPage } from './channel-page.js';
 
 /** Channels that are unlikely to end: that of the platform's first video (jawed, 2005), and YouTube's own. */
 const CONTROL_CHANNELS = ['UC4QobU6STFB0P71PMvOGN5A', 'UCBR8-60-B28hp2BmDPdntcQ'] as const;
-/** Longest wait for a control. */
-const TIMEOUT_MS = 20_000;
 
 /** The control experiment for lists: an address is refused when the pages of two channels that exist are. */
 @Injectable()
@@ -26,48 +21,33 @@ export class ChannelControl {
   ) {}
 
   /** Settles a doubt about a list: see `Examination.settle`. @param sinceMs when the doubt arose */
-  settle({ egress, context }: RequestScope, sinceMs: number): Promise<Finding> {
+  settle({ egress, attempt, context }: RequestScope, sinceMs: number): Promise<Finding> {
     const doubt = { kind: 'list', client: null, sinceMs } as const;
-    return egress.examinations.channel.settle(doubt, context, () => this.experiment(egress));
+    return egress.examinations.channel.settle(doubt, context, () => this.experiment(egress, attempt.subject));
   }
 
   /** At the end of a pause: one control. */
   async probe(egress: Egress): Promise<ControlEnd> {
-    return this.ask(egress, CONTROL_CHANNELS[0]);
+    return (await this.ask(egress, CONTROL_CHANNELS[0])).end;
   }
 
-  private async experiment(egress: Egress): Promise<Finding> {
+  private async experiment(egress: Egress, channelId: string): Promise<Finding> {
     const first = await this.ask(egress, CONTROL_CHANNELS[0]);
-    const end = first === 'refused' ? await this.ask(egress, CONTROL_CHANNELS[1]) : first;
-    const finding: Finding = end === 'served' ? 'served' : end === 'refused' ? 'address-refused' : 'unknown';
-    if (finding === 'address-refused' && !egress.gateway) egress.gates.channel.pause('list', null);
-    this.metrics.notice('control', 'WEB', finding);
-    const fields = { exit: egress.name, use: 'channel', kind: 'list', client: 'WEB', finding };
-    report(finding === 'served' ? 'log' : 'warn', 'youtube_control_asked', fields);
-    return finding;
+    const last = first.end === 'refused' ? await this.ask(egress, CONTROL_CHANNELS[1]) : first;
+    const finding = last.end === 'served' ? 'served' : last.end === 'refused' ? 'address-refused' : 'unknown';
+    const experiment = { use: 'channel', kind: 'list', client: 'WEB', subject: channelId, finding } as const;
+    return concludeExperiment(egress, { ...experiment, controls: [first, last] }, this.metrics);
   }
 
-  private async ask(egress: Egress, channelId: string): Promise<ControlEnd> {
-    const context = {
-      signal: AbortSignal.timeout(TIMEOUT_MS),
-      deadlineAtMs: performance.now() + TIMEOUT_MS,
-      organizationId: '',
-      fairnessKey: {},
-    };
-    const attempt = new Attempt(channelId, 'control');
-    const scope = { egress, attempt, context, budget: new RetryBudget(0), hasAlternative: false, attempts: 1 };
+  private ask(egress: Egress, channelId: string): Promise<Asked> {
     const payload = { browseId: channelId };
     const call = { kind: 'channel', client: 'WEB', path: 'browse', payload, fields: CHANNEL_FIELDS } as const;
-    try {
+    return askControl(egress, channelId, async (scope) => {
       const response = await this.innertube.query(call, readChannelPage, scope);
-      if (response.kind === 'blocked') return 'refused';
       // Any page of the platform is an answer.
-      if (response.kind !== 'parsed') return isUnreached(response) ? 'unreached' : 'unknown';
-      egress.examinations.channel.served('list', 'WEB', attempt.sentAtMs);
+      if (response.kind !== 'parsed') return response;
+      egress.examinations.channel.served('list', 'WEB', scope.attempt.sentAtMs);
       return 'served';
-    } catch {
-      // The control took too long.
-      return 'unreached';
-    }
+    });
   }
 }

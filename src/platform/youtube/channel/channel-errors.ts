@@ -1,23 +1,41 @@
 import { UpstreamError } from '../../../domain/errors.js';
-import { type FailedResponse, isHardRefusal, isUnreached } from '../egress/upstream-response.js';
-import type { ParsedResponse } from '../innertube/innertube-client.js';
+import { type FailedResponse, isHardRefusal, isUnreached, UNREACHED } from '../egress/upstream-response.js';
+import type { ParsedResponse, Unparsable } from '../innertube/innertube-client.js';
 
-type FailedReading = FailedResponse | { kind: 'unparsable'; expected: string };
+type FailedReading = FailedResponse | Unparsable;
 
-/**
- * The reason why a channel could not be read, for the log, and what it says about the egress. `doubtful`: it or the channel is
- * refused.
- */
+/** The reason why a channel or list could not be read, for the log. */
 export class ChannelReadError extends Error {
   constructor(
-    message: string,
-    readonly about: 'refused' | 'doubtful' | 'unreached' | 'nothing',
-    cause?: unknown,
-    /** The platform answered, but with a page that is incomplete or has an unknown form. */
-    readonly unparsable = false,
+    subject: string,
+    readonly response: FailedReading,
   ) {
-    super(message, cause === undefined ? undefined : { cause });
+    super(`${subject}: ${reasonOf(response)}`, response.kind === 'network' ? { cause: response.cause } : undefined);
     this.name = 'ChannelReadError';
+  }
+
+  /** What it says about the egress. `doubtful`: it or the channel is refused. */
+  get about(): 'refused' | 'doubtful' | 'unreached' | 'nothing' {
+    const { response } = this;
+    if (response.kind !== 'blocked') return isUnreached(response) ? 'unreached' : 'nothing';
+    return isHardRefusal(response) || response.reason === 'exit-shut' ? 'refused' : 'doubtful';
+  }
+}
+
+function reasonOf(response: FailedReading): string {
+  if ('expected' in response) return `expected ${response.expected}`;
+  switch (response.kind) {
+    case 'blocked':
+      return response.reason;
+    case 'busy':
+    case 'timeout':
+      return 'no response in time';
+    case 'http-error':
+      return `HTTP ${response.status}`;
+    case 'network':
+      return 'connection failed';
+    case 'foreign-page':
+      return 'a page that is not the platform’s';
   }
 }
 
@@ -28,39 +46,20 @@ export function isJsonError(response: ParsedResponse<unknown>, ...statuses: numb
 
 /** The public error for a channel that could not be read, with the private cause for the log. */
 export function upstreamError(response: FailedReading, subject: string): UpstreamError {
-  const about = aboutEgress(response);
-  const failure = (text: string) =>
-    new ChannelReadError(`${subject}: ${text}`, about, response.kind === 'network' ? response.cause : undefined);
-  switch (response.kind) {
-    case 'blocked':
-      return new UpstreamError('upstream_blocked', failure(response.reason), response.retryAfterSeconds ?? undefined);
-    // Requests for channels are not paced, so this cannot happen; it would be a timeout before the deadline.
-    case 'busy':
-    case 'timeout':
-      return new UpstreamError('upstream_timeout', failure('no response in time'));
-    case 'http-error':
-      return new UpstreamError('upstream_failure', failure(`HTTP ${response.status}`));
-    case 'network':
-      return new UpstreamError('upstream_failure', failure('connection failed'), undefined, UNREACHED);
-    case 'foreign-page':
-      return new UpstreamError('upstream_failure', failure('a page that is not the platform’s'));
-    case 'unreadable':
-      return new UpstreamError('upstream_failure', failure(`expected ${response.expected}`));
-    case 'unparsable': {
-      const text = `${subject}: expected ${response.expected}`;
-      return new UpstreamError('upstream_failure', new ChannelReadError(text, 'nothing', undefined, true));
-    }
-  }
-}
-
-const UNREACHED = 'YouTube could not be reached. Retry later.';
-
-function aboutEgress(response: FailedReading): ChannelReadError['about'] {
-  if (response.kind !== 'blocked') return isUnreached(response) ? 'unreached' : 'nothing';
-  return isHardRefusal(response) || response.reason === 'exit-shut' ? 'refused' : 'doubtful';
+  const cause = new ChannelReadError(subject, response);
+  if (response.kind === 'blocked')
+    return new UpstreamError('upstream_blocked', cause, response.retryAfterSeconds ?? undefined);
+  // Requests for channels are not paced, so `busy` would be a timeout before the deadline.
+  if (response.kind === 'busy' || response.kind === 'timeout') return new UpstreamError('upstream_timeout', cause);
+  const message = response.kind === 'network' ? UNREACHED : undefined;
+  return new UpstreamError('upstream_failure', cause, undefined, message);
 }
 
 /** Whether a channel or list could not be read because the platform's page is incomplete or has an unknown form. */
 export function isUnparsable(error: unknown): boolean {
-  return error instanceof UpstreamError && error.cause instanceof ChannelReadError && error.cause.unparsable;
+  return (
+    error instanceof UpstreamError &&
+    error.cause instanceof ChannelReadError &&
+    error.cause.response.kind === 'unparsable'
+  );
 }

@@ -77,6 +77,9 @@ const HARD_REASONS: ReadonlySet<BlockReason> = new Set([
   'automated-queries',
 ]);
 
+/** What a caller reads when no response of the platform arrived. */
+export const UNREACHED = 'YouTube could not be reached. Retry later.';
+
 /** Whether no response of the platform arrived: another egress may be reached. */
 export function isUnreached(response: { kind: string; media?: Media }): boolean {
   const { kind, media } = response;

@@ -1,13 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import { Environment, type YoutubeClient } from '../../../config/environment.js';
-import type { ReadingContext } from '../../video-platform.js';
-import { Attempt } from '../egress/attempt.js';
+import { serviceScope } from '../egress/control.js';
 import type { Egress } from '../egress/egress.js';
 import { RequestPipeline, type RequestScope } from '../egress/request-pipeline.js';
-import { RetryBudget } from '../egress/retry.js';
 import type { FailedResponse, UpstreamResponse } from '../egress/upstream-response.js';
 import { report } from '../event-log.js';
-import { at, asString, isObject, UnreadableError } from '../response-parsing.js';
+import { at, asString, IncompletePageError, isObject, UnreadableError } from '../response-parsing.js';
 import { UpstreamMetrics } from '../upstream-metrics.js';
 import { ClientRequests, type InnertubeCall } from './clients.js';
 import { VisitorDataCache, type VisitorExchange } from './visitor-data-cache.js';
@@ -17,9 +15,15 @@ const VISITOR_TIMEOUT_MS = 5_000;
 /** Issued visitor data has 40 to 600 characters. */
 const VISITOR_LENGTH_MAX = 4_096;
 
-/** A parsed response. `unparsable`: it is JSON, but not in the form that `parse` expects. */
-export type ParsedResponse<T> =
-  { kind: 'parsed'; value: T } | { kind: 'unparsable'; expected: string } | FailedResponse;
+/** JSON that is not in the form that a parser expects. `incomplete`: an `IncompletePageError`, so that asking again can help. */
+export interface Unparsable {
+  kind: 'unparsable';
+  expected: string;
+  incomplete?: boolean;
+}
+
+/** A parsed response. */
+export type ParsedResponse<T> = { kind: 'parsed'; value: T } | Unparsable | FailedResponse;
 
 /** Composes InnerTube requests, sends them through the pipeline and parses their responses. */
 @Injectable()
@@ -28,7 +32,6 @@ export class InnertubeClient {
   /** Clients whose mask was once suspected as the cause of a failed request, and whether it was: then they are sent none. */
   private readonly masksRefused = new Map<YoutubeClient, boolean>();
   private readonly visitorData = new VisitorDataCache((egress, client) => this.requestVisitorData(egress, client));
-  private readonly visitorFairnessKey = {};
 
   constructor(
     private readonly pipeline: RequestPipeline,
@@ -107,18 +110,11 @@ export class InnertubeClient {
   }
 
   private async requestVisitorData(egress: Egress, client: YoutubeClient): Promise<string | null> {
-    const context: ReadingContext = {
-      // All calls that need it share the request, so it does not end with the call that started it.
-      signal: AbortSignal.timeout(VISITOR_TIMEOUT_MS),
-      deadlineAtMs: performance.now() + VISITOR_TIMEOUT_MS,
-      organizationId: '',
-      fairnessKey: this.visitorFairnessKey,
-    };
+    // All calls that need it share the request, so it does not end with the call that started it.
+    const scope = serviceScope(egress, 'visitor', VISITOR_TIMEOUT_MS);
     // Without visitor data: the platform repeats what is sent, so that local data would come back.
     const call = { kind: 'visitor', client, path: 'visitor_id', payload: {}, fields: null };
     const outgoing = this.requests.compose(call, null);
-    const attempt = new Attempt('visitor', 'control');
-    const scope = { egress, attempt, context, budget: new RetryBudget(0), hasAlternative: false, attempts: 1 };
     const response = await this.pipeline.send({ kind: 'visitor', client, scope, outgoing });
     return readVisitorData(response);
   }
@@ -126,7 +122,8 @@ export class InnertubeClient {
 
 /** Whether a mask can be the cause: one that is not supported is rejected with 400, one that removes too much is unreadable. */
 function mayBeOfMask(response: ParsedResponse<unknown>): boolean {
-  return response.kind === 'unparsable' || (response.kind === 'http-error' && response.status === 400);
+  if (response.kind === 'unparsable') return response.incomplete !== true;
+  return response.kind === 'http-error' && response.status === 400;
 }
 
 /** Whether the context of a response has fields that no mask selects: the mask of the request was ignored. */
@@ -150,7 +147,8 @@ export function parsed<T>(parse: () => T): ParsedResponse<T> {
   try {
     return { kind: 'parsed', value: parse() };
   } catch (error) {
-    if (error instanceof UnreadableError) return { kind: 'unparsable', expected: error.expected };
-    throw error;
+    if (!(error instanceof UnreadableError)) throw error;
+    const incomplete = error instanceof IncompletePageError;
+    return { kind: 'unparsable', expected: error.expected, ...(incomplete && { incomplete }) };
   }
 }

@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { YOUTUBE_ORIGIN } from '../egress/platform-url.js';
-import type { ReadingContext } from '../../video-platform.js';
+import { serviceScope } from '../egress/control.js';
 import { Attempt } from '../egress/attempt.js';
 import type { RequestScope } from '../egress/request-pipeline.js';
 import { InnertubeClient } from '../innertube/innertube-client.js';
@@ -33,12 +33,15 @@ export class SignatureTimestamp {
     max: 1,
     ttl: AGE_MAX_MS,
     fetchMethod: async (_key, _stale, { options, context }) => {
-      const value = await this.read(this.sharedScope(context)).catch(() => null);
+      const value = await this.read({
+        // The download does not end with the call that started it.
+        ...serviceScope(context.egress, 'player-script', TIMEOUT_MS),
+        ...{ attempt: new Attempt('player-script', 'optional'), budget: context.budget },
+      }).catch(() => null);
       if (value === null) options.ttl = ATTEMPT_PAUSE_MS;
       return { value };
     },
   });
-  private readonly fairnessKey = {};
 
   constructor(private readonly innertube: InnertubeClient) {}
 
@@ -49,17 +52,6 @@ export class SignatureTimestamp {
   async get(scope: RequestScope): Promise<number | null> {
     const read = await unlessAborted(this.cache.fetch(CURRENT, { context: scope }), scope.context.signal);
     return read?.value ?? null;
-  }
-
-  /** The scope of a download that does not end with the call that started it. */
-  private sharedScope(scope: RequestScope): RequestScope {
-    const context: ReadingContext = {
-      signal: AbortSignal.timeout(TIMEOUT_MS),
-      deadlineAtMs: performance.now() + TIMEOUT_MS,
-      organizationId: '',
-      fairnessKey: this.fairnessKey,
-    };
-    return { ...scope, context, attempt: new Attempt('player-script', 'optional') };
   }
 
   private async read(scope: RequestScope): Promise<number | null> {

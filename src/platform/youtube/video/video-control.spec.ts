@@ -52,6 +52,11 @@ describe('the control at the end of a pause', () => {
     expect(await probe(null)).toBe(end);
   });
 
+  it('is the next video of a caller when WEB is the only client', async () => {
+    const { control, asked } = newReader({}, { YOUTUBE_CLIENTS: ['WEB'] });
+    expect([await control.probe(nextEgress(), 'player'), asked]).toEqual(['served', []]);
+  });
+
   it('that takes too long was not reached', async () => {
     const player = () => {
       throw new Error('aborted');

@@ -1,16 +1,12 @@
 import { Injectable } from '@nestjs/common';
-import { LRUCache } from 'lru-cache';
 import type { YoutubeClient } from '../../../config/environment.js';
 import { fetchCaption } from '../captions/caption-fetch.js';
-import { Attempt } from '../egress/attempt.js';
 import type { Egress } from '../egress/egress.js';
+import { type Asked, askControl, concludeExperiment } from '../egress/control.js';
 import type { BudgetKind } from '../egress/egress-gate.js';
 import type { ControlEnd } from '../egress/egress-pool.js';
 import type { Doubt, Finding } from '../egress/examination.js';
 import type { RequestScope } from '../egress/request-pipeline.js';
-import { RetryBudget } from '../egress/retry.js';
-import { isUnreached } from '../egress/upstream-response.js';
-import { report } from '../event-log.js';
 import { InnertubeClient } from '../innertube/innertube-client.js';
 import { UpstreamMetrics } from '../upstream-metrics.js';
 import { otherApps } from './client-fallback.js';
@@ -26,32 +22,6 @@ const CONTROL_VIDEOS: readonly string[] = ['jNQXAC9IVRw', '9bZkp7q19f0'];
 
 /** How many served videos are remembered for each client of an egress: one can be deleted. */
 const REMEMBERED = 3;
-/** Longest wait for a control. */
-const TIMEOUT_MS = 20_000;
-
-/** A control that was asked. */
-interface Asked {
-  end: ControlEnd;
-  retryAfterSeconds: number | null;
-}
-
-/** The videos that were served last, by the owner of an egress and by client, the newest last. */
-class ServedVideos {
-  private readonly byOwner = new WeakMap<object, Map<YoutubeClient, Set<string>>>();
-
-  add(owner: object, client: YoutubeClient, videoId: string): void {
-    const clients = this.byOwner.get(owner) ?? new Map<YoutubeClient, Set<string>>();
-    const videos = clients.get(client) ?? new Set<string>();
-    videos.delete(videoId);
-    videos.add(videoId);
-    for (const oldest of videos) if (videos.size > REMEMBERED) videos.delete(oldest);
-    this.byOwner.set(owner, clients.set(client, videos));
-  }
-
-  newestFirst(owner: object, client: YoutubeClient): string[] {
-    return [...(this.byOwner.get(owner)?.get(client) ?? [])].reverse();
-  }
-}
 
 /**
  * The control experiment for videos: whether a video that is known to be served is served to a client of an egress. An address
@@ -59,11 +29,10 @@ class ServedVideos {
  */
 @Injectable()
 export class VideoControl {
-  private readonly served = new ServedVideos();
-  /** Stands for all egresses of the process. */
-  private readonly process = {};
-  /** Controls that were asked at the end of pauses, so that each asks with another client. */
-  private readonly probes = new LRUCache<string, number>({ max: 1_000 });
+  /** The videos that were served last, the newest first, by client and by the name of the egress, which is empty for any. */
+  private readonly served = new Map<string, readonly string[]>();
+  /** Controls that were asked at the end of pauses, by the name of the egress, so that each asks with another client. */
+  private readonly probes = new Map<string, number>();
 
   constructor(
     private readonly innertube: InnertubeClient,
@@ -79,7 +48,10 @@ export class VideoControl {
     egress.gates.video.answered(kind);
     // Not with its tracks alone: their texts may need tokens.
     if (kind !== 'captions') return;
-    for (const owner of [egress.gateway ?? egress, this.process]) this.served.add(owner, client, videoId);
+    for (const key of [`${client} ${egress.name}`, `${client} `]) {
+      const others = (this.served.get(key) ?? []).filter((other) => other !== videoId);
+      this.served.set(key, [videoId, ...others].slice(0, REMEMBERED));
+    }
   }
 
   /** Settles a doubt about a video: see `Examination.settle`. @param client that the control is asked with first */
@@ -93,8 +65,10 @@ export class VideoControl {
     const clients = this.order.controls(egress);
     const probes = this.probes.get(egress.name) ?? 0;
     this.probes.set(egress.name, probes + 1);
-    const client = clients[probes % Math.max(1, clients.length)];
-    return client ? (await this.ask(egress, client, kind ?? 'player', '', probes)).end : 'unknown';
+    const client = clients[probes % clients.length];
+    // Only WEB is configured, which needs a token: the next video finds out, or the pause would never end.
+    if (!client) return 'served';
+    return (await this.ask(egress, client, kind ?? 'player', '', probes)).end;
   }
 
   private async experiment(egress: Egress, kind: BudgetKind, client: YoutubeClient, videoId: string): Promise<Finding> {
@@ -110,55 +84,38 @@ export class VideoControl {
       egress.examinations.video.clientRefused(kind, client);
       this.order.rest(egress, client);
     }
-    const retryAfterSeconds = first.retryAfterSeconds ?? second?.retryAfterSeconds ?? null;
-    if (finding === 'address-refused' && !egress.gateway) egress.gates.video.pause(kind, retryAfterSeconds);
-    this.metrics.notice('control', client, finding);
-    report(finding === 'served' ? 'log' : 'warn', 'youtube_control_asked', {
-      ...{ exit: egress.name, use: 'video', kind, client, videoId, finding },
-    });
-    return finding;
+    const controls = second ? [first, second] : [first];
+    const experiment = { use: 'video', kind, client, subject: videoId, finding, controls } as const;
+    return concludeExperiment(egress, experiment, this.metrics);
   }
 
   /** Reads a control through an egress as a client. @param position among the videos that are known to be served */
-  private async ask(
+  private ask(
     egress: Egress,
     client: YoutubeClient,
     kind: BudgetKind,
     doubtedId: string,
     position: number,
   ): Promise<Asked> {
-    const known = [
-      ...this.served.newestFirst(egress.gateway ?? egress, client),
-      ...this.served.newestFirst(this.process, client),
-      ...CONTROL_VIDEOS,
-    ];
-    const videos = [...new Set(known)].filter((videoId) => videoId !== doubtedId);
-    const videoId = videos[position % Math.max(1, videos.length)] ?? '';
-    const scope = controlScope(egress, videoId);
-    try {
-      return await this.read(scope, client, videoId, kind);
-    } catch {
-      // The control took too long.
-      return { end: 'unreached', retryAfterSeconds: null };
-    }
+    const served = [egress.name, ''].flatMap((name) => this.served.get(`${client} ${name}`) ?? []);
+    const videos = [...new Set([...served, ...CONTROL_VIDEOS])].filter((videoId) => videoId !== doubtedId);
+    const videoId = videos[position % videos.length] ?? '';
+    return askControl(egress, videoId, (scope) => this.read(scope, client, videoId, kind));
   }
 
-  private async read(scope: RequestScope, client: YoutubeClient, videoId: string, kind: BudgetKind): Promise<Asked> {
+  private async read(scope: RequestScope, client: YoutubeClient, videoId: string, kind: BudgetKind) {
     const player = await requestPlayer(this.innertube, { client, proof: null }, videoId, scope);
-    const asked = (end: ControlEnd, retryAfterSeconds: number | null = null) => ({ end, retryAfterSeconds });
-    if (player.kind === 'blocked') return asked('refused', player.retryAfterSeconds);
-    if (player.kind !== 'parsed') return asked(isUnreached(player) ? 'unreached' : 'unknown');
-    if (player.value.kind !== 'tracks') return asked(player.value.kind === 'client-retired' ? 'unknown' : 'refused');
+    if (player.kind !== 'parsed') return player;
+    if (player.value.kind !== 'tracks') return player.value.kind === 'client-retired' ? 'unknown' : 'refused';
     this.recordServed(scope, client, videoId, 'player');
-    if (kind !== 'captions') return asked('served');
+    if (kind !== 'captions') return 'served';
     const [track] = selectTracks(player.value.tracks, player.value.defaults, []);
-    if (!track) return asked('unknown');
+    if (!track) return 'unknown';
     const text = await fetchCaption(this.innertube, client, track, videoId, scope);
-    if (text.kind === 'blocked') return asked('refused', text.retryAfterSeconds);
-    if (text.kind === 'withheld') return asked('refused');
-    if (text.kind !== 'text') return asked(isUnreached(text) ? 'unreached' : 'unknown');
+    if (text.kind === 'withheld') return 'refused';
+    if (text.kind !== 'text') return text;
     this.recordServed(scope, client, videoId, 'captions');
-    return asked('served');
+    return 'served';
   }
 }
 
@@ -168,16 +125,4 @@ function findingOf(first: ControlEnd, second: ControlEnd | undefined, alone: boo
   if (first !== 'refused') return 'unknown';
   if (second === 'served') return alone ? 'served' : 'client-refused';
   return second === 'refused' ? 'address-refused' : 'unknown';
-}
-
-/** A scope that no caller ends and nothing holds back. */
-function controlScope(egress: Egress, subject: string): RequestScope {
-  const context = {
-    signal: AbortSignal.timeout(TIMEOUT_MS),
-    deadlineAtMs: performance.now() + TIMEOUT_MS,
-    organizationId: '',
-    fairnessKey: {},
-  };
-  const attempt = new Attempt(subject, 'control');
-  return { egress, attempt, context, budget: new RetryBudget(0), hasAlternative: false, attempts: 1 };
 }

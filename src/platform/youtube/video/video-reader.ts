@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { LRUCache } from 'lru-cache';
 import type { YoutubeClient } from '../../../config/environment.js';
 import {
   NO_DETAILS,
@@ -13,7 +14,7 @@ import type { AttemptEnd } from '../egress/attempt.js';
 import type { Attempted } from '../egress/egress-failover.js';
 import type { Doubt, Finding } from '../egress/examination.js';
 import type { RequestScope } from '../egress/request-pipeline.js';
-import type { FailedResponse } from '../egress/upstream-response.js';
+import { type FailedResponse, UNREACHED } from '../egress/upstream-response.js';
 import { report } from '../event-log.js';
 import { InnertubeClient, type ParsedResponse } from '../innertube/innertube-client.js';
 import { WebProofs } from '../po-token/web-proofs.js';
@@ -36,12 +37,10 @@ import { type ClientResult, ClientOrder } from './client-order.js';
 import { type Candidate, requestPlayer } from './player-requests.js';
 import { mergeDetails, type PlayerReading } from './player-response.js';
 import { type PlayerTrack, selectTracks } from './player-tracks.js';
-import { RefusedVideos } from './refused-videos.js';
 import { VideoControl } from './video-control.js';
 
 const ALL_CLIENTS_RETIRED =
   'YouTube no longer serves the client versions that this service uses. Retry later; its operator is alerted.';
-const UNREACHED = 'YouTube could not be reached. Retry later.';
 
 /** A client's word is final for so long after it was served. */
 const TRUSTED_MS = 60_000;
@@ -50,13 +49,23 @@ const TRUSTED_VERSION_MS = 3_600_000;
 /** The sessions of a gateway judge a video one by one; after so many, the control is asked too. */
 const SESSIONS_BEFORE_CONTROL = 3;
 
+const REFUSED_MS = 600_000;
+const REFUSED_MAX = 10_000;
+
+type FailedOutcome = Extract<VideoOutcome, { ok: false }>;
+
 /**
  * Reads one video through one egress: client after client, until one returns the text or a final reason for having none. A
  * refusal, or a word that could be one, is examined (`Examination`) before it is reported as a fact or affects anybody else.
  */
 @Injectable()
 export class VideoReader {
-  private readonly refused = new RefusedVideos();
+  /** The videos that the platform refuses while it serves others: to ask again would cost everybody requests. */
+  private readonly refused = new LRUCache<string, FailedOutcome>({
+    max: REFUSED_MAX,
+    ttl: REFUSED_MS,
+    ttlResolution: 0,
+  });
 
   constructor(
     private readonly innertube: InnertubeClient,
@@ -68,7 +77,7 @@ export class VideoReader {
 
   /** What is remembered of a video that the platform refuses while it serves others. */
   remembered(videoId: string, languages: readonly string[]): VideoOutcome | undefined {
-    return this.refused.get(videoId, languages);
+    return this.refused.get(refusedKey(videoId, languages));
   }
 
   /** Rejects only when the scope's signal is aborted. */
@@ -207,7 +216,7 @@ export class VideoReader {
     if (video.isRefusedItself && end === 'answered') {
       const { videoId, languages, scope } = video;
       report('log', 'youtube_video_refused', { exit: scope.egress.name, videoId, code: result.failure.code });
-      this.refused.add(videoId, languages, result);
+      this.refused.set(refusedKey(videoId, languages), result);
     }
     return concluded;
   }
@@ -329,7 +338,7 @@ class VideoReading {
     for (const finding of this.findings) if (finding.client === client) finding.kind = 'client-retired';
   }
 
-  failure(code: VideoFailureCode, message?: string): Extract<VideoOutcome, { ok: false }> {
+  failure(code: VideoFailureCode, message?: string): FailedOutcome {
     const ofPlatform = code === 'upstream_blocked' && !this.settled ? this.retryAfterSeconds : null;
     const retryAfterSeconds = code === 'upstream_busy' ? this.busyForSeconds : ofPlatform;
     const waiting = retryAfterSeconds !== null && { retryAfterSeconds };
@@ -341,7 +350,7 @@ class VideoReading {
   }
 
   /** The result when no client returned a final one. */
-  conclude(): { result: Extract<VideoOutcome, { ok: false }>; end: AttemptEnd } {
+  conclude(): { result: FailedOutcome; end: AttemptEnd } {
     const { findings, end } = this;
     const code = concludeFailure(findings);
     // Whether the client that said so is served could not be found out.
@@ -368,6 +377,10 @@ class VideoReading {
   private has(matches: (kind: FindingKind) => boolean): boolean {
     return this.findings.some(({ kind }) => matches(kind));
   }
+}
+
+function refusedKey(videoId: string, languages: readonly string[]): string {
+  return [videoId, ...languages].join(' ');
 }
 
 /** How a client that did not answer ended. */

@@ -1,0 +1,68 @@
+import type { UpstreamMetrics } from '../upstream-metrics.js';
+import { report } from '../event-log.js';
+import { Attempt, type EgressUse } from './attempt.js';
+import type { Egress } from './egress.js';
+import type { BudgetKind } from './egress-gate.js';
+import type { ControlEnd } from './egress-pool.js';
+import type { Finding } from './examination.js';
+import type { RequestScope } from './request-pipeline.js';
+import { RetryBudget } from './retry.js';
+import { type FailedResponse, isUnreached } from './upstream-response.js';
+
+/** Longest wait for a control. */
+const TIMEOUT_MS = 20_000;
+
+/** A control that was asked. */
+export interface Asked {
+  readonly end: ControlEnd;
+  /** The platform's. */
+  readonly retryAfterSeconds: number | null;
+}
+
+/** A scope of the service itself: no caller ends it, nothing holds its requests back, and none is retried. */
+export function serviceScope(egress: Egress, subject: string, timeoutMs: number): RequestScope {
+  const context = {
+    signal: AbortSignal.timeout(timeoutMs),
+    deadlineAtMs: performance.now() + timeoutMs,
+    organizationId: '',
+    fairnessKey: {},
+  };
+  const attempt = new Attempt(subject, 'control');
+  return { egress, attempt, context, budget: new RetryBudget(0), hasAlternative: false, attempts: 1 };
+}
+
+/** Asks for a subject that is known to be served; a control that takes too long was not reached. */
+export async function askControl(
+  egress: Egress,
+  subject: string,
+  read: (scope: RequestScope) => Promise<ControlEnd | FailedResponse | { kind: 'unparsable' }>,
+): Promise<Asked> {
+  const result = await read(serviceScope(egress, subject, TIMEOUT_MS)).catch(() => 'unreached' as const);
+  if (typeof result === 'string') return { end: result, retryAfterSeconds: null };
+  if (result.kind === 'blocked') return { end: 'refused', retryAfterSeconds: result.retryAfterSeconds };
+  return { end: isUnreached(result) ? 'unreached' : 'unknown', retryAfterSeconds: null };
+}
+
+interface Experiment {
+  use: EgressUse;
+  kind: BudgetKind;
+  client: string;
+  /** The channel or video that was doubted. */
+  subject: string;
+  finding: Finding;
+  controls: readonly Asked[];
+}
+
+/** Reports an experiment, and pauses an address that is refused. */
+export function concludeExperiment(
+  egress: Egress,
+  { controls, ...fields }: Experiment,
+  metrics: UpstreamMetrics,
+): Finding {
+  const { use, kind, client, finding } = fields;
+  const retryAfterSeconds = controls.find((control) => control.retryAfterSeconds !== null)?.retryAfterSeconds ?? null;
+  if (finding === 'address-refused' && !egress.gateway) egress.gates[use].pause(kind, retryAfterSeconds);
+  metrics.notice('control', client, finding);
+  report(finding === 'served' ? 'log' : 'warn', 'youtube_control_asked', { exit: egress.name, ...fields });
+  return finding;
+}
