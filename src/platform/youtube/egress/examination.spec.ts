@@ -46,12 +46,12 @@ function examine(proxyUrl?: string) {
   const served = (client = 'ANDROID', kind: Doubt['kind'] = 'player') =>
     examination.served(kind, client, performance.now());
   /** Sends a request of another caller. Returns its end. */
-  const sendAnother = (subject = 'another') => {
+  const sendAnother = (subject = 'another', { line } = gate) => {
     let end = (): void => undefined;
     const send = () => new Promise<{ kind: 'sent' }>((resolve) => (end = () => resolve({ kind: 'sent' })));
     const state = { sent: false };
     const request = { kind: 'player', attempt: new Attempt(subject), context: newContext() };
-    void queue.run(gate.line, request, () => ((state.sent = true), send()));
+    void queue.run(line, request, () => ((state.sent = true), send()));
     return Object.assign(state, { end: () => (end(), settle()) });
   };
   return { egress, gate, examination, experiments, doubt, settleDoubt, served, sendAnother };
@@ -93,6 +93,17 @@ describe('a doubt', () => {
     await expect(found).resolves.toBe('served');
     await other.end();
     expect(experiments).toHaveLength(0);
+  });
+
+  it('asks the control beside requests for lists, which cannot answer it', async () => {
+    const { egress, settleDoubt, sendAnother, experiments } = examine();
+    const list = sendAnother('a list', egress.gates.channel);
+    const found = settleDoubt();
+    await settle();
+    expect([list.sent, experiments.length]).toEqual([true, 1]);
+    await experiments[0]?.('unknown');
+    await expect(found).resolves.toBe('unknown');
+    await list.end();
   });
 
   it('asks the control when the requests of the others have ended without an answer', async () => {

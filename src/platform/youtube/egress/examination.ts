@@ -140,15 +140,10 @@ export class Examination {
     this.refusedAtMs.set(keyOf(kind, client), this.now());
   }
 
-  /** Whether somebody waits for a result: the next request of another channel or video is better sent through this address. */
-  get isOpen(): boolean {
-    return this.open > 0;
-  }
-
-  /** Whether requests of others are in flight or will be sent. */
+  /** Whether requests of others are in flight through this address or will be sent. */
   private get areOthersSent(): boolean {
-    if (!this.holds) return false;
-    return this.gate.held ? this.gate.line.running > 0 : this.queue.running > 0 || this.queue.queued > 0;
+    const { held, line } = this.gate;
+    return this.holds && (line.running > 0 || (!held && line.waiting > 0));
   }
 
   private change(): Promise<void> {
