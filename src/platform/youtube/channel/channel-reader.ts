@@ -13,7 +13,6 @@ import { isJsonError, upstreamError } from './channel-errors.js';
 import { type ChannelPage, findHandle, readChannelPage, readResolvedUrl } from './channel-page.js';
 import { NOTHING_LISTED } from './list-progress.js';
 import { type ReadUploads, PlaylistReader } from './playlist-reader.js';
-import { queryWhole } from './whole-page.js';
 
 /** A reference that has to be resolved to an ID. */
 type NamedReference = Exclude<ChannelReference, { kind: 'id' }>;
@@ -76,7 +75,7 @@ export class ChannelReader {
   private async page(channelId: string, scope: RequestScope, redirectsLeft = REDIRECTS_MAX): Promise<FoundPage> {
     const payload = { browseId: channelId };
     const call = { kind: 'channel', client: 'WEB', path: 'browse', payload, fields: CHANNEL_FIELDS } as const;
-    const response = await queryWhole(this.innertube, call, readChannelPage, scope);
+    const response = await this.innertube.queryWhole(call, readChannelPage, scope);
     if (isJsonError(response, 400)) await this.checkVersion(channelId, scope);
     const page: ChannelPage = isJsonError(response, 400, 404) ? { kind: 'terminated' } : valueOf(response, channelId);
     switch (page.kind) {
@@ -102,7 +101,7 @@ export class ChannelReader {
   private requestUrl(url: string, scope: RequestScope): Promise<ParsedResponse<ChannelReference | null>> {
     const path = 'navigation/resolve_url';
     const call = { kind: 'resolve', client: 'WEB', path, payload: { url }, fields: null } as const;
-    return queryWhole(this.innertube, call, readResolvedUrl, scope);
+    return this.innertube.queryWhole(call, readResolvedUrl, scope);
   }
 }
 

@@ -13,7 +13,6 @@ import { isJsonError, upstreamError } from './channel-errors.js';
 import { hasNews, readFeedDates, type ShortsList, withKinds, withKnown } from './list-additions.js';
 import { isComplete, type ListProgress, NOTHING_LISTED, withPage } from './list-progress.js';
 import { hasContents, type PlaylistPage, readPlaylistPage } from './playlist-page.js';
-import { queryWhole } from './whole-page.js';
 
 /** A list, and its metric label: all uploads of a channel, its Shorts, or a playlist that a caller names. */
 type ListKind = 'uploads' | 'shorts' | 'playlist';
@@ -221,7 +220,7 @@ export class PlaylistReader {
     const payload = token === null ? first : { continuation: token };
     const fields = named ? PLAYLIST_FIELDS : UPLOADS_FIELDS;
     const call = { kind, client: 'WEB', path: 'browse', payload, fields } as const;
-    const response = await queryWhole(this.innertube, call, readPlaylistPage, scope, hasContents);
+    const response = await this.innertube.queryWhole(call, readPlaylistPage, scope, hasContents);
     if (response.kind === 'parsed' && response.value.kind === 'page') {
       const page = response.value;
       this.metrics.notice('shape', kind, page.shape);

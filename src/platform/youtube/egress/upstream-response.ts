@@ -184,9 +184,6 @@ function header(headers: Headers, name: string): string {
   return (Array.isArray(value) ? (value[0] ?? '') : (value ?? '')).trim();
 }
 
-/** The kind of an HTML page received instead of JSON, XML or a caption text. */
-type HtmlKind = 'captcha' | 'consent' | 'automated-queries' | 'other';
-
 /** The refusal pages had fewer than 10,000 characters when seen; markers beyond this length are not searched. */
 const SEARCHED_LENGTH_MAX = 262_144;
 
@@ -195,7 +192,7 @@ const SEARCHED_LENGTH_MAX = 262_144;
  * captcha of the page that comes with 429, or the one of its older form. Google's "We're sorry..." page without a captcha
  * (reported at 200, 403 and 503) is recognized by its text. Never throws.
  */
-export function readHtmlKind(body: string): HtmlKind {
+export function readHtmlKind(body: string): BlockReason | 'other' {
   const head = body.slice(0, SEARCHED_LENGTH_MAX);
   if (/\bclass\s{0,9}=\s{0,9}["']g-recaptcha["']/.test(head)) return 'captcha';
   if (/\baction\s{0,9}=\s{0,9}["']https:\/\/consent\.(?:youtube|google)\.com\//.test(head)) return 'consent';

@@ -65,6 +65,24 @@ export class InnertubeClient {
   }
 
   /**
+   * The same, but an incomplete page is asked for again like a 5xx, within the retries of the scope.
+   *
+   * @param isWhole whether a page that was parsed is worth no retry; after the retries it is taken as it is
+   */
+  async queryWhole<T>(
+    call: InnertubeCall,
+    parse: (response: unknown) => T,
+    scope: RequestScope,
+    isWhole: (value: T) => boolean = () => true,
+  ): Promise<ParsedResponse<T>> {
+    for (;;) {
+      const response = await this.query(call, parse, scope);
+      const isDone = response.kind === 'parsed' ? isWhole(response.value) : !('incomplete' in response);
+      if (isDone || !scope.budget.take()) return response;
+    }
+  }
+
+  /**
    * Fetches a text from a URL in a response, as the client that received the response. Rejects only when the scope's signal
    * is aborted.
    *

@@ -64,7 +64,8 @@ class ClientHealth {
 export class ClientOrder {
   private readonly clients: readonly YoutubeClient[];
   private readonly versions: ReadonlyMap<YoutubeClient, ClientHealth>;
-  private readonly atEgress = new WeakMap<object, ReadonlyMap<YoutubeClient, ClientHealth>>();
+  /** By the name of the egress: sessions are short-lived, and what is learned through them concerns their gateway. */
+  private readonly atEgress = new Map<string, ReadonlyMap<YoutubeClient, ClientHealth>>();
 
   constructor({ YOUTUBE_CLIENTS, PO_TOKEN_URL }: Environment, registry: Registry) {
     // WEB, whose PO tokens cost the provider seconds, comes last unless it is listed.
@@ -165,11 +166,9 @@ export class ClientOrder {
     return [this.versions.get(client), this.healthAt(egress).get(client)].filter((each) => !!each);
   }
 
-  private healthAt(egress: Egress): ReadonlyMap<YoutubeClient, ClientHealth> {
-    // Sessions are short-lived: what is learned through them concerns the gateway.
-    const owner = egress.gateway ?? egress;
-    const known = this.atEgress.get(owner) ?? this.newHealth();
-    this.atEgress.set(owner, known);
+  private healthAt({ name }: Egress): ReadonlyMap<YoutubeClient, ClientHealth> {
+    const known = this.atEgress.get(name) ?? this.newHealth();
+    this.atEgress.set(name, known);
     return known;
   }
 }
