@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { LRUCache } from 'lru-cache';
 import { Environment, type YoutubeClient } from '../../../config/environment.js';
 import { serviceScope } from '../egress/control.js';
 import type { Egress } from '../egress/egress.js';
@@ -8,12 +9,15 @@ import { report } from '../event-log.js';
 import { at, asString, IncompletePageError, isObject, UnreadableError } from '../response-parsing.js';
 import { UpstreamMetrics } from '../upstream-metrics.js';
 import { ClientRequests, type InnertubeCall } from './clients.js';
-import { VisitorDataCache, type VisitorExchange } from './visitor-data-cache.js';
+import { CLIENTS_MAX, VisitorDataCache, type VisitorExchange } from './visitor-data-cache.js';
 
 /** Longest wait for visitor data; past it requests send none. */
 const VISITOR_TIMEOUT_MS = 5_000;
 /** Issued visitor data has 40 to 600 characters. */
 const VISITOR_LENGTH_MAX = 4_096;
+
+/** How long the result of a suspicion counts: another cause, such as an odd page, can look alike. */
+const MASK_MS = 3_600_000;
 
 /** JSON that is not in the form that a parser expects. `incomplete`: an `IncompletePageError`, so that asking again can help. */
 export interface Unparsable {
@@ -29,8 +33,11 @@ export type ParsedResponse<T> = { kind: 'parsed'; value: T } | Unparsable | Fail
 @Injectable()
 export class InnertubeClient {
   private readonly requests: ClientRequests;
-  /** Clients whose mask was once suspected as the cause of a failed request, and whether it was: then they are sent none. */
-  private readonly masksRefused = new Map<YoutubeClient, boolean>();
+  /** Clients whose mask was suspected as the cause of a failed request, and whether it was: then they are sent none. */
+  private readonly masksRefused = new LRUCache<YoutubeClient, boolean>({
+    ...{ max: CLIENTS_MAX, ttl: MASK_MS, ttlResolution: 0 },
+    perf: { now: () => performance.now() },
+  });
   private readonly visitorData = new VisitorDataCache((egress, client) => this.requestVisitorData(egress, client));
 
   constructor(

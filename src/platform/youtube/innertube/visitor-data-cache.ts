@@ -8,7 +8,7 @@ const AGE_MAX_MS = 24 * 3_600_000;
 /** When data is requested again that was refused, or of which none was issued. */
 const RENEWAL_PAUSE_MS = 30_000;
 /** More than there are clients. */
-const CLIENTS_MAX = 16;
+export const CLIENTS_MAX = 16;
 
 /** The visitor data of one request and of its response; null where there was none. */
 export interface VisitorExchange {
