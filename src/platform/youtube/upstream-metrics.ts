@@ -60,24 +60,17 @@ export class UpstreamMetrics {
       labelNames: ['kind', 'subject', 'outcome'],
       registers,
     });
-    new Gauge({
-      name: 'ct_upstream_requests_in_flight',
-      help: 'Running requests to the platform.',
-      registers,
-      collect() {
-        this.set(queue.running);
-      },
-    });
-    new Gauge({
-      name: 'ct_upstream_requests_queued',
-      help: 'Queued requests to the platform.',
-      registers,
-      collect() {
-        this.set(queue.queued);
-      },
-    });
+    const gauge = (name: string, help: string, value: () => number) =>
+      new Gauge({
+        ...{ name, help, registers },
+        collect() {
+          this.set(value());
+        },
+      });
+    gauge('ct_upstream_requests_in_flight', 'Running requests to the platform.', () => queue.running);
+    gauge('ct_upstream_requests_queued', 'Queued requests to the platform.', () => queue.queued);
     const slots = 'The most requests to the platform that run at a time.';
-    new Gauge({ name: 'ct_upstream_requests_in_flight_max', help: slots, registers }).set(queue.slots);
+    gauge('ct_upstream_requests_in_flight_max', slots, () => queue.slots);
   }
 
   /** Counts a completed request. */

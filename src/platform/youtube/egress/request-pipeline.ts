@@ -69,22 +69,22 @@ export class RequestPipeline {
   private async inTurn(request: PendingRequest): Promise<UpstreamResponse> {
     const { client, scope } = request;
     const { egress, attempt, context } = scope;
-    const { use, kind } = budgetOf(request.kind);
+    const { use, budget } = budgetOf(request.kind);
     const gate = egress.gates[use];
     const sent = () => this.exchange(request);
     const response =
       (attempt.role === 'optional' ? this.optional.refusal(egress.name, request.kind) : null) ??
-      (await this.queue.run(gate.line, { kind, attempt, context }, sent));
+      (await this.queue.run(gate.line, { kind: budget ?? request.kind, attempt, context }, sent));
     if (response.kind === 'busy' || (response.kind === 'blocked' && response.reason === 'exit-shut'))
       this.metrics.request({ kind: request.kind, client, egress: egress.name, outcome: labelOf(response), seconds: 0 });
     else if (attempt.role === 'optional') this.optional.learn(egress.name, request.kind, response);
-    else if (isBudgetKind(kind) && attempt.role === 'wanted') {
+    else if (budget && attempt.role === 'wanted') {
       if (response.kind === 'blocked' && isHardRefusal(response) && !egress.gateway)
-        gate.pause(kind, response.retryAfterSeconds);
+        gate.pause(budget, response.retryAfterSeconds);
       // What a response about a video says is in its content.
-      if (kind === 'list' && response.kind === 'ok') {
-        gate.answered(kind);
-        egress.examinations[use].served(kind, client, attempt.sentAtMs);
+      if (budget === 'list' && response.kind === 'ok') {
+        gate.answered(budget);
+        egress.examinations[use].served(budget, client, attempt.sentAtMs);
       }
     }
     return response;
@@ -139,23 +139,18 @@ export class RequestPipeline {
   }
 }
 
-/** What a request is sent for, and the budget that it counts in; another kind counts in none. */
-function budgetOf(kind: string): { use: EgressUse; kind: string } {
+/** What a request is sent for, and the budget that it counts in; null for none. */
+function budgetOf(kind: string): { use: EgressUse; budget: BudgetKind | null } {
   switch (kind) {
     case 'captions':
     case 'player':
+      return { use: 'video', budget: kind };
+    case 'microformat':
+      return { use: 'video', budget: 'player' };
     case 'visitor':
     case 'player-script':
-      return { use: 'video', kind };
-    case 'microformat':
-      return { use: 'video', kind: 'player' };
-    case 'feed':
-      return { use: 'channel', kind };
+      return { use: 'video', budget: null };
     default:
-      return { use: 'channel', kind: 'list' };
+      return { use: 'channel', budget: kind === 'feed' ? null : 'list' };
   }
-}
-
-function isBudgetKind(kind: string): kind is BudgetKind {
-  return kind === 'player' || kind === 'captions' || kind === 'list';
 }
