@@ -123,7 +123,7 @@ export class YoutubePlatform extends VideoPlatform implements OnApplicationShutd
   ): Promise<T> {
     const end = await readThroughEgresses(this.egresses, {
       ...{ use: 'channel', subject, context, control: this.control, retries: this.environment.UPSTREAM_RETRIES },
-      attempt: (scope) => this.attemptList(scope, subject, read),
+      attempt: (scope) => this.attemptList(scope, read),
     });
     if (end === null) {
       const cause = new Error('Every egress is blocked after refusals.');
@@ -197,7 +197,6 @@ export class YoutubePlatform extends VideoPlatform implements OnApplicationShutd
   /** Turns an exception into a result, so that another egress can be tried first. */
   private async attemptList<T>(
     scope: RequestScope,
-    subject: string,
     read: (scope: RequestScope) => Promise<T>,
   ): Promise<Attempted<{ value: T } | { error: Error }>> {
     try {
@@ -208,18 +207,16 @@ export class YoutubePlatform extends VideoPlatform implements OnApplicationShutd
       for (const answer of [ChannelNotFoundError, PlaylistNotFoundError, ContinuationRejectedError])
         if (error instanceof answer) return { result: { error }, end: 'answered' };
       if (error instanceof UpstreamError && error.cause instanceof ChannelReadError)
-        return { result: { error }, end: await this.endOf(error.cause.about, subject, scope) };
+        return { result: { error }, end: await this.endOf(error.cause.about, scope) };
       report('error', 'youtube_internal_error', { stack: stackOf(error) });
       return { result: { error: new UpstreamError('upstream_failure', error) }, end: 'answered' };
     }
   }
 
   /** How an attempt at a list ended for its egress, which a control finds out when the list or the egress is refused. */
-  private async endOf(about: ChannelReadError['about'], subject: string, scope: RequestScope): Promise<AttemptEnd> {
+  private async endOf(about: ChannelReadError['about'], scope: RequestScope): Promise<AttemptEnd> {
     if (about !== 'doubtful') return about === 'nothing' ? 'answered' : about;
-    scope.egress.examinations.channel.doubt('list', subject, 'WEB');
-    const finding = await this.channelControl.settle(scope, performance.now());
-    return finding === 'served' ? 'answered' : 'refused';
+    return (await this.channelControl.settle(scope)) === 'served' ? 'answered' : 'refused';
   }
 }
 

@@ -29,8 +29,7 @@ function newChannelControl(...responses: (FailedResponse | null)[]) {
   });
   const control = new ChannelControl(innertube, new UpstreamMetrics(new Registry(), new RequestQueue(1)));
   const egress = nextEgress(undefined, 'channel');
-  const sinceMs = performance.now();
-  const settle = () => control.settle(newScope({}, egress), sinceMs);
+  const settle = () => control.settle(newScope({}, egress));
   return { settle, probe: () => control.probe(egress), asked, gate: egress.gates.channel };
 }
 

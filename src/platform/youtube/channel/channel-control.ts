@@ -20,10 +20,12 @@ export class ChannelControl {
     private readonly metrics: UpstreamMetrics,
   ) {}
 
-  /** Settles a doubt about a list: see `Examination.settle`. @param sinceMs when the doubt arose */
-  settle({ egress, attempt, context }: RequestScope, sinceMs: number): Promise<Finding> {
-    const doubt = { kind: 'list', client: null, sinceMs } as const;
-    return egress.examinations.channel.settle(doubt, context, () => this.experiment(egress, attempt.subject));
+  /** Settles a doubt about the channel or list of an attempt: see `Examination.settle`. */
+  settle({ egress, attempt, context }: RequestScope): Promise<Finding> {
+    const { channel } = egress.examinations;
+    channel.doubt('list', attempt.subject, 'WEB');
+    const doubt = { kind: 'list', client: null, sinceMs: performance.now() } as const;
+    return channel.settle(doubt, context, () => this.experiment(egress, attempt.subject));
   }
 
   /** At the end of a pause: one control. */

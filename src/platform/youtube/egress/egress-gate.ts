@@ -119,6 +119,13 @@ export class EgressGate implements Gate {
     this.options.queue.startNext();
   }
 
+  /** Holds back what has not started, or no longer. */
+  hold(held: boolean): void {
+    if (held === this.held) return;
+    this.held = held;
+    if (!held) this.options.queue.startNext();
+  }
+
   /** The platform answered a request of a kind, whatever the answer says about the video or channel. */
   answered(kind: BudgetKind): void {
     this.window = Math.min(this.line.slots.max, this.window + 1);

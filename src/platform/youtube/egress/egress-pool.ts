@@ -64,7 +64,7 @@ class PoolMember {
     readonly name: string,
     private readonly proxyUrl: string | null,
     private readonly environment: Environment,
-    private readonly queue: RequestQueue,
+    queue: RequestQueue,
     private readonly now: () => number,
   ) {
     const { UPSTREAM_PLAYER_PER_MINUTE, UPSTREAM_TIMEDTEXT_PER_MINUTE, UPSTREAM_CONCURRENCY } = environment;
@@ -139,8 +139,8 @@ class PoolMember {
   }
 
   private egress(dispatcher: Dispatcher): Egress {
-    const { name, gates, queue, isGateway } = this;
-    const examination = (use: EgressUse) => new Examination(gates[use], queue, !isGateway);
+    const { name, gates, isGateway } = this;
+    const examination = (use: EgressUse) => new Examination(gates[use], !isGateway);
     const examinations = { channel: examination('channel'), video: examination('video') };
     return { name, dispatcher, gates, examinations, ...(isGateway && { gateway: this }) };
   }

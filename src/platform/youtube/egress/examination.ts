@@ -3,7 +3,6 @@ import { withTimeout } from '../../../domain/with-timeout.js';
 import type { ReadingContext } from '../../video-platform.js';
 import { unlessAborted } from '../unless-aborted.js';
 import type { BudgetKind, EgressGate } from './egress-gate.js';
-import type { RequestQueue } from './request-queue.js';
 
 /** How long an examination waits for requests of others that are or will be sent, whose responses answer it at no cost. */
 const OTHERS_WAIT_MS = 30_000;
@@ -25,7 +24,7 @@ export interface Doubt {
 /**
  * Finds out about one address whom a refusal concerns. A refusal, and the word "unavailable", can be about the video, the
  * client or the address, and no wording tells which. What tells is a request for something that is known to be served: one of
- * another caller that was sent later, which costs nothing, or else a control (`ControlReader`). Until then nobody else is
+ * another caller that was sent later, which costs nothing, or else a control (`askControl`). Until then nobody else is
  * affected, unless a second channel or video in a row is refused: then what has not started waits for the result.
  */
 export class Examination {
@@ -45,7 +44,6 @@ export class Examination {
    */
   constructor(
     private readonly gate: EgressGate,
-    private readonly queue: RequestQueue,
     private readonly holds: boolean,
     private readonly now: () => number = () => performance.now(),
   ) {
@@ -153,11 +151,7 @@ export class Examination {
   /** Something that an examination waits for may have changed. */
   changed(): void {
     const inARow = Math.max(0, ...[...this.doubted.values()].map(({ subjects }) => subjects.size));
-    const held = this.holds && this.open > 0 && inARow >= 2;
-    if (held !== this.gate.held) {
-      this.gate.held = held;
-      if (!held) this.queue.startNext();
-    }
+    this.gate.hold(this.holds && this.open > 0 && inARow >= 2);
     const listeners = [...this.listeners];
     this.listeners.clear();
     for (const resolve of listeners) resolve();
