@@ -39,10 +39,10 @@ const join = (context: ReadingContext, store = nothing) => shared.join('key', co
 
 describe('SingleFlight', () => {
   it('reports a sent request to each waiting call, also to one that joins later', async () => {
-    const { signal, deadlineAtMs, fairnessKey } = newCall();
+    const { signal, deadlineAtMs, organizationId, fairnessKey } = newCall();
     const reported: string[] = [];
     const joinAs = (name: string) =>
-      join({ signal, deadlineAtMs, fairnessKey, onRequest: () => void reported.push(name) });
+      join({ signal, deadlineAtMs, organizationId, fairnessKey, onRequest: () => void reported.push(name) });
     const results = [joinAs('first'), joinAs('second')];
     expect(reported).toEqual([]);
     flight?.onRequest?.();

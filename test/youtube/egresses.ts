@@ -12,11 +12,12 @@ export function newPool(
   proxies: number | readonly string[] = 0,
   registry = new Registry(),
   now?: () => number,
+  queue?: RequestQueue,
 ): EgressPool {
   const url = (index: number) => `http://user:secret@127.0.0.1:${index + 1}`;
   const urls = typeof proxies === 'number' ? Array.from({ length: proxies }, (_, index) => url(index)) : proxies;
   const environment = Object.assign(new Environment(), urls.length > 0 && { UPSTREAM_PROXY_URL: urls });
-  return new EgressPool(environment, registry, new RequestQueue(environment.upstreamSlots, now), now);
+  return new EgressPool(environment, registry, queue ?? new RequestQueue(environment.upstreamSlots, now), now);
 }
 
 /** A control that always ends so, and the egresses that it was asked through. */

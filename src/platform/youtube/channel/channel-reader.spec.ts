@@ -14,9 +14,8 @@ import {
   redirectedUrl,
 } from '../../../../test/pages/youtube-pages.js';
 import { newScope } from '../../../../test/youtube/egresses.js';
-import { Environment } from '../../../config/environment.js';
 import { ContinuationRejectedError, type UploadsListPage } from '../../video-platform.js';
-import { FairLimiter } from '../egress/fair-limiter.js';
+import { RequestQueue } from '../egress/request-queue.js';
 import type { FailedResponse, UpstreamResponse } from '../egress/upstream-response.js';
 import type { InnertubeCall } from '../innertube/clients.js';
 import { InnertubeClient, parsed } from '../innertube/innertube-client.js';
@@ -51,7 +50,7 @@ function open(respond: (argument: string) => unknown, feed: UpstreamResponse = F
     },
     fetchText: () => Promise.resolve(feed),
   });
-  const metrics = new UpstreamMetrics(new Registry(), new FairLimiter(1), new Environment());
+  const metrics = new UpstreamMetrics(new Registry(), new RequestQueue(1));
   const playlists = new PlaylistReader(innertube, metrics);
   const channels = new ChannelReader(innertube, playlists);
   return {
@@ -122,16 +121,16 @@ describe('a failed request', () => {
   it.each<[FailedResponse, object]>([
     [
       { kind: 'blocked', reason: 'too-many-requests', retryAfterSeconds: 7 },
-      { code: 'upstream_blocked', retryAfterSeconds: 7, cause: { verdict: 'refused' } },
+      { code: 'upstream_blocked', retryAfterSeconds: 7, cause: { about: 'refused' } },
     ],
-    [{ kind: 'timeout' }, { code: 'upstream_timeout', cause: { verdict: 'nothing' } }],
+    [{ kind: 'timeout' }, { code: 'upstream_timeout', cause: { about: 'unreached' } }],
     [
       { kind: 'network', cause: new Error('reset') },
-      { code: 'upstream_failure', cause: { verdict: 'unreached' } },
+      { code: 'upstream_failure', cause: { about: 'unreached' } },
     ],
     [
       { kind: 'http-error', status: 500, media: 'html' },
-      { code: 'upstream_failure', cause: { verdict: 'nothing' } },
+      { code: 'upstream_failure', cause: { about: 'unreached' } },
     ],
   ])('a 400 for an ID whose check has the response %j is %j', async (check, error) => {
     const { read } = open((argument) => (argument === CHANNEL_ID ? failed(400) : new Failed(check)));

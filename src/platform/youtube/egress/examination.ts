@@ -34,7 +34,7 @@ export class Examination {
   private readonly servedAtMs = new Map<string, number>();
   /** When a control of a client was refused. */
   private readonly refusedAtMs = new Map<string, number>();
-  private running: { client: string | null; finding: Promise<Finding> } | null = null;
+  private running: { doubt: Doubt; finding: Promise<Finding> } | null = null;
   private open = 0;
   private readonly listeners = new Set<() => void>();
 
@@ -98,11 +98,11 @@ export class Examination {
         const nowMs = this.now();
         if (nowMs >= deadlineAtMs) return 'unknown';
         if (this.running) {
-          const { client } = this.running;
+          const { kind, client } = this.running.doubt;
           const finding = await unlessAborted(this.running.finding, signal);
-          // What was served before this doubt does not answer it, and neither does the refusal of another client.
-          const isAnswer = finding !== 'served' && (finding !== 'client-refused' || client === doubt.client);
-          if (isAnswer) return finding;
+          // What was served before this doubt does not answer it, and neither does another refusal of a client.
+          const isAlike = kind === doubt.kind && client === doubt.client;
+          if (finding !== 'served' && (finding !== 'client-refused' || isAlike)) return finding;
         } else if (nowMs < othersUntilMs && this.areOthersSent) {
           await unlessAborted(withTimeout(this.change(), othersUntilMs - nowMs), signal);
         } else {
@@ -110,7 +110,7 @@ export class Examination {
             this.running = null;
             this.changed();
           });
-          this.running = { client: doubt.client, finding };
+          this.running = { doubt, finding };
         }
       }
     } finally {

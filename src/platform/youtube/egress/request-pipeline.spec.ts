@@ -10,9 +10,9 @@ import { newScope, nextEgress } from '../../../../test/youtube/egresses.js';
 import { Environment } from '../../../config/environment.js';
 import type { ReadingContext } from '../../video-platform.js';
 import { UpstreamMetrics } from '../upstream-metrics.js';
-import { FairLimiter } from './fair-limiter.js';
 import type { OutgoingRequest } from './http-transport.js';
 import { RequestPipeline } from './request-pipeline.js';
+import { RequestQueue } from './request-queue.js';
 
 Logger.overrideLogger(false);
 

@@ -39,7 +39,7 @@ export interface EgressSlots {
 /** The requests of one use of an egress. */
 export class Line {
   /** Of attempts that have started: without them, what was sent before was in vain. */
-  readonly continued = new Set<Waiting>();
+  readonly continued = { calls: new Set<Waiting>(), jobs: new Set<Waiting>() };
   readonly starts = { calls: new TurnQueue<Waiting>(), jobs: new TurnQueue<Waiting>() };
   running = 0;
   /** Seconds of a slot that an attempt takes; 0 while unknown. */
@@ -51,7 +51,8 @@ export class Line {
   ) {}
 
   get waiting(): number {
-    return this.continued.size + this.starts.calls.size + this.starts.jobs.size;
+    const { continued, starts } = this;
+    return continued.calls.size + continued.jobs.size + starts.calls.size + starts.jobs.size;
   }
 
   /** Milliseconds until the slots and the rates let an attempt start after some others. */
@@ -77,8 +78,8 @@ interface Waiting {
 /**
  * The only queue to the platform. It holds what starts (channels and videos) in turns by organization, calls before archive
  * jobs; the later requests of what has started go first, so that every video that was begun is finished. An attempt that
- * cannot end before the deadline of its call is refused as soon as that is known. Background attempts start when no call can,
- * in at most three quarters of the slots (at least one).
+ * cannot end before the deadline of its call is refused as soon as that is known. Background attempts start when no call can;
+ * their requests run in at most three quarters of the slots (at least one).
  *
  * While anything waits, one timer is armed: for the gate that opens first, and for the next review.
  */
@@ -87,7 +88,7 @@ export class RequestQueue {
   private runningCount = 0;
   private runningBackground = 0;
   private timer: NodeJS.Timeout | undefined;
-  private reviewedAtMs = -Infinity;
+  private reviewedAtMs = 0;
 
   /**
    * @param slots how many requests run at a time
@@ -144,8 +145,8 @@ export class RequestQueue {
         reject(context.signal.reason as Error);
       };
       context.signal.addEventListener('abort', abort, { once: true });
-      if (request.attempt.started) line.continued.add(waiting);
-      else startsOf(line, waiting).add(waiting, waiting.requester);
+      if (request.attempt.started) ofKind(line.continued, waiting.background).add(waiting);
+      else ofKind(line.starts, waiting.background).add(waiting, waiting.requester);
     });
     this.startNext();
     return result.finally(() => context.signal.removeEventListener('abort', abort));
@@ -159,7 +160,9 @@ export class RequestQueue {
 
   /** Refuses what waits at a line whose gate refuses it. */
   refuseWaiting(line: Line): void {
-    for (const waiting of [...line.continued, ...line.starts.calls.inTurn(), ...line.starts.jobs.inTurn()]) {
+    const { continued, starts } = line;
+    const all = [...continued.calls, ...continued.jobs, ...starts.calls.inTurn(), ...starts.jobs.inTurn()];
+    for (const waiting of all) {
       const refusal = line.gate.refusal(waiting.request);
       if (refusal) this.end(line, waiting, refusal);
     }
@@ -167,9 +170,10 @@ export class RequestQueue {
 
   private startOne(): boolean {
     return (
-      this.startAt((line) => this.takeContinued(line)) ||
+      this.startAt((line) => this.takeContinued(line, false)) ||
+      (this.mayRunJob && this.startAt((line) => this.takeContinued(line, true))) ||
       this.startAt((line) => this.takeStart(line, false)) ||
-      (this.mayStartJob() && this.startAt((line) => this.takeStart(line, true)))
+      (this.mayRunJob && this.startAt((line) => this.takeStart(line, true)))
     );
   }
 
@@ -186,15 +190,16 @@ export class RequestQueue {
     return false;
   }
 
-  private takeContinued(line: Line): Waiting | undefined {
-    const [first] = line.continued;
-    if (first) line.continued.delete(first);
+  private takeContinued(line: Line, background: boolean): Waiting | undefined {
+    const continued = ofKind(line.continued, background);
+    const [first] = continued;
+    if (first) continued.delete(first);
     return first;
   }
 
   /** Refuses what would not end before its deadline. */
   private takeStart(line: Line, background: boolean): Waiting | undefined {
-    const starts = background ? line.starts.jobs : line.starts.calls;
+    const starts = ofKind(line.starts, background);
     while (starts.size > 0 && line.gate.startWaitMs(background) <= 0) {
       const waiting = starts.take();
       const lateness = waiting && this.lateness(line, waiting.request, 0, waiting.sinceMs < this.now());
@@ -204,7 +209,7 @@ export class RequestQueue {
     return undefined;
   }
 
-  private mayStartJob(): boolean {
+  private get mayRunJob(): boolean {
     return this.runningBackground < Math.max(1, Math.floor(this.slots * BACKGROUND_SHARE));
   }
 
@@ -246,13 +251,15 @@ export class RequestQueue {
     return { kind: 'busy', retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1_000)) };
   }
 
-  /** Judges what waits again: an attempt of a job that a call waits for too is the call's, and others came before it. */
+  /** Judges what waits again: a request of a job that a call waits for too is the call's, and others came before it. */
   private review(line: Line): void {
-    for (const waiting of line.starts.jobs.inTurn()) {
+    for (const waiting of [...line.continued.jobs, ...line.starts.jobs.inTurn()]) {
       if (isBackground(waiting.request.context)) continue;
+      const isContinued = line.continued.jobs.has(waiting);
       this.remove(line, waiting);
       waiting.background = false;
-      line.starts.calls.add(waiting, waiting.requester);
+      if (isContinued) line.continued.calls.add(waiting);
+      else line.starts.calls.add(waiting, waiting.requester);
     }
     let ahead = 0;
     for (const waiting of [...line.starts.calls.inTurn(), ...line.starts.jobs.inTurn()]) {
@@ -265,12 +272,16 @@ export class RequestQueue {
   private armTimer(): void {
     clearTimeout(this.timer);
     const waiting = this.lines.filter((line) => line.waiting > 0);
+    const nowMs = this.now();
+    if (waiting.length === 0) this.reviewedAtMs = nowMs;
     if (waiting.length === 0) return;
     const gatesMs = waiting.flatMap(({ gate, starts: { calls, jobs } }) => [
       ...(calls.size > 0 ? [gate.startWaitMs(false)] : []),
       ...(jobs.size > 0 ? [gate.startWaitMs(true)] : []),
     ]);
-    const firstMs = gatesMs.reduce((first, ms) => (ms > 0 ? Math.min(first, ms) : first), REVIEW_MS);
+    // Armed again after each request, so that it counts from the last review.
+    const reviewMs = Math.max(0, this.reviewedAtMs + REVIEW_MS - nowMs);
+    const firstMs = gatesMs.reduce((first, ms) => (ms > 0 ? Math.min(first, ms) : first), reviewMs);
     this.timer = setTimeout(() => {
       if (this.now() - this.reviewedAtMs >= REVIEW_MS) {
         this.reviewedAtMs = this.now();
@@ -287,14 +298,14 @@ export class RequestQueue {
 
   /** Without effect on a request that runs. */
   private remove(line: Line, waiting: Waiting): void {
-    line.continued.delete(waiting);
-    startsOf(line, waiting).remove(waiting, waiting.requester);
+    ofKind(line.continued, waiting.background).delete(waiting);
+    ofKind(line.starts, waiting.background).remove(waiting, waiting.requester);
     if (this.queued === 0) clearTimeout(this.timer);
   }
 }
 
-function startsOf({ starts }: Line, { background }: Waiting): TurnQueue<Waiting> {
-  return background ? starts.jobs : starts.calls;
+function ofKind<T>({ calls, jobs }: { calls: T; jobs: T }, background: boolean): T {
+  return background ? jobs : calls;
 }
 
 function isBackground({ background }: Requester): boolean {

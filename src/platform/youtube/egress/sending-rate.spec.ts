@@ -1,64 +1,123 @@
 import { describe, expect, it } from '@jest/globals';
 import { SendingRate } from './sending-rate.js';
 
+const MINUTE_MS = 60_000;
+
 function rateWith(ceilingPerMinute?: number) {
-  const clock = { nowMs: 0 };
+  const clock = { nowMs: 1_000_000 };
   const rate = new SendingRate(ceilingPerMinute, () => clock.nowMs);
   /** Sends and serves requests over some seconds. */
   const serve = (count: number, seconds: number) => {
     for (let index = 0; index < count; index += 1) {
+      clock.nowMs += (seconds * 1_000) / count;
       rate.spend(1);
       rate.grow();
-      clock.nowMs += (seconds * 1_000) / count;
     }
   };
-  /** Serves requests, is refused and paused for 30 s, and served again. */
-  const refuseAfter = (count: number, seconds: number) => {
-    serve(count, seconds);
-    rate.decrease();
-    clock.nowMs += 30_000;
-    rate.estimate();
+  /** Sends and serves all that the rate allows, for some minutes. Returns how many requests. */
+  const serveAllowed = (minutes: number) => {
+    let count = 0;
+    for (const untilMs = clock.nowMs + minutes * MINUTE_MS; clock.nowMs < untilMs; clock.nowMs += 100)
+      for (; rate.waitMs(false) === 0; count += 1) serve(1, 0);
+    return count;
   };
-  return { rate, clock, serve, refuseAfter };
+  return { rate, clock, serve, serveAllowed };
 }
 
 describe('the rate', () => {
-  it('is unlimited until the first refusal, and then six tenths of what was served until the end of the pause', () => {
-    const { rate, refuseAfter } = rateWith();
+  it('is unlimited until a refusal', () => {
+    const { rate, serve } = rateWith();
+    serve(10_000, 60);
     expect([rate.perMinute, rate.waitMs(true, 1_000)]).toEqual([null, 0]);
-    refuseAfter(100, 70);
-    expect(rate.perMinute).toBeCloseTo(0.6 * 60, 5);
   });
 
   it('is not learned from a refusal after a few requests: the address was refused before', () => {
-    const { rate, refuseAfter } = rateWith();
-    refuseAfter(5, 5);
+    const { rate, serve } = rateWith();
+    serve(9, 9);
+    rate.decrease();
     expect(rate.perMinute).toBeNull();
+    // What was sent before that refusal does not count for the next one.
+    serve(9, 9);
+    rate.decrease();
+    expect(rate.perMinute).toBeNull();
+    serve(10, 10);
+    rate.decrease();
+    expect(rate.perMinute).toBe(12);
+  });
+
+  it('is at least twelve a minute, also after light use', () => {
+    const { rate, serve, serveAllowed } = rateWith();
+    serve(90, 90 * 60);
+    rate.decrease();
+    expect(rate.perMinute).toBe(12);
+    expect(serveAllowed(10)).toBeGreaterThanOrEqual(120);
+    rate.decrease();
+    expect(rate.perMinute).toBe(12);
+  });
+
+  it('doubles in three minutes of demand up to half of what was refused, and regains the rest in an hour', () => {
+    const { rate, clock, serve, serveAllowed } = rateWith();
+    // 120 a minute, and the first request counts as five seconds.
+    serve(1_190, 595);
+    rate.decrease();
+    expect(rate.perMinute).toBe(12);
+    serveAllowed(3);
+    expect(rate.perMinute).toBeCloseTo(24, 0);
+    serveAllowed(3);
+    expect((rate.perMinute ?? 0) / 48).toBeCloseTo(1, 1);
+    serveAllowed(3);
+    // Half of 119 after 7 minutes, and linearly for two of them.
+    expect(rate.perMinute).toBeGreaterThan(59);
+    expect(rate.perMinute).toBeLessThan(64);
+    // Nothing is learned while nobody asks.
+    clock.nowMs += 24 * 60 * MINUTE_MS;
+    expect(rate.perMinute).toBeLessThan(64);
+    serveAllowed(60);
+    expect((rate.perMinute ?? 0) / 119).toBeCloseTo(1, 1);
+    serveAllowed(60);
+    expect((rate.perMinute ?? 0) / 178).toBeCloseTo(1, 1);
+  });
+
+  it('counts only the time in which there was demand', () => {
+    const { rate, clock, serve, serveAllowed } = rateWith();
+    for (let burst = 0; burst < 6; burst += 1) {
+      serve(100, 50);
+      clock.nowMs += 60 * MINUTE_MS;
+    }
+    rate.decrease();
+    serveAllowed(8);
+    // Half of about 110 a minute, and not of the 10 a minute of all six hours.
+    expect(rate.perMinute).toBeGreaterThan(50);
   });
 
   it.each([
     ['of 0 is never limited', 0, null, null],
-    ['is never exceeded', 12, 12, 12],
-    ['above the learned rate does not raise it', 6_000, 6_000, 36],
+    ['is never exceeded', 6, 6, 6],
+    ['above the learned rate does not raise it', 6_000, 6_000, 12],
   ])('with a ceiling that %s', (_case, ceiling, before, after) => {
-    const { rate, refuseAfter } = rateWith(ceiling);
+    const { rate, serve } = rateWith(ceiling);
     expect(rate.perMinute).toBe(before);
-    refuseAfter(100, 70);
+    serve(100, 70);
+    rate.decrease();
     expect(rate.perMinute).toBe(after);
   });
 
-  it('is back at the refused one after an hour of full use, and decreases with each refusal', () => {
-    const { rate, clock, serve, refuseAfter } = rateWith();
-    refuseAfter(100, 70);
-    for (let second = 0; second < 3_600; second += 1) {
-      clock.nowMs += 1_000;
-      if (rate.waitMs(false) === 0) serve(1, 0);
-    }
-    const regrown = rate.perMinute ?? 0;
-    expect(regrown / 36).toBeGreaterThan(1.2);
-    expect(regrown / 36).toBeLessThan(1.8);
+  it('grows to its ceiling and sends no more in a minute', () => {
+    const { rate, serve, serveAllowed } = rateWith(30);
+    serve(100, 10);
     rate.decrease();
-    expect(rate.perMinute).toBeCloseTo(0.6 * regrown, 5);
+    serveAllowed(20);
+    expect(rate.perMinute).toBe(30);
+    expect(serveAllowed(10) / 10).toBeCloseTo(30, 0);
+  });
+
+  it('says when a request may be sent after others, and frees what was counted and not sent', () => {
+    const { rate, serve } = rateWith(60);
+    serve(6, 0);
+    expect(rate.waitMs(false)).toBeCloseTo(1_000);
+    expect(rate.waitMs(false, 4)).toBeCloseTo(5_000);
+    rate.spend(-1);
+    expect(rate.waitMs(false)).toBeCloseTo(0);
   });
 
   it('leaves a part of a burst to calls', () => {

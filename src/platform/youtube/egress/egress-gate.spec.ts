@@ -1,0 +1,275 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { newContext } from '../../../../test/youtube/egresses.js';
+import type { ReadingContext } from '../../video-platform.js';
+import { Attempt } from './egress.js';
+import { type BudgetKind, EgressGate } from './egress-gate.js';
+import { RequestQueue } from './request-queue.js';
+import { SendingRate } from './sending-rate.js';
+
+beforeEach(() => {
+  jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate'] });
+});
+afterEach(() => {
+  jest.useRealTimers();
+});
+
+const SLOTS = 16;
+const now = () => performance.now();
+
+/** Lets everything run that waits for nothing else. */
+const settle = () => new Promise((resolve) => setImmediate(resolve));
+
+interface Choices {
+  playersPerMinute?: number;
+  captionsPerMinute?: number;
+  startsSlowly?: boolean;
+}
+
+interface Asking extends Partial<ReadingContext> {
+  kind?: string;
+  attempt?: Attempt;
+}
+
+/** The gate of the videos of an egress, and its requests, whose responses the test gives. */
+function newGate({ playersPerMinute, captionsPerMinute, startsSlowly = true }: Choices = {}) {
+  const queue = new RequestQueue(SLOTS);
+  const rates = new Map<BudgetKind, SendingRate>([
+    ['player', new SendingRate(playersPerMinute, now)],
+    ['captions', new SendingRate(captionsPerMinute, now)],
+  ]);
+  const pauses: [BudgetKind, number | null][] = [];
+  const gate = new EgressGate({
+    ...{ use: 'video', queue, rates, startsSlowly, now, slots: { max: SLOTS, running: 0 } },
+    onPause: (kind, pauseMs) => pauses.push([kind, pauseMs]),
+  });
+  /** The requests in flight. */
+  const sent: { kind: string; attempt: Attempt; respond: () => Promise<void> }[] = [];
+  const ask = (subject: string, { kind = 'player', attempt = new Attempt(subject), ...caller }: Asking = {}) =>
+    queue.run(gate.line, { kind, attempt, context: newContext(caller) }, () => {
+      return new Promise<{ kind: 'sent' }>((resolve) => {
+        const respond = async () => {
+          sent.splice(sent.indexOf(request), 1);
+          resolve({ kind: 'sent' });
+          await settle();
+        };
+        const request = { kind, attempt, respond };
+        sent.push(request);
+      });
+    });
+  /** Serves a request. */
+  const serve = async (request = sent[0]) => {
+    if (!request) throw new Error('Nothing was sent.');
+    gate.answered(request.kind === 'captions' ? 'captions' : 'player');
+    await request.respond();
+  };
+  /** Asks and serves the player of a video, and its captions unless it has none. */
+  const serveVideo = async (subject: string, hasCaptions = true) => {
+    const attempt = new Attempt(subject);
+    for (const kind of hasCaptions ? ['player', 'captions'] : ['player']) {
+      const done = ask(subject, { kind, attempt });
+      await serve(sent.at(-1));
+      await done;
+    }
+    gate.leave(attempt);
+  };
+  const askAll = (count: number, name = 'video') =>
+    Array.from({ length: count }, (_, index) => ask(`${name} ${index}`));
+  return { queue, gate, pauses, sent, ask, askAll, serve, serveVideo };
+}
+
+describe('slow start', () => {
+  it('starts four videos at a time, and doubles them in each round trip up to the slots of the egress', async () => {
+    const { askAll, sent, serve } = newGate();
+    const results = askAll(100);
+    const rounds: number[] = [];
+    while (sent.length > 0) {
+      rounds.push(sent.length);
+      for (const request of [...sent]) await serve(request);
+    }
+    // A response lets the next one and one more start, which are served in the next round.
+    expect(rounds.slice(0, 4)).toEqual([4, 8, 16, 16]);
+    expect(await Promise.all(results)).toHaveLength(100);
+  });
+
+  it('starts again after a pause', async () => {
+    const { gate, askAll, sent, serve, serveVideo } = newGate();
+    for (let index = 0; index < 20; index += 1) await serveVideo(`${index}`);
+    void askAll(20);
+    expect(sent).toHaveLength(16);
+    for (const request of [...sent]) await serve(request);
+    gate.pause('player', null);
+    jest.advanceTimersByTime(30_000);
+    gate.resume();
+    void askAll(20, 'later');
+    expect(sent).toHaveLength(4);
+  });
+
+  it('counts what starts: the captions of videos that have started are sent beside it', () => {
+    const { ask, askAll, sent } = newGate();
+    const started = new Attempt('a');
+    started.started = true;
+    void askAll(5);
+    void ask('a', { kind: 'captions', attempt: started });
+    expect(sent.map(({ kind }) => kind)).toEqual(['player', 'player', 'player', 'player', 'captions']);
+  });
+
+  it('is not that of a gateway, whose addresses are new ones', () => {
+    const { askAll, sent } = newGate({ startsSlowly: false });
+    void askAll(20);
+    expect(sent).toHaveLength(16);
+  });
+});
+
+describe('a pause', () => {
+  it('refuses at once what waits and what comes, with the seconds that remain', async () => {
+    const { gate, ask, askAll, sent } = newGate();
+    const results = askAll(50);
+    gate.pause('player', null);
+    const shut = (retryAfterSeconds: number) => ({ kind: 'blocked', reason: 'exit-shut', retryAfterSeconds });
+    expect(await Promise.all(results.slice(4))).toEqual(Array(46).fill(shut(30)));
+    jest.advanceTimersByTime(10_500);
+    await expect(ask('later')).resolves.toEqual(shut(20));
+    expect([sent.length, gate.line.waiting]).toEqual([4, 0]);
+  });
+
+  it('lets through the captions of which the player was served while players are refused', async () => {
+    const { gate, ask, serve, sent } = newGate();
+    const [served, other] = [new Attempt('served'), new Attempt('other')];
+    for (const attempt of [served, other]) {
+      void ask(attempt.subject, { attempt });
+      await serve();
+    }
+    gate.pause('player', null);
+    void ask('served', { kind: 'captions', attempt: served });
+    expect(sent.map(({ kind }) => kind)).toEqual(['captions']);
+    await expect(ask('other', { attempt: other })).resolves.toMatchObject({ reason: 'exit-shut' });
+    jest.advanceTimersByTime(30_000);
+    gate.resume();
+    gate.pause('captions', null);
+    await expect(ask('other', { kind: 'captions', attempt: other })).resolves.toMatchObject({ reason: 'exit-shut' });
+  });
+
+  it('holds back what starts until a control was served, also when its time is over', async () => {
+    const { gate, ask, sent, pauses } = newGate();
+    gate.pause('captions', null);
+    jest.advanceTimersByTime(30_000);
+    expect([gate.paused, gate.isDue, gate.pauseRemainingMs, gate.refusedKind]).toEqual([true, true, 0, 'captions']);
+    void ask('a');
+    expect(sent).toHaveLength(0);
+    gate.resume();
+    expect([gate.paused, gate.isDue, gate.refusedKind, sent.length]).toEqual([false, false, null, 1]);
+    expect(pauses).toEqual([
+      ['captions', 30_000],
+      ['captions', null],
+    ]);
+  });
+
+  it('never holds back a control', async () => {
+    const { gate, ask, askAll, sent } = newGate({ playersPerMinute: 1, captionsPerMinute: 1 });
+    void askAll(5);
+    gate.pause('player', null);
+    gate.held = true;
+    for (const kind of ['player', 'captions']) void ask('control', { kind, attempt: new Attempt('c', 'control') });
+    expect(sent.filter(({ attempt }) => attempt.role === 'control')).toHaveLength(2);
+  });
+
+  it('doubles with each refused control, up to an hour, and starts anew after a control was served', () => {
+    const { gate, pauses } = newGate();
+    for (let times = 0; times < 10; times += 1) {
+      gate.pause('player', null);
+      jest.advanceTimersByTime(gate.pauseRemainingMs);
+    }
+    const seconds = pauses.map(([, pauseMs]) => (pauseMs ?? 0) / 1_000);
+    expect(seconds).toEqual([30, 60, 120, 240, 480, 960, 1_920, 3_600, 3_600, 3_600]);
+    gate.resume();
+    gate.pause('player', null);
+    expect(pauses.at(-1)).toEqual(['player', 30_000]);
+  });
+
+  it('is as long as the platform says, and not prolonged by the other refusals of the same block', () => {
+    const { gate, pauses } = newGate();
+    gate.pause('player', 600);
+    jest.advanceTimersByTime(1_000);
+    gate.pause('player', null);
+    gate.pause('captions', 3_600);
+    expect([gate.pauseRemainingMs, pauses]).toEqual([599_000, [['player', 600_000]]]);
+  });
+
+  it('limits the rate of the refused kind only', async () => {
+    const { gate, serveVideo } = newGate();
+    for (let index = 0; index < 20; index += 1) await serveVideo(`${index}`);
+    gate.pause('captions', null);
+    expect([...gate.rates].map(([kind, { perMinute }]) => [kind, perMinute])).toEqual([
+      ['player', null],
+      ['captions', 12],
+    ]);
+  });
+});
+
+describe('the rates', () => {
+  it('make a video busy whose turn comes after its deadline, and it is not sent', async () => {
+    const { ask, sent } = newGate({ playersPerMinute: 60, startsSlowly: false });
+    const deadlineAtMs = performance.now() + 5_500;
+    const results = Array.from({ length: 20 }, (_, index) => ask(`${index}`, { deadlineAtMs }));
+    // Six at once, and one a second for five seconds.
+    expect(sent).toHaveLength(6);
+    expect(await Promise.all(results.slice(11))).toEqual(Array(9).fill({ kind: 'busy', retryAfterSeconds: 6 }));
+  });
+
+  it('count the captions of a video when it starts, and free them when it has none', async () => {
+    const { gate, ask, sent, serve, serveVideo } = newGate({ captionsPerMinute: 10 });
+    await serveVideo('without', false);
+    const attempt = new Attempt('with');
+    void ask('with', { attempt });
+    await serve();
+    void ask('next');
+    expect([sent.length, gate.line.waiting]).toEqual([0, 1]);
+    void ask('with', { kind: 'captions', attempt });
+    expect(sent.map(({ kind }) => kind)).toEqual(['captions']);
+    await serve();
+    gate.leave(attempt);
+    expect(sent).toHaveLength(0);
+    await jest.advanceTimersByTimeAsync(6_000);
+    expect(sent.map(({ kind }) => kind)).toEqual(['player']);
+  });
+
+  it('count a second request of a kind, too', async () => {
+    const { gate, ask, serve } = newGate({ playersPerMinute: 60 });
+    const attempt = new Attempt('a');
+    for (let times = 0; times < 6; times += 1) {
+      void ask('a', { attempt });
+      await serve();
+    }
+    expect(gate.paceMs(false, 0)).toBe(1_000);
+    gate.leave(attempt);
+    expect(gate.paceMs(false, 0)).toBe(1_000);
+  });
+});
+
+describe('an examination', () => {
+  it('holds back what has not started until it is over', async () => {
+    const { gate, queue, ask, sent, serve } = newGate();
+    const started = new Attempt('started');
+    void ask('started', { attempt: started });
+    await serve();
+    gate.held = true;
+    void ask('new');
+    void ask('started', { kind: 'captions', attempt: started });
+    expect(sent.map(({ attempt }) => attempt.subject)).toEqual(['started']);
+    gate.held = false;
+    queue.startNext();
+    expect(sent.map(({ attempt }) => attempt.subject)).toEqual(['started', 'new']);
+  });
+});
+
+it('an attempt that has ended shows how long one takes, and a control does not', async () => {
+  const { gate, ask, sent } = newGate();
+  const [attempt, control] = [new Attempt('a'), new Attempt('c', 'control')];
+  for (const each of [attempt, control]) {
+    void ask(each.subject, { attempt: each });
+    jest.advanceTimersByTime(2_000);
+    await sent[0]?.respond();
+    gate.leave(each);
+    expect(gate.line.slotSeconds).toBe(2);
+  }
+});
