@@ -1,5 +1,4 @@
 import { Logger } from '@nestjs/common';
-import pLimit from 'p-limit';
 import type { Upload, VideoFailure } from '../domain/transcript.js';
 import { withTimeout } from '../domain/with-timeout.js';
 import type { CallPlan, PlannedVideo } from './call-plan.js';
@@ -31,8 +30,8 @@ const BUFFER_FULL: VideoFailure = {
 type EntryOrder = 'listed' | 'as-finished';
 
 /**
- * The second half of a call, which cannot fail as a whole: a failure is an entry. All missing videos are fetched from the
- * start, with bounded concurrency; the fetching never waits for the reader, so that the settlement does not either. A text
+ * The second half of a call, which cannot fail as a whole: a failure is an entry. All missing videos wait for
+ * the platform from the start; the fetching never waits for the reader, so that the settlement does not either. A text
  * that was fetched is charged and held until it is sent, so that no charged transcript is missing in the response.
  */
 export class Delivery {
@@ -46,19 +45,20 @@ export class Delivery {
   settled: Promise<void> = Promise.resolve();
   /** The entries of the videos that the plan lacks, until they are sent. */
   private readonly fetching: Map<PlannedVideo, Promise<Entry>>;
+  /** Of the videos that wait for their first request. */
+  private readonly waiting = new Set<AbortController>();
   private charged = 0;
   private reading = false;
 
   constructor(
     readonly plan: CallPlan,
-    private readonly fetcher: Pick<VideoFetcher, 'concurrencyPerCall' | 'fetch'>,
+    private readonly fetcher: Pick<VideoFetcher, 'fetch'>,
     private readonly held: HeldTexts,
     private readonly metrics: Pick<TranscriptMetrics, 'entry'>,
   ) {
     for (const { outcome } of plan.videos) if (outcome?.ok) held.add(outcome.transcript.deflated);
-    const inTurn = pLimit(fetcher.concurrencyPerCall);
     const missing = plan.videos.filter(({ outcome }) => !outcome);
-    this.fetching = new Map(missing.map((video) => [video, inTurn(() => this.fetch(video.upload))]));
+    this.fetching = new Map(missing.map((video) => [video, this.fetch(video.upload)]));
     // A bug is thrown to the reader when it reaches its entry. Nothing here keeps the entries.
     const fetches = [...this.fetching.values()].map((entry) => entry.then(() => undefined));
     this.fetched = Promise.allSettled(fetches).then(() => this.charged);
@@ -130,16 +130,24 @@ export class Delivery {
     const { signal, deadlineAtMs, organizationId, fairnessKey, background } = call;
     let requested = false;
     if (!this.held.mayFetch) return this.giveUp(upload, BUFFER_FULL);
+    const full = new AbortController();
+    this.waiting.add(full);
+    const onRequest = (): void => {
+      requested = true;
+      this.waiting.delete(full);
+    };
+    const untilFull = AbortSignal.any([signal, full.signal]);
     try {
-      const onRequest = () => void (requested = true);
-      const context = { signal, deadlineAtMs, organizationId, fairnessKey, background, onRequest };
+      const context = { signal: untilFull, deadlineAtMs, organizationId, fairnessKey, background, onRequest };
       const { outcome, own } = await this.fetcher.fetch(upload, this.plan, context);
       if (outcome.ok) {
         if (own) this.charged++;
         this.held.addFetched(outcome.transcript.deflated);
+        if (!this.held.mayFetch) for (const each of this.waiting) each.abort();
       }
       return entryOf(upload, outcome, !own);
     } catch (error) {
+      if (full.signal.aborted) return this.giveUp(upload, BUFFER_FULL);
       if (error instanceof CallEnded)
         return requested
           ? failedEntry(upload, { code: 'upstream_timeout' })
@@ -149,6 +157,8 @@ export class Delivery {
       const stack = error instanceof Error ? error.stack : undefined;
       logger.error({ event: 'job_video_failed', videoId: upload.videoId, cause: String(error), stack });
       return failedEntry(upload, READING_FAILED);
+    } finally {
+      this.waiting.delete(full);
     }
   }
 
