@@ -54,12 +54,20 @@ export class TranscriptsService {
    * @throws PlanLimitExceededError | UpstreamError | InvalidApiKeyError | ServiceUnavailableError, and what the source of
    * the request throws
    */
-  prepare(request: TranscriptsRequest, payer: Payer, options: Omit<CallOptions, 'organizationId'>): Promise<CallPlan> {
+  prepare(
+    request: TranscriptsRequest,
+    payer: Payer,
+    options: Omit<CallOptions, 'organizationId' | 'forVideos'>,
+  ): Promise<CallPlan> {
     return inSpan('transcripts.prepare', {}, async (span) => {
       this.memory.refuseWhenFull();
       const call = new Call(this.environment.REQUEST_DEADLINE_SECONDS, {
         ...{ startedAtMs: options.startedAtMs, responseEnd: options.responseEnd },
-        ...{ background: options.background === true, organizationId: payer.organizationId },
+        ...{
+          background: options.background === true,
+          forVideos: !options.background,
+          organizationId: payer.organizationId,
+        },
       });
       const plan = await this.plan(request, payer, call).catch((error: unknown) => {
         call.finish();
