@@ -13,7 +13,7 @@ import { startServer } from '../database/programs/server.mjs';
 import { makeKey } from './environment.mjs';
 
 const PARTS = { cold, cached, overload, survival };
-const MINUTES_MAX = 20;
+const MINUTES_MAX = 30;
 const RUNS = 5;
 
 /** The programs beside the service are no dependencies of it. */
