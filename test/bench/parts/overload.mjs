@@ -144,8 +144,8 @@ async function call({ port }, key, path, body) {
   const sent = request({ host: '127.0.0.1', port, path, method: body ? 'POST' : 'GET', headers, agent: false });
   const [response] = await once(sent.end(body && JSON.stringify(body)), 'response');
   for await (const line of createInterface({ input: response })) {
-    const { type, result, code } = JSON.parse(line);
-    if (response.statusCode !== 200) count(code, VIDEOS);
+    const { type, result, error } = JSON.parse(line);
+    if (response.statusCode !== 200) count(error.code, VIDEOS);
     else if (type === 'result') count(result.error?.code ?? 'ok', 1);
     if (result?.error?.code === 'upstream_busy' && !(result.error.retryAfterSeconds >= 1))
       throw new Error(`No time to retry: ${line}`);

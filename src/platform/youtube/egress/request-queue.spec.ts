@@ -103,7 +103,7 @@ function inPlace(context: ReadingContext, changes: Partial<ReadingContext>): Rea
 
 /** Lets enough attempts of this time end that it is known. */
 function learn(line: Line, seconds: number): void {
-  for (let times = 0; times < 64; times += 1) line.learn(seconds);
+  for (let times = 0; times < 32; times += 1) line.learn(seconds);
 }
 
 /** Callers of one call of an organization each. */

@@ -7,10 +7,14 @@ import type { NotSent } from './upstream-response.js';
 const BACKGROUND_SHARE = 0.75;
 /** How often waiting requests are judged again: too late, or waited for by a call in the meantime. */
 const REVIEW_MS = 1_000;
-/** The weight of the last attempt in the mean time of slots that an attempt takes. */
-const MEAN_WEIGHT = 0.1;
-/** So many attempts make the mean count in full. The first ones of a process are slow, and what is refused in vain is lost. */
-const ATTEMPTS_KNOWN = 64;
+/**
+ * The weights of a longer and of a shorter attempt in the time that an attempt takes: it is rather too short, since what was
+ * refused in vain is lost, and what waits in vain is refused at a later review.
+ */
+const LONGER_WEIGHT = 0.03;
+const SHORTER_WEIGHT = 0.3;
+/** So many attempts make the time count in full: the first ones of a process are slow. */
+const ATTEMPTS_KNOWN = 32;
 
 /** What an egress allows for one use now. */
 export interface Gate {
@@ -49,7 +53,7 @@ export class Line {
     jobs: new TurnQueue<Waiting>(),
   };
   running = 0;
-  private meanSeconds = 0;
+  private attemptSeconds = 0;
   private attempts = 0;
 
   constructor(
@@ -61,7 +65,7 @@ export class Line {
 
   /** Seconds of a slot that an attempt takes; less while few have ended. */
   get slotSeconds(): number {
-    return this.meanSeconds * Math.min(1, this.attempts / ATTEMPTS_KNOWN);
+    return this.attemptSeconds * Math.min(1, this.attempts / ATTEMPTS_KNOWN);
   }
 
   get waiting(): number {
@@ -83,7 +87,8 @@ export class Line {
 
   /** Learns from an attempt how long one takes. */
   learn(seconds: number): void {
-    this.meanSeconds += (seconds - this.meanSeconds) * (this.attempts === 0 ? 1 : MEAN_WEIGHT);
+    const weight = seconds > this.attemptSeconds ? LONGER_WEIGHT : SHORTER_WEIGHT;
+    this.attemptSeconds += (seconds - this.attemptSeconds) * (this.attempts === 0 ? 1 : weight);
     this.attempts += 1;
   }
 }
