@@ -100,6 +100,7 @@ function row(day) {
 function report(days) {
   const services = days.filter(({ reader }) => reader === 'service');
   const plain = services.filter((day) => !day.gateway);
+  const loaded = plain.filter(({ demand }) => demand >= 1);
   const worst = (of, list, choose) => choose(...list.map(of));
   const gatewayGoals = (badShare, atLeast) => {
     const of = services.filter((day) => day.gateway && day.badShare === badShare);
@@ -124,8 +125,8 @@ function report(days) {
       },
     ],
     goals: [
-      goal('videos served of those allowed, the worst day without a gateway', worst(shareOf, plain, Math.min), {
-        atLeast: 0.93,
+      goal('videos served of those allowed, at demand once and twice, the worst', worst(shareOf, loaded, Math.min), {
+        atLeast: 0.95,
       }),
       goal('share of requests refused, the worst', worst(refusedOf, plain, Math.max), { atMost: 0.05 }),
       ...gatewayGoals(0.3, 0.99),

@@ -28,6 +28,8 @@ interface EgressGateOptions {
   use: EgressUse;
   queue: RequestQueue;
   slots: EgressSlots;
+  /** Of lists: where the videos that they name wait. */
+  videos?: Line | undefined;
   /** Of each kind of request that an attempt sends. */
   rates: ReadonlyMap<BudgetKind, SendingRate>;
   /** Whether attempts start slowly: not through a gateway, whose addresses are new ones. */
@@ -66,10 +68,10 @@ export class EgressGate implements Gate {
   private readonly lastBlocks = new Map<BudgetKind, { ms: number; endedAtMs: number }>();
 
   constructor(private readonly options: EgressGateOptions) {
-    const { queue, slots, rates, startsSlowly } = options;
+    const { queue, slots, videos, rates, startsSlowly } = options;
     this.rates = rates;
     this.window = startsSlowly ? WINDOW_FIRST : slots.max;
-    this.line = queue.open(this, slots);
+    this.line = queue.open(this, slots, videos);
   }
 
   /** Whether the platform refuses the address, and no control was served since. */

@@ -9,7 +9,7 @@ import type { Egress } from './egress.js';
 import { type BudgetKind, EgressGate } from './egress-gate.js';
 import { countAttempts, exportEgressStates } from './egress-metrics.js';
 import { Examination } from './examination.js';
-import type { RequestQueue } from './request-queue.js';
+import type { Line, RequestQueue } from './request-queue.js';
 import { SendingRate } from './sending-rate.js';
 
 /** How long an egress that was not reached comes last, until a control is asked through it again. */
@@ -73,15 +73,16 @@ class PoolMember {
     const { UPSTREAM_PLAYER_PER_MINUTE, UPSTREAM_TIMEDTEXT_PER_MINUTE, UPSTREAM_CONCURRENCY } = environment;
     const rotating = (this.isGateway = proxyUrl?.includes(SESSION) === true);
     const slots = { max: UPSTREAM_CONCURRENCY, running: 0 };
-    const gate = (use: EgressUse, ...ceilings: (readonly [BudgetKind, number | undefined])[]) => {
+    const gate = (use: EgressUse, ceilings: (readonly [BudgetKind, number | undefined])[], videos?: Line) => {
       const rates = new Map(ceilings.map(([kind, perMinute]) => [kind, new SendingRate(perMinute, now)]));
       const onPause = (kind: BudgetKind, pauseMs: number | null) => this.reportPause(use, kind, pauseMs);
-      return new EgressGate({ use, queue, slots, rates, startsSlowly: !rotating, now, onPause });
+      return new EgressGate({ use, queue, slots, videos, rates, startsSlowly: !rotating, now, onPause });
     };
-    this.gates = {
-      channel: gate('channel', ['list', 0]),
-      video: gate('video', ['player', UPSTREAM_PLAYER_PER_MINUTE], ['captions', UPSTREAM_TIMEDTEXT_PER_MINUTE]),
-    };
+    const video = gate('video', [
+      ['player', UPSTREAM_PLAYER_PER_MINUTE],
+      ['captions', UPSTREAM_TIMEDTEXT_PER_MINUTE],
+    ]);
+    this.gates = { channel: gate('channel', [['list', 0]], video.line), video };
     if (!rotating) this.direct = this.egress(openDispatcher(proxyUrl, environment));
   }
 
