@@ -1,5 +1,5 @@
 import type { EgressUse } from './egress.js';
-import { type EgressSlots, type Gate, Line, type QueuedRequest, type RequestQueue } from './request-queue.js';
+import type { EgressSlots, Gate, Line, QueuedRequest, RequestQueue } from './request-queue.js';
 import type { SendingRate } from './sending-rate.js';
 import type { NotSent } from './upstream-response.js';
 
@@ -55,8 +55,6 @@ export class EgressGate implements Gate {
   readonly rates: ReadonlyMap<BudgetKind, SendingRate>;
   /** Whether an examination holds back what has not started. */
   held = false;
-  /** Called when a request has ended. */
-  requestEnded: () => void = () => undefined;
   private window: number;
   /** The running requests that are the first of their attempt. */
   private starting = new Set<QueuedRequest>();
@@ -168,6 +166,5 @@ export class EgressGate implements Gate {
 
   end(request: QueuedRequest): void {
     this.starting.delete(request);
-    this.requestEnded();
   }
 }

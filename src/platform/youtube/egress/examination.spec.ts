@@ -98,13 +98,10 @@ describe('a doubt', () => {
   });
 
   it('asks the control when the requests of the others have ended without an answer', async () => {
-    const { settleDoubt, sendAnother, experiments, examination, gate } = examine();
+    const { settleDoubt, sendAnother, experiments } = examine();
     const other = sendAnother();
     const found = settleDoubt();
     await other.end();
-    gate.leave(new Attempt('another'));
-    examination.changed();
-    await settle();
     expect(experiments).toHaveLength(1);
     await experiments[0]?.('unknown');
     await expect(found).resolves.toBe('unknown');
@@ -150,6 +147,16 @@ describe('a doubt', () => {
     await experiments[0]?.('unknown');
     await expect(found).resolves.toBe('unknown');
     await elsewhere.end();
+  });
+
+  it('asks the control as soon as the requests of another line have ended without an answer', async () => {
+    const { egress, settleDoubt, sendAnother, experiments } = examine();
+    const other = sendAnother('elsewhere', egress.gates.channel.line);
+    const found = settleDoubt();
+    await other.end();
+    expect(experiments).toHaveLength(1);
+    await experiments[0]?.('unknown');
+    await expect(found).resolves.toBe('unknown');
   });
 
   it('waits for what is queued at another line', async () => {

@@ -84,6 +84,8 @@ interface Waiting {
  * While anything waits, one timer is armed: for the gate that opens first, and for the next review.
  */
 export class RequestQueue {
+  /** Called when what runs and waits may have changed. */
+  readonly listeners: (() => void)[] = [];
   private readonly lines: Line[] = [];
   private runningCount = 0;
   private runningBackground = 0;
@@ -156,6 +158,7 @@ export class RequestQueue {
   startNext(): void {
     while (this.runningCount < this.slots && this.startOne());
     this.armTimer();
+    for (const listener of this.listeners) listener();
   }
 
   /** Refuses what waits at a line whose gate refuses it. */
