@@ -7,8 +7,7 @@ import { allowedVideos, perHourOf } from '../survival/day.mjs';
 
 /** Hours of one egress. The loop sends dozens of requests for a video. */
 const HOURS = { service: 24, loop: 2 };
-/** More egresses serve more videos in less time, and for a gateway nothing is learned. */
-const HOURS_OF_MANY = 8;
+/** For a gateway nothing is learned. */
 const HOURS_OF_GATEWAY = 3;
 const READERS = { service: 'the service', loop: 'a retry loop' };
 const EGRESSES = [1, 4, 16];
@@ -55,8 +54,8 @@ function scenariosOf(quick) {
   );
 }
 
-function hoursOf({ egresses, gateway }, reader) {
-  return Math.min(HOURS[reader], gateway ? HOURS_OF_GATEWAY : egresses > 1 ? HOURS_OF_MANY : HOURS.service);
+function hoursOf({ gateway }, reader) {
+  return Math.min(HOURS[reader], gateway ? HOURS_OF_GATEWAY : HOURS.service);
 }
 
 /** Runs one day in a process of its own, whose clocks are replaced. */
