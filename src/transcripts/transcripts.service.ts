@@ -55,13 +55,17 @@ export class TranscriptsService {
    * @throws PlanLimitExceededError | UpstreamError | InvalidApiKeyError | ServiceUnavailableError, and what the source of
    * the request throws
    */
-  prepare(request: TranscriptsRequest, payer: Payer, options: Omit<CallOptions, 'organizationId'>): Promise<CallPlan> {
+  prepare(
+    request: TranscriptsRequest,
+    payer: Payer,
+    options: Omit<CallOptions, 'organizationId' | 'forVideos'>,
+  ): Promise<CallPlan> {
     return inSpan('transcripts.prepare', {}, async (span) => {
       this.memory.refuseWhenFull(payer.organizationId);
       const { startedAtMs, responseEnd, background = false } = options;
       const { organizationId } = payer;
       const call = new Call(this.environment.REQUEST_DEADLINE_SECONDS, {
-        ...{ startedAtMs, responseEnd, background, organizationId },
+        ...{ startedAtMs, responseEnd, background, organizationId, forVideos: !background },
       });
       const held = new HeldTexts(this.memory, organizationId);
       const plan = await this.plan(request, payer, call, held).catch((error: unknown) => {

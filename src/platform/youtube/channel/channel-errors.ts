@@ -15,8 +15,9 @@ export class ChannelReadError extends Error {
   }
 
   /** What it says about the egress. `doubtful`: it or the channel is refused. */
-  get about(): 'refused' | 'doubtful' | 'unreached' | 'nothing' {
+  get about(): 'refused' | 'doubtful' | 'unreached' | 'busy' | 'nothing' {
     const { response } = this;
+    if (response.kind === 'busy') return 'busy';
     if (response.kind !== 'blocked') return isUnreached(response) ? 'unreached' : 'nothing';
     return isHardRefusal(response) || response.reason === 'exit-shut' ? 'refused' : 'doubtful';
   }
@@ -28,6 +29,7 @@ function reasonOf(response: FailedReading): string {
     case 'blocked':
       return response.reason;
     case 'busy':
+      return 'no turn before the deadline';
     case 'timeout':
       return 'no response in time';
     case 'http-error':
@@ -49,8 +51,8 @@ export function upstreamError(response: FailedReading, subject: string): Upstrea
   const cause = new ChannelReadError(subject, response);
   if (response.kind === 'blocked')
     return new UpstreamError('upstream_blocked', cause, response.retryAfterSeconds ?? undefined);
-  // Requests for channels are not paced, so `busy` would be a timeout before the deadline.
-  if (response.kind === 'busy' || response.kind === 'timeout') return new UpstreamError('upstream_timeout', cause);
+  if (response.kind === 'busy') return new UpstreamError('upstream_busy', cause, response.retryAfterSeconds);
+  if (response.kind === 'timeout') return new UpstreamError('upstream_timeout', cause);
   const message = response.kind === 'network' ? UNREACHED : undefined;
   return new UpstreamError('upstream_failure', cause, undefined, message);
 }

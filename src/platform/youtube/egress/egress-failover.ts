@@ -55,7 +55,6 @@ export async function readThroughEgresses<T>(egresses: EgressPool, reading: Read
     } finally {
       // Also after an exception: others wait for what the attempt holds.
       egress.gates[use].leave(attempt);
-      egress.examinations[use].changed();
       taken.release();
     }
   }

@@ -9,7 +9,7 @@ import type { Egress } from './egress.js';
 import { type BudgetKind, EgressGate } from './egress-gate.js';
 import { countAttempts, exportEgressStates } from './egress-metrics.js';
 import { Examination } from './examination.js';
-import type { RequestQueue } from './request-queue.js';
+import type { Line, RequestQueue } from './request-queue.js';
 import { SendingRate } from './sending-rate.js';
 
 /** How long an egress that was not reached comes last, until a control is asked through it again. */
@@ -21,6 +21,9 @@ const EGRESSES_PER_TASK_MAX = 3;
 const SESSIONS_PER_TASK_MAX = 8;
 /** This many refused sessions in a row mean that nearly all addresses of a gateway are refused. */
 const SESSIONS_REFUSED_MAX = 100;
+
+/** An egress with an open examination may serve this much later than another one and is used first: the next request ends it. */
+const EXAMINED_FIRST_MS = 5_000;
 
 /** The placeholder in the URL of a rotating gateway, which gives each session an address of its own. */
 const SESSION = '{session}';
@@ -64,21 +67,22 @@ class PoolMember {
     readonly name: string,
     private readonly proxyUrl: string | null,
     private readonly environment: Environment,
-    queue: RequestQueue,
+    private readonly queue: RequestQueue,
     private readonly now: () => number,
   ) {
     const { UPSTREAM_PLAYER_PER_MINUTE, UPSTREAM_TIMEDTEXT_PER_MINUTE, UPSTREAM_CONCURRENCY } = environment;
     const rotating = (this.isGateway = proxyUrl?.includes(SESSION) === true);
     const slots = { max: UPSTREAM_CONCURRENCY, running: 0 };
-    const gate = (use: EgressUse, ...ceilings: (readonly [BudgetKind, number | undefined])[]) => {
+    const gate = (use: EgressUse, ceilings: (readonly [BudgetKind, number | undefined])[], videos?: Line) => {
       const rates = new Map(ceilings.map(([kind, perMinute]) => [kind, new SendingRate(perMinute, now)]));
       const onPause = (kind: BudgetKind, pauseMs: number | null) => this.reportPause(use, kind, pauseMs);
-      return new EgressGate({ use, queue, slots, rates, startsSlowly: !rotating, now, onPause });
+      return new EgressGate({ use, queue, slots, videos, rates, startsSlowly: !rotating, now, onPause });
     };
-    this.gates = {
-      channel: gate('channel', ['list', 0]),
-      video: gate('video', ['player', UPSTREAM_PLAYER_PER_MINUTE], ['captions', UPSTREAM_TIMEDTEXT_PER_MINUTE]),
-    };
+    const video = gate('video', [
+      ['player', UPSTREAM_PLAYER_PER_MINUTE],
+      ['captions', UPSTREAM_TIMEDTEXT_PER_MINUTE],
+    ]);
+    this.gates = { channel: gate('channel', [['list', 0]], video.line), video };
     if (!rotating) this.direct = this.egress(openDispatcher(proxyUrl, environment));
   }
 
@@ -122,6 +126,11 @@ class PoolMember {
     });
   }
 
+  /** Whether an examination waits for a request of somebody else. */
+  isExamined(use: EgressUse): boolean {
+    return this.direct?.examinations[use].isOpen === true;
+  }
+
   async close(): Promise<void> {
     const dispatchers = [...(this.direct ? [this.direct.dispatcher] : []), ...this.sessions];
     await Promise.all(dispatchers.map((dispatcher) => dispatcher.destroy()));
@@ -139,8 +148,8 @@ class PoolMember {
   }
 
   private egress(dispatcher: Dispatcher): Egress {
-    const { name, gates, isGateway } = this;
-    const examination = (use: EgressUse) => new Examination(gates[use], !isGateway);
+    const { name, gates, queue, isGateway } = this;
+    const examination = (use: EgressUse) => new Examination(gates[use], queue, !isGateway);
     const examinations = { channel: examination('channel'), video: examination('video') };
     return { name, dispatcher, gates, examinations, ...(isGateway && { gateway: this }) };
   }
@@ -199,7 +208,8 @@ export class EgressPool {
     const ready = free.filter(isReady);
     // An egress that rests is better than none, but not for a second attempt at the same subject.
     const last = free.filter(({ restsUntilMs }) => restsUntilMs === null || tried.length === 0);
-    const waitMs = (member: PoolMember) => this.queue.waitMs(member.gates[use].line, requester);
+    const waitMs = (member: PoolMember) =>
+      this.queue.waitMs(member.gates[use].line, requester) - (member.isExamined(use) ? EXAMINED_FIRST_MS : 0);
     const first = minimumOf(ready, waitMs) ?? last[0];
     if (!first) return null;
     this.turn = (this.members.indexOf(first) + 1) % this.members.length;

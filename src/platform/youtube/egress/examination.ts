@@ -3,6 +3,7 @@ import { withTimeout } from '../../../domain/with-timeout.js';
 import type { ReadingContext } from '../../video-platform.js';
 import { unlessAborted } from '../unless-aborted.js';
 import type { BudgetKind, EgressGate } from './egress-gate.js';
+import type { RequestQueue } from './request-queue.js';
 
 /** How long an examination waits for requests of others that are or will be sent, whose responses answer it at no cost. */
 const OTHERS_WAIT_MS = 30_000;
@@ -44,10 +45,11 @@ export class Examination {
    */
   constructor(
     private readonly gate: EgressGate,
+    private readonly queue: RequestQueue,
     private readonly holds: boolean,
     private readonly now: () => number = () => performance.now(),
   ) {
-    if (holds) gate.requestEnded = () => this.changed();
+    if (holds) queue.listeners.push(() => this.open > 0 && this.changed());
   }
 
   /** A request was served. */
@@ -138,10 +140,15 @@ export class Examination {
     this.refusedAtMs.set(keyOf(kind, client), this.now());
   }
 
-  /** Whether requests of others are in flight through this address or will be sent. */
+  /** Whether somebody waits for a result: the next request of another channel or video is better sent through this address. */
+  get isOpen(): boolean {
+    return this.open > 0;
+  }
+
+  /** Whether requests of others are in flight or will be sent. */
   private get areOthersSent(): boolean {
-    const { held, line } = this.gate;
-    return this.holds && (line.running > 0 || (!held && line.waiting > 0));
+    if (!this.holds) return false;
+    return this.gate.held ? this.gate.line.running > 0 : this.queue.running > 0 || this.queue.queued > 0;
   }
 
   private change(): Promise<void> {
@@ -149,9 +156,13 @@ export class Examination {
   }
 
   /** Something that an examination waits for may have changed. */
-  changed(): void {
+  private changed(): void {
     const inARow = Math.max(0, ...[...this.doubted.values()].map(({ subjects }) => subjects.size));
-    this.gate.hold(this.holds && this.open > 0 && inARow >= 2);
+    const held = this.holds && this.open > 0 && inARow >= 2;
+    if (held !== this.gate.held) {
+      this.gate.held = held;
+      if (!held) this.queue.startNext();
+    }
     const listeners = [...this.listeners];
     this.listeners.clear();
     for (const resolve of listeners) resolve();
