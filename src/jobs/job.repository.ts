@@ -116,12 +116,14 @@ export class JobRepository {
     idempotencyKey: string | undefined,
   ): Promise<{ outcome: CreateOutcome; job: JobDto | undefined }> {
     const { JOB_RESULTS_TTL_HOURS, JOBS_PER_ORGANIZATION } = this.environment;
-    const [row] = await this.query<JobRow & { outcome: CreateOutcome }>(
-      `SELECT result.outcome, ${columnsOf('(result.job)')}
-         FROM job_create($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) result`,
+    const statement = `SELECT result.outcome, ${columnsOf('(result.job)')}
+      FROM job_create($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) result`;
+    const values = [
       ...[id, organizationId, keyId, idempotencyKey ?? null, channel, languages, limit, since, onQuota],
       ...[JOB_RESULTS_TTL_HOURS * SECONDS_PER_HOUR, JOBS_PER_ORGANIZATION, STORED_JOBS_MAX, this.resultsBytesMax],
-    );
+    ];
+    type Row = JobRow & { outcome: CreateOutcome };
+    const [row] = await queryWithDeadline<Row[]>(this.database, statement, values, organizationId);
     if (!row) throw new InvalidApiKeyError();
     const { outcome } = row;
     return { outcome, job: outcome === 'created' || outcome === 'known' ? toJob(row) : undefined };
@@ -171,10 +173,10 @@ export class JobRepository {
 
   /** Resolves to undefined for an unknown job. */
   async resume(organizationId: string, id: string): Promise<(ChangedJob & { outcome: ResumeOutcome }) | undefined> {
-    const [row] = await this.query<ChangedRow & { outcome: ResumeOutcome }>(
-      `SELECT result.outcome, ${CHANGED} FROM job_resume($1, $2, $3, $4) result`,
-      ...[organizationId, id, this.environment.JOBS_PER_ORGANIZATION, this.resultsBytesMax],
-    );
+    const statement = `SELECT result.outcome, ${CHANGED} FROM job_resume($1, $2, $3, $4) result`;
+    const values = [organizationId, id, this.environment.JOBS_PER_ORGANIZATION, this.resultsBytesMax];
+    type Row = ChangedRow & { outcome: ResumeOutcome };
+    const [row] = await queryWithDeadline<Row[]>(this.database, statement, values, organizationId);
     return row && { outcome: row.outcome, ...toChangedJob(row) };
   }
 
