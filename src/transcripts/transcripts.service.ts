@@ -57,12 +57,9 @@ export class TranscriptsService {
    */
   prepare(request: TranscriptsRequest, payer: Payer, options: Omit<CallOptions, 'organizationId'>): Promise<CallPlan> {
     return inSpan('transcripts.prepare', {}, async (span) => {
-      this.memory.refuseWhenFull(payer.organizationId);
-      const { startedAtMs, responseEnd, background = false } = options;
       const { organizationId } = payer;
-      const call = new Call(this.environment.REQUEST_DEADLINE_SECONDS, {
-        ...{ startedAtMs, responseEnd, background, organizationId },
-      });
+      this.memory.refuseWhenFull(organizationId);
+      const call = new Call(this.environment.REQUEST_DEADLINE_SECONDS, { ...options, organizationId });
       const held = new HeldTexts(this.memory, organizationId);
       const plan = await this.plan(request, payer, call, held).catch((error: unknown) => {
         call.finish();
