@@ -76,7 +76,10 @@ export class ChannelsController {
     description: 'The newest uploads, newest first.',
     headers: API_HEADERS,
   })
-  @ApiErrors(...READ_ERRORS, 'channel_not_found', 'upstream_failure', 'upstream_blocked', 'upstream_timeout')
+  @ApiErrors(
+    ...READ_ERRORS,
+    ...(['channel_not_found', 'upstream_failure', 'upstream_blocked', 'upstream_busy', 'upstream_timeout'] as const),
+  )
   async listUploads(
     @Param('id') id: string,
     @Query() query: UploadsQueryDto,

@@ -200,6 +200,8 @@ function advice(
 const UPSTREAM_MESSAGES = {
   upstream_failure: 'YouTube sent a response that could not be read. Retry later.',
   upstream_blocked: 'YouTube currently blocks requests from this service. Retry later.',
+  upstream_busy:
+    'This service limits its requests to YouTube and cannot serve the call before its deadline. Retry later.',
   upstream_timeout: 'YouTube did not respond before the deadline. Retry the request.',
 };
 

@@ -81,6 +81,10 @@ const EXAMPLES = {
   internal_error: { title: 'An unexpected error occurred', error: new InternalError() },
   upstream_failure: { title: 'YouTube could not be read', error: new UpstreamError('upstream_failure') },
   upstream_blocked: { title: 'YouTube blocks the service', error: new UpstreamError('upstream_blocked') },
+  upstream_busy: {
+    title: 'The queue to YouTube is too long for the deadline',
+    error: new UpstreamError('upstream_busy', undefined, 40),
+  },
   service_unavailable: {
     title: 'The database is unavailable, or the service is shutting down',
     error: new DatabaseUnavailableError(5),

@@ -38,19 +38,39 @@ describe('a video after a slice', () => {
       expect(disposition(failed(code))).toBe('decided');
   });
 
+  it('that failed is tried again after 10 minutes, 1 h and 6 h, also when it was refused by itself', () => {
+    for (const { entry } of [FAILED, REFUSED])
+      expect([0, 1, 2, 3].map((retries) => disposition(entry, { retries }))).toEqual([
+        { retryAfterSeconds: 600 },
+        { retryAfterSeconds: 3_600 },
+        { retryAfterSeconds: 21_600 },
+        'decided',
+      ]);
+  });
+
   it('without captions is tried again only while it is younger than a day, and its date is known', () => {
     const hoursAgo = (hours: number): string => new Date(Date.now() - hours * 3_600_000).toISOString();
     const published = [hoursAgo(23), hoursAgo(25), null];
     expect(published.map((at) => disposition(failed('transcript_unavailable', undefined, at)))).toEqual([
-      { retryAfterSeconds: 600 },
+      { retryAfterSeconds: 3_600 },
       'decided',
+      'decided',
+    ]);
+  });
+
+  it('without captions is tried again when the cache no longer answers: after an hour at the earliest', () => {
+    const entry = failed('transcript_unavailable', undefined, new Date().toISOString());
+    expect([0, 1, 2, 3].map((retries) => disposition(entry, { retries }))).toEqual([
+      { retryAfterSeconds: 3_600 },
+      { retryAfterSeconds: 3_600 },
+      { retryAfterSeconds: 21_600 },
       'decided',
     ]);
   });
 
   it.each<[why: string, failure: Entry, options: Parameters<typeof disposition>[1]]>([
     ['the service knows that it is blocked', KNOWN_BLOCK.entry, {}],
-    ['all videos were refused', failed('upstream_blocked'), { blocked: true }],
+    ['it was refused while the service is blocked', failed('upstream_blocked'), { blocked: true }],
     ['the service holds its requests back', failed('upstream_busy', 7), {}],
     ['the service gave it up itself', failed('upstream_timeout'), { givenUp: true }],
     ['the process stops', failed('upstream_timeout'), { stopped: true }],
@@ -62,10 +82,10 @@ describe('a video after a slice', () => {
 describe('the service is blocked', () => {
   it.each<[blocks: boolean, what: string, videos: ReadVideo[]]>([
     [true, 'it knows so', [CACHED, KNOWN_BLOCK]],
-    [true, 'two videos were refused and none was served', [REFUSED, REFUSED, FAILED, CACHED]],
-    [false, 'one video was refused', [REFUSED, CACHED]],
-    [false, 'another video was fetched', [REFUSED, REFUSED, KNOWN_BLOCK, FETCHED]],
-    [false, 'another video was judged', [REFUSED, REFUSED, video(failed('video_private'))]],
+    [true, 'it found out so after other videos were refused', [REFUSED, FAILED, KNOWN_BLOCK]],
+    [false, 'every video was refused by itself', [REFUSED, REFUSED, FAILED, CACHED]],
+    [false, 'another video was fetched', [REFUSED, KNOWN_BLOCK, FETCHED]],
+    [false, 'another video was judged', [REFUSED, KNOWN_BLOCK, video(failed('video_private'))]],
   ])('%s: %s', (blocks, _what, videos) => {
     expect(isBlocked(videos)).toBe(blocks);
   });

@@ -15,6 +15,8 @@ export interface ReadingContext {
    * True for an archive job: calls are served first. Becomes false when a call waits for the same result, so read it each time.
    */
   readonly background?: boolean;
+  /** True for a list whose videos are read next: it is refused when they would have to wait until the deadline. */
+  readonly forVideos?: boolean;
   /** Called when a request for the result is sent to the platform. */
   readonly onRequest?: (() => void) | undefined;
 }

@@ -22,6 +22,8 @@ export interface CallOptions extends CallTimes {
   organizationId: string;
   /** Work of a job: goes behind calls that somebody waits for, and is counted and settled when the job stores it. */
   background?: boolean;
+  /** The call reads the videos of its list, and not the list alone. */
+  forVideos?: boolean;
 }
 
 /** One caller's call: its deadline and its cancellation. */
@@ -30,6 +32,7 @@ export class Call implements ReadingContext {
   readonly deadlineAtMs: number;
   readonly fairnessKey = this;
   readonly background: boolean;
+  readonly forVideos: boolean;
   readonly organizationId: string;
   private readonly controller = new AbortController();
   private readonly timer: NodeJS.Timeout;
@@ -41,10 +44,12 @@ export class Call implements ReadingContext {
       startedAtMs = performance.now(),
       responseEnd,
       background = false,
+      forVideos = false,
       organizationId = '',
     }: Partial<CallOptions> = {},
   ) {
     this.background = background;
+    this.forVideos = forVideos;
     this.organizationId = organizationId;
     this.signal = this.controller.signal;
     // Each fetch of the call adds a listener and removes it at its end, so that many listeners are no leak.

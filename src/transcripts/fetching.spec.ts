@@ -57,7 +57,7 @@ function newFetcher(): VideoFetcher {
       return outcome;
     },
   };
-  return new VideoFetcher(platform as VideoPlatform, transcripts, environment);
+  return new VideoFetcher(platform as VideoPlatform, transcripts);
 }
 
 const planned = (agoMs = 0) => ({ languages: ['en'], lookedUpAtMs: performance.now() - agoMs });

@@ -1,6 +1,5 @@
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
-import { Environment } from '../config/environment.js';
 import { inSpan } from '../observability/tracing/tracer.js';
 import { VideoPlatform, type ReadingContext } from '../platform/video-platform.js';
 import { asCachedOutcome, TranscriptCache, type CachedOutcome, type ListedVideo } from './cache/transcript-cache.js';
@@ -14,12 +13,6 @@ export interface Fetched {
 }
 
 /**
- * Videos that one call fetches at a time, for each request that may be sent at a time. A video is not only waiting for the
- * platform: its responses are decompressed, parsed and cached, and meanwhile others use its place among the requests.
- */
-const VIDEOS_PER_REQUEST = 1.5;
-
-/**
  * For how long the look-up of a plan is not repeated, unless this process has stored the video meanwhile. Later another
  * process may have stored it, and one more look-up is cheaper than two requests to the platform.
  */
@@ -28,18 +21,13 @@ const LOOKUP_VALID_MS = 5_000;
 /** Fetches transcripts; calls that need the same video in the same languages at the same time share one fetch. */
 @Injectable()
 export class VideoFetcher {
-  /** The number of videos that one call fetches at a time. */
-  readonly concurrencyPerCall: number;
   private readonly flights = new SingleFlight<{ outcome: CachedOutcome; fromCache: boolean }>();
   private readonly recentlyStored = new LRUCache<string, true>({ max: 10_000, ttl: LOOKUP_VALID_MS });
 
   constructor(
     private readonly platform: VideoPlatform,
     private readonly cache: TranscriptCache,
-    environment: Environment,
-  ) {
-    this.concurrencyPerCall = Math.ceil(VIDEOS_PER_REQUEST * environment.upstreamSlots);
-  }
+  ) {}
 
   /** Fetches a video that the plan lacks. @throws the reason of `context.signal` when that is aborted first */
   fetch(

@@ -36,6 +36,12 @@ class Flight<T> implements ReadingContext {
     for (const { context } of this.waiters) if (context.background !== true) return false;
     return this.waiters.size > 0;
   }
+
+  /** While nobody waits for the list alone. */
+  get forVideos(): boolean {
+    for (const { context } of this.waiters) if (context.forVideos !== true) return false;
+    return this.waiters.size > 0;
+  }
 }
 
 /**

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { Registry } from 'prom-client';
 import { Logger } from '@nestjs/common';
 import fc from 'fast-check';
@@ -15,7 +15,6 @@ Logger.overrideLogger(false);
 const TEXT = { deflated: Buffer.alloc(1_000), jsonBytes: 1, crc32: 1 };
 
 const fetcher: ConstructorParameters<typeof Delivery>[1] = {
-  concurrencyPerCall: 4,
   fetch({ videoId }, _plan, { signal, onRequest }): ReturnType<VideoFetcher['fetch']> {
     if (videoId === 'faulty') return Promise.reject(new TypeError('a bug'));
     if (videoId.startsWith('fetched'))
@@ -35,13 +34,13 @@ afterEach(() => calls.splice(0).forEach((call) => call.finish()));
 function deliver(
   videoIds: readonly string[],
   options: ConstructorParameters<typeof Call>[1] = {},
+  held = new HeldTexts(memory, 'org'),
 ): { delivery: Delivery; call: Call } {
   const call = new Call(60, options);
   calls.push(call);
   const cached = { ok: true, details: NO_DETAILS, transcript: TEXT } as const;
   const outcomeOf = (id: string) => (id === 'cached' ? cached : undefined);
   const known = new Map(videoIds.map((id) => [id, { upload: unlistedVideo(id), outcome: outcomeOf(id) }]));
-  const held = new HeldTexts(memory, 'org');
   held.addCached(videoIds.includes('cached') ? [TEXT.deflated] : []);
   const order = videoIds.flatMap((id) => known.get(id) ?? []);
   const plan = { call, header: { type: 'videos' }, videos: [...known.values()], order, languages: [], held };
@@ -103,6 +102,17 @@ describe('the delivery of a call', () => {
     call.disconnect();
     expect(await delivery.fetched).toBe(1);
     expect(memory.heldBytes).toBe(0);
+  });
+
+  it('gives up what was not requested when its buffer is full, and nothing else', async () => {
+    const held = new HeldTexts(memory, 'org');
+    const { delivery, call } = deliver(['fetched', 'queued', 'sent'], {}, held);
+    jest.spyOn(held, 'mayFetch', 'get').mockReturnValue(false);
+    const codes = codesOf({ delivery });
+    await new Promise((resolve) => setImmediate(resolve));
+    expect([...delivery.givenUp]).toEqual(['queued']);
+    call.disconnect();
+    expect(await codes).toEqual([true, ['queued', 'upstream_failure'], ['sent', 'upstream_timeout']]);
   });
 
   it('holds nothing when its reader has left while it was planned', () => {

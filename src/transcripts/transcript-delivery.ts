@@ -1,5 +1,4 @@
 import { Logger } from '@nestjs/common';
-import pLimit from 'p-limit';
 import type { Upload, VideoFailure } from '../domain/transcript.js';
 import { withTimeout } from '../domain/with-timeout.js';
 import type { CallPlan, PlannedVideo } from './call-plan.js';
@@ -26,12 +25,15 @@ const BUFFER_FULL: VideoFailure = {
   message: 'The response buffer of this call is full. Read the response faster or request fewer videos, then retry.',
 };
 
+/** Ends what waits for its first request. */
+const FULL = new Error('The response buffer of the call is full.');
+
 /** `listed` sends entries in the order of the list; `as-finished` sends each as soon as it is available. */
 type EntryOrder = 'listed' | 'as-finished';
 
 /**
- * The second half of a call, which cannot fail as a whole: a failure is an entry. All missing videos are fetched from the
- * start, with bounded concurrency; the fetching never waits for the reader, so that the settlement does not either. A text
+ * The second half of a call, which cannot fail as a whole: a failure is an entry. All missing videos wait for
+ * the platform from the start; the fetching never waits for the reader, so that the settlement does not either. A text
  * that was fetched is charged and held until it is sent, so that no charged transcript is missing in the response.
  */
 export class Delivery {
@@ -45,25 +47,31 @@ export class Delivery {
   settled: Promise<void> = Promise.resolve();
   /** The entries of the videos that the plan lacks, until they are sent. */
   private readonly fetching: Map<PlannedVideo, Promise<Entry>>;
+  /** Of the videos that are being fetched: ended with the call. */
+  private readonly open = new Set<AbortController>();
+  /** Of those that wait for their first request: given up when the response buffer is full. */
+  private readonly waiting = new Set<AbortController>();
   private charged = 0;
   private reading = false;
 
   constructor(
     readonly plan: CallPlan,
-    private readonly fetcher: Pick<VideoFetcher, 'concurrencyPerCall' | 'fetch'>,
+    private readonly fetcher: Pick<VideoFetcher, 'fetch'>,
     private readonly metrics: Pick<TranscriptMetrics, 'entry'>,
   ) {
-    const { held } = plan;
-    const inTurn = pLimit(fetcher.concurrencyPerCall);
+    const { held, call } = plan;
     const missing = plan.videos.filter(({ outcome }) => !outcome);
-    this.fetching = new Map(missing.map((video) => [video, inTurn(() => this.fetch(video.upload))]));
+    this.fetching = new Map(missing.map((video) => [video, this.fetch(video.upload)]));
     // A bug is thrown to the reader when it reaches its entry. Nothing here keeps the entries.
     const fetches = [...this.fetching.values()].map((entry) => entry.then(() => undefined));
     this.fetched = Promise.allSettled(fetches).then(() => this.charged);
     // When the call ends before the first event is read, the end of `events` may never be reached.
-    const ended = (): void => void (this.reading || held.close());
-    if (plan.call.signal.aborted) ended();
-    else plan.call.signal.addEventListener('abort', ended, { once: true });
+    const ended = (): void => {
+      for (const fetch of this.open) fetch.abort(call.signal.reason);
+      if (!this.reading) held.close();
+    };
+    if (call.signal.aborted) ended();
+    else call.signal.addEventListener('abort', ended, { once: true });
   }
 
   /** The header of the list, the entries in the given order, and the summary. Throws only for a bug. */
@@ -125,28 +133,35 @@ export class Delivery {
   /** Rejects only for a bug. */
   private async fetch(upload: Upload): Promise<Entry> {
     const { call } = this.plan;
-    const { signal, deadlineAtMs, organizationId, fairnessKey, background } = call;
-    let requested = false;
+    const { deadlineAtMs, organizationId, fairnessKey, background } = call;
     if (!this.plan.held.mayFetch) return this.giveUp(upload, BUFFER_FULL);
+    const fetch = new AbortController();
+    this.open.add(fetch);
+    this.waiting.add(fetch);
+    const onRequest = (): void => void this.waiting.delete(fetch);
     try {
-      const onRequest = () => void (requested = true);
-      const context = { signal, deadlineAtMs, organizationId, fairnessKey, background, onRequest };
+      const context = { signal: fetch.signal, deadlineAtMs, organizationId, fairnessKey, background, onRequest };
       const { outcome, own } = await this.fetcher.fetch(upload, this.plan, context);
       if (outcome.ok) {
         if (own) this.charged++;
         this.plan.held.addFetched(outcome.transcript.deflated);
+        if (!this.plan.held.mayFetch) for (const each of this.waiting) each.abort(FULL);
       }
       return entryOf(upload, outcome, !own);
     } catch (error) {
+      if (error === FULL) return this.giveUp(upload, BUFFER_FULL);
       if (error instanceof CallEnded)
-        return requested
-          ? failedEntry(upload, { code: 'upstream_timeout' })
-          : this.giveUp(upload, { code: 'upstream_timeout' });
+        return this.waiting.has(fetch)
+          ? this.giveUp(upload, { code: 'upstream_timeout' })
+          : failedEntry(upload, { code: 'upstream_timeout' });
       if (!background) throw error;
       // A job tries the video again, because one bug must not hold up its other videos.
       const stack = error instanceof Error ? error.stack : undefined;
       logger.error({ event: 'job_video_failed', videoId: upload.videoId, cause: String(error), stack });
       return failedEntry(upload, READING_FAILED);
+    } finally {
+      this.open.delete(fetch);
+      this.waiting.delete(fetch);
     }
   }
 

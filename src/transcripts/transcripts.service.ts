@@ -55,11 +55,19 @@ export class TranscriptsService {
    * @throws PlanLimitExceededError | UpstreamError | InvalidApiKeyError | ServiceUnavailableError, and what the source of
    * the request throws
    */
-  prepare(request: TranscriptsRequest, payer: Payer, options: Omit<CallOptions, 'organizationId'>): Promise<CallPlan> {
+  prepare(
+    request: TranscriptsRequest,
+    payer: Payer,
+    options: Omit<CallOptions, 'organizationId' | 'forVideos'>,
+  ): Promise<CallPlan> {
     return inSpan('transcripts.prepare', {}, async (span) => {
       const { organizationId } = payer;
       this.memory.refuseWhenFull(organizationId);
-      const call = new Call(this.environment.REQUEST_DEADLINE_SECONDS, { ...options, organizationId });
+      const call = new Call(this.environment.REQUEST_DEADLINE_SECONDS, {
+        ...options,
+        organizationId,
+        forVideos: options.background !== true,
+      });
       const held = new HeldTexts(this.memory, organizationId);
       const plan = await this.plan(request, payer, call, held).catch((error: unknown) => {
         call.finish();

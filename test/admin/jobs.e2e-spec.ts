@@ -62,7 +62,7 @@ describe('the jobs of all organizations', () => {
       WHERE id = '${ids[1]}'`);
     const samples = await scrape(service);
     expect(JOB_STATES.map((state) => sumOf(samples, 'ct_jobs', { state }))).toEqual([2, 0, 0, 1, 0, 0, 0]);
-    expect(PAUSE_REASONS.map((reason) => sumOf(samples, 'ct_jobs_paused', { reason }))).toEqual([0, 1, 0]);
+    expect(PAUSE_REASONS.map((reason) => sumOf(samples, 'ct_jobs_paused', { reason }))).toEqual([0, 1, 0, 0]);
     expect(sumOf(samples, 'ct_job_oldest_due_seconds')).toBeGreaterThanOrEqual(900);
     expect(sumOf(samples, 'ct_job_results_bytes')).toBe(5000);
   });

@@ -5,14 +5,15 @@ import { join } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
 import { cached } from './parts/cached.mjs';
 import { cold } from './parts/cold.mjs';
+import { overload } from './parts/overload.mjs';
 import { survival } from './parts/survival.mjs';
 import { BENCH, killAll, stopAll } from './processes.mjs';
 import { print, printConditions } from './report.mjs';
 import { startServer } from '../database/programs/server.mjs';
 import { makeKey } from './environment.mjs';
 
-const PARTS = { cold, cached, survival };
-const MINUTES_MAX = 20;
+const PARTS = { cold, cached, overload, survival };
+const MINUTES_MAX = 30;
 const RUNS = 5;
 
 /** The programs beside the service are no dependencies of it. */

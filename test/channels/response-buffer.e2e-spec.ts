@@ -60,8 +60,8 @@ describe('texts buffered for a client', () => {
         retryable: true,
       },
     });
-    // The fetches that were running when the limit was reached complete.
-    expect(most()).toBeLessThan(2 * CALL_BYTES_MAX);
+    // The fetches that were running when the limit was reached complete: up to two for each of the 16 slots, of 5 KB each.
+    expect(most()).toBeLessThan(4 * CALL_BYTES_MAX);
     expect(await usage()).toEqual({ used: fetched, reserved: 0 });
     service.fakeYoutube.reset();
     await until(

@@ -1,7 +1,8 @@
 import { Registry } from 'prom-client';
 import { Environment } from '../../src/config/environment.js';
 import type { ReadingContext } from '../../src/platform/video-platform.js';
-import { Attempt, type Egress, type EgressUse } from '../../src/platform/youtube/egress/egress.js';
+import { Attempt, type EgressUse } from '../../src/platform/youtube/egress/attempt.js';
+import type { Egress } from '../../src/platform/youtube/egress/egress.js';
 import { type Control, EgressPool } from '../../src/platform/youtube/egress/egress-pool.js';
 import { RequestQueue } from '../../src/platform/youtube/egress/request-queue.js';
 import type { RequestScope } from '../../src/platform/youtube/egress/request-pipeline.js';

@@ -1,4 +1,4 @@
-import { Attempt } from './egress/egress.js';
+import { Attempt } from './egress/attempt.js';
 import type { RequestScope } from './egress/request-pipeline.js';
 import { RetryBudget } from './egress/retry.js';
 

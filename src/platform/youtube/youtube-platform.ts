@@ -18,7 +18,7 @@ import { addressOf, ChannelReader } from './channel/channel-reader.js';
 import { isComplete, NOTHING_LISTED, readContinuation, writeContinuation } from './channel/list-progress.js';
 import { PlaylistReader } from './channel/playlist-reader.js';
 import { type Control, EgressPool } from './egress/egress-pool.js';
-import type { AttemptEnd } from './egress/egress.js';
+import type { AttemptEnd } from './egress/attempt.js';
 import { type Attempted, readThroughEgresses } from './egress/egress-failover.js';
 import type { RequestScope } from './egress/request-pipeline.js';
 import { RetryBudget } from './egress/retry.js';

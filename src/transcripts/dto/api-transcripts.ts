@@ -31,6 +31,7 @@ export const LIST_ERRORS = [
   'plan_limit_exceeded',
   'upstream_failure',
   'upstream_blocked',
+  'upstream_busy',
   'upstream_timeout',
 ] as const;
 

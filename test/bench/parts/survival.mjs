@@ -7,8 +7,7 @@ import { allowedVideos, perHourOf } from '../survival/day.mjs';
 
 /** Hours of one egress. The loop sends dozens of requests for a video. */
 const HOURS = { service: 24, loop: 2 };
-/** More egresses serve more videos in less time, and for a gateway nothing is learned. */
-const HOURS_OF_MANY = 8;
+/** For a gateway nothing is learned. */
 const HOURS_OF_GATEWAY = 3;
 const READERS = { service: 'the service', loop: 'a retry loop' };
 const EGRESSES = [1, 4, 16];
@@ -55,8 +54,8 @@ function scenariosOf(quick) {
   );
 }
 
-function hoursOf({ egresses, gateway }, reader) {
-  return Math.min(HOURS[reader], gateway ? HOURS_OF_GATEWAY : egresses > 1 ? HOURS_OF_MANY : HOURS.service);
+function hoursOf({ gateway }, reader) {
+  return Math.min(HOURS[reader], gateway ? HOURS_OF_GATEWAY : HOURS.service);
 }
 
 /** Runs one day in a process of its own, whose clocks are replaced. */
@@ -100,6 +99,7 @@ function row(day) {
 function report(days) {
   const services = days.filter(({ reader }) => reader === 'service');
   const plain = services.filter((day) => !day.gateway);
+  const loaded = plain.filter(({ demand }) => demand >= 1);
   const worst = (of, list, choose) => choose(...list.map(of));
   const gatewayGoals = (badShare, atLeast) => {
     const of = services.filter((day) => day.gateway && day.badShare === badShare);
@@ -124,8 +124,8 @@ function report(days) {
       },
     ],
     goals: [
-      goal('videos served of those allowed, the worst day without a gateway', worst(shareOf, plain, Math.min), {
-        atLeast: 0.93,
+      goal('videos served of those allowed, at demand once and twice, the worst', worst(shareOf, loaded, Math.min), {
+        atLeast: 0.95,
       }),
       goal('share of requests refused, the worst', worst(refusedOf, plain, Math.max), { atMost: 0.05 }),
       ...gatewayGoals(0.3, 0.99),

@@ -3,8 +3,6 @@ import { benchChannelByHandle } from '../../../dist-tools/test/fake-youtube/cata
 const MINUTE_MS = 60_000;
 const DEADLINE_MS = 45_000;
 const CALL_VIDEOS = 100;
-/** The videos of a call that the service reads at a time: 1.5 times the default of UPSTREAM_CONCURRENCY. */
-const CALL_CONCURRENCY = 24;
 /** Callers ask at most this many times as fast as new videos are wanted, so that a backlog shrinks when it can. */
 const CATCH_UP = 2;
 /** When a caller asks again for what was not served and came without a time. */
@@ -63,11 +61,7 @@ export async function runDay(time, read, { perHour, hours }) {
     const deadlineAtMs = performance.now() + DEADLINE_MS;
     const timer = setTimeout(() => controller.abort(new Error('deadline')), DEADLINE_MS);
     const context = { signal: controller.signal, deadlineAtMs, organizationId: 'callers', fairnessKey: {} };
-    const remaining = entries.values();
-    const worker = async () => {
-      for (const entry of remaining) await one(entry, context);
-    };
-    await Promise.all(Array.from({ length: CALL_CONCURRENCY }, worker));
+    await Promise.all(entries.map((entry) => one(entry, context)));
     clearTimeout(timer);
   };
   for (let minute = 0; minute < hours * 60; minute += 1) {

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
-import { Attempt, type Egress } from '../egress/egress.js';
+import { Attempt } from '../egress/attempt.js';
+import type { Egress } from '../egress/egress.js';
 import type { ControlEnd } from '../egress/egress-pool.js';
 import type { Finding } from '../egress/examination.js';
 import type { RequestScope } from '../egress/request-pipeline.js';

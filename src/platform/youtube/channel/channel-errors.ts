@@ -11,7 +11,7 @@ type FailedReading = FailedResponse | { kind: 'unparsable'; expected: string };
 export class ChannelReadError extends Error {
   constructor(
     message: string,
-    readonly about: 'refused' | 'doubtful' | 'unreached' | 'nothing',
+    readonly about: 'refused' | 'doubtful' | 'unreached' | 'busy' | 'nothing',
     cause?: unknown,
     /** The platform answered, but with a page that is incomplete or has an unknown form. */
     readonly unparsable = false,
@@ -34,8 +34,8 @@ export function upstreamError(response: FailedReading, subject: string): Upstrea
   switch (response.kind) {
     case 'blocked':
       return new UpstreamError('upstream_blocked', failure(response.reason), response.retryAfterSeconds ?? undefined);
-    // Requests for channels are not paced, so this cannot happen; it would be a timeout before the deadline.
     case 'busy':
+      return new UpstreamError('upstream_busy', failure('no turn before the deadline'), response.retryAfterSeconds);
     case 'timeout':
       return new UpstreamError('upstream_timeout', failure('no response in time'));
     case 'http-error':
@@ -56,6 +56,7 @@ export function upstreamError(response: FailedReading, subject: string): Upstrea
 const UNREACHED = 'YouTube could not be reached. Retry later.';
 
 function aboutEgress(response: FailedReading): ChannelReadError['about'] {
+  if (response.kind === 'busy') return 'busy';
   if (response.kind !== 'blocked') return isUnreached(response) ? 'unreached' : 'nothing';
   return isHardRefusal(response) || response.reason === 'exit-shut' ? 'refused' : 'doubtful';
 }

@@ -301,6 +301,10 @@ describe('a failed request', () => {
     ],
     [{ kind: 'timeout' }, { code: 'upstream_timeout', cause: { about: 'unreached' } }],
     [
+      { kind: 'busy', retryAfterSeconds: 40 },
+      { code: 'upstream_busy', retryAfterSeconds: 40, cause: { about: 'busy' } },
+    ],
+    [
       { kind: 'network', cause: new Error('reset') },
       { code: 'upstream_failure', cause: { about: 'unreached' } },
     ],

@@ -4,7 +4,7 @@ import { ChannelNotFoundError, type UpstreamError } from '../../../domain/errors
 import type { Channel } from '../../../domain/transcript.js';
 import type { KnownUploads } from '../../video-platform.js';
 import { YOUTUBE_ORIGIN } from '../egress/platform-url.js';
-import { Attempt } from '../egress/egress.js';
+import { Attempt } from '../egress/attempt.js';
 import type { RequestScope } from '../egress/request-pipeline.js';
 import { report } from '../event-log.js';
 import { CHANNEL_FIELDS } from '../innertube/field-masks.js';

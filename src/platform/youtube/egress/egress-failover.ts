@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import type { ReadingContext } from '../../video-platform.js';
-import { Attempt, type AttemptEnd, type EgressUse } from './egress.js';
+import { Attempt, type AttemptEnd, type EgressUse } from './attempt.js';
 import type { Control, EgressPool } from './egress-pool.js';
 import type { RequestScope } from './request-pipeline.js';
 import { RetryBudget } from './retry.js';
@@ -55,7 +55,6 @@ export async function readThroughEgresses<T>(egresses: EgressPool, reading: Read
     } finally {
       // Also after an exception: others wait for what the attempt holds.
       egress.gates[use].leave(attempt);
-      egress.examinations[use].changed();
       taken.release();
     }
   }

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { newContext } from '../../../../test/youtube/egresses.js';
 import type { ReadingContext } from '../../video-platform.js';
-import { Attempt } from './egress.js';
+import { Attempt } from './attempt.js';
 import { type BudgetKind, EgressGate } from './egress-gate.js';
 import { RequestQueue } from './request-queue.js';
 import { SendingRate } from './sending-rate.js';
@@ -173,7 +173,7 @@ describe('a pause', () => {
     expect(sent.filter(({ attempt }) => attempt.role === 'control')).toHaveLength(2);
   });
 
-  it('doubles with each refused control, up to an hour, and starts anew after a control was served', () => {
+  it('is prolonged by twice as much with each refused control, by at most an hour', () => {
     const { gate, pauses } = newGate();
     for (let times = 0; times < 10; times += 1) {
       gate.pause('player', null);
@@ -181,9 +181,28 @@ describe('a pause', () => {
     }
     const seconds = pauses.map(([, pauseMs]) => (pauseMs ?? 0) / 1_000);
     expect(seconds).toEqual([30, 60, 120, 240, 480, 960, 1_920, 3_600, 3_600, 3_600]);
-    gate.resume();
-    gate.pause('player', null);
-    expect(pauses.at(-1)).toEqual(['player', 30_000]);
+  });
+
+  it('is first as long as the last block of its kind, which counts for half after six hours, then prolonged by 30 s', () => {
+    const { gate, pauses } = newGate();
+    /** A block that lasts until these controls were refused and one is served. Returns the seconds of its pauses. */
+    const block = (kind: BudgetKind, refusedControls: number) => {
+      pauses.length = 0;
+      for (let times = 0; times <= refusedControls; times += 1) {
+        gate.pause(kind, null);
+        jest.advanceTimersByTime(gate.pauseRemainingMs);
+      }
+      gate.resume();
+      return pauses.flatMap(([, pauseMs]) => (pauseMs === null ? [] : [pauseMs / 1_000]));
+    };
+    expect(block('player', 1)).toEqual([30, 60]);
+    expect(block('player', 2)).toEqual([90, 30, 60]);
+    jest.advanceTimersByTime(6 * 3_600_000);
+    expect(block('captions', 0)).toEqual([30]);
+    jest.advanceTimersByTime(6 * 3_600_000 - 30_000);
+    expect(block('player', 0)).toEqual([45]);
+    jest.advanceTimersByTime(6 * 3_600_000);
+    expect(block('player', 1)).toEqual([30, 60]);
   });
 
   it('is as long as the platform says, and not prolonged by the other refusals of the same block', () => {
@@ -264,12 +283,15 @@ describe('an examination', () => {
 
 it('an attempt that has ended shows how long one takes, and a control does not', async () => {
   const { gate, ask, sent } = newGate();
-  const [attempt, control] = [new Attempt('a'), new Attempt('c', 'control')];
-  for (const each of [attempt, control]) {
-    void ask(each.subject, { attempt: each });
-    jest.advanceTimersByTime(2_000);
+  const end = async (attempt: Attempt, ms: number) => {
+    void ask(attempt.subject, { attempt });
+    jest.advanceTimersByTime(ms);
     await sent[0]?.respond();
-    gate.leave(each);
-    expect(gate.line.slotSeconds).toBe(2);
-  }
+    gate.leave(attempt);
+  };
+  // As many as make the time count in full.
+  for (let count = 0; count < 32; count += 1) await end(new Attempt(`${count}`), 2_000);
+  expect(gate.line.slotSeconds).toBe(2);
+  await end(new Attempt('c', 'control'), 9_000);
+  expect(gate.line.slotSeconds).toBe(2);
 });

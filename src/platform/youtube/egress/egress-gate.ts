@@ -1,5 +1,5 @@
-import type { EgressUse } from './egress.js';
-import { type EgressSlots, type Gate, Line, type QueuedRequest, type RequestQueue } from './request-queue.js';
+import type { EgressUse } from './attempt.js';
+import type { EgressSlots, Gate, Line, QueuedRequest, RequestQueue } from './request-queue.js';
 import type { SendingRate } from './sending-rate.js';
 import type { NotSent } from './upstream-response.js';
 
@@ -28,6 +28,8 @@ interface EgressGateOptions {
   use: EgressUse;
   queue: RequestQueue;
   slots: EgressSlots;
+  /** Of lists: where the videos that they name wait. */
+  videos?: Line | undefined;
   /** Of each kind of request that an attempt sends. */
   rates: ReadonlyMap<BudgetKind, SendingRate>;
   /** Whether attempts start slowly: not through a gateway, whose addresses are new ones. */
@@ -55,8 +57,6 @@ export class EgressGate implements Gate {
   readonly rates: ReadonlyMap<BudgetKind, SendingRate>;
   /** Whether an examination holds back what has not started. */
   held = false;
-  /** Called when a request has ended. */
-  requestEnded: () => void = () => undefined;
   private window: number;
   /** The running requests that are the first of their attempt. */
   private starting = new Set<QueuedRequest>();
@@ -66,10 +66,10 @@ export class EgressGate implements Gate {
   private readonly lastBlocks = new Map<BudgetKind, { ms: number; endedAtMs: number }>();
 
   constructor(private readonly options: EgressGateOptions) {
-    const { queue, slots, rates, startsSlowly } = options;
+    const { queue, slots, videos, rates, startsSlowly } = options;
     this.rates = rates;
     this.window = startsSlowly ? WINDOW_FIRST : slots.max;
-    this.line = queue.open(this, slots);
+    this.line = queue.open(this, slots, videos);
   }
 
   /** Whether the platform refuses the address, and no control was served since. */
@@ -168,6 +168,5 @@ export class EgressGate implements Gate {
 
   end(request: QueuedRequest): void {
     this.starting.delete(request);
-    this.requestEnded();
   }
 }

@@ -1,5 +1,6 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
-import { ATTEMPT_ENDS, EGRESS_USES, type Egress } from './egress.js';
+import { ATTEMPT_ENDS, EGRESS_USES } from './attempt.js';
+import type { Egress } from './egress.js';
 
 /** What is observed of an egress. Sessions of a gateway are counted as their gateway. */
 interface ObservedEgress extends Pick<Egress, 'name' | 'gates'> {

@@ -2,7 +2,8 @@ import { describe, expect, it } from '@jest/globals';
 import { Registry } from 'prom-client';
 import { newContext, newControl, newPool } from '../../../../test/youtube/egresses.js';
 import { recordedEvents } from '../../../../test/youtube/recorded-events.js';
-import { Attempt, type AttemptEnd, type Egress } from './egress.js';
+import { Attempt, type AttemptEnd } from './attempt.js';
+import type { Egress } from './egress.js';
 import type { Control, ControlEnd } from './egress-pool.js';
 import { RequestQueue } from './request-queue.js';
 

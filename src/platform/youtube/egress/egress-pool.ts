@@ -4,11 +4,12 @@ import { Agent, type Dispatcher, ProxyAgent } from 'undici';
 import type { Environment } from '../../../config/environment.js';
 import type { Requester } from '../../video-platform.js';
 import { report } from '../event-log.js';
-import type { AttemptEnd, Egress, EgressUse } from './egress.js';
+import type { AttemptEnd, EgressUse } from './attempt.js';
+import type { Egress } from './egress.js';
 import { type BudgetKind, EgressGate } from './egress-gate.js';
 import { countAttempts, exportEgressStates } from './egress-metrics.js';
 import { Examination } from './examination.js';
-import type { RequestQueue } from './request-queue.js';
+import type { Line, RequestQueue } from './request-queue.js';
 import { SendingRate } from './sending-rate.js';
 
 /** How long an egress that was not reached comes last, until a control is asked through it again. */
@@ -44,7 +45,7 @@ export interface TakenEgress {
   /** Whether another egress, or another session of this one, can be tried. */
   readonly hasAlternative: boolean;
   /** Closes the session of a gateway. */
-  release(): void;
+  readonly release: () => void;
 }
 
 /** An egress as configured. */
@@ -72,15 +73,16 @@ class PoolMember {
     const { UPSTREAM_PLAYER_PER_MINUTE, UPSTREAM_TIMEDTEXT_PER_MINUTE, UPSTREAM_CONCURRENCY } = environment;
     const rotating = (this.isGateway = proxyUrl?.includes(SESSION) === true);
     const slots = { max: UPSTREAM_CONCURRENCY, running: 0 };
-    const gate = (use: EgressUse, ...ceilings: (readonly [BudgetKind, number | undefined])[]) => {
+    const gate = (use: EgressUse, ceilings: (readonly [BudgetKind, number | undefined])[], videos?: Line) => {
       const rates = new Map(ceilings.map(([kind, perMinute]) => [kind, new SendingRate(perMinute, now)]));
       const onPause = (kind: BudgetKind, pauseMs: number | null) => this.reportPause(use, kind, pauseMs);
-      return new EgressGate({ use, queue, slots, rates, startsSlowly: !rotating, now, onPause });
+      return new EgressGate({ use, queue, slots, videos, rates, startsSlowly: !rotating, now, onPause });
     };
-    this.gates = {
-      channel: gate('channel', ['list', 0]),
-      video: gate('video', ['player', UPSTREAM_PLAYER_PER_MINUTE], ['captions', UPSTREAM_TIMEDTEXT_PER_MINUTE]),
-    };
+    const video = gate('video', [
+      ['player', UPSTREAM_PLAYER_PER_MINUTE],
+      ['captions', UPSTREAM_TIMEDTEXT_PER_MINUTE],
+    ]);
+    this.gates = { channel: gate('channel', [['list', 0]], video.line), video };
     if (!rotating) this.direct = this.egress(openDispatcher(proxyUrl, environment));
   }
 

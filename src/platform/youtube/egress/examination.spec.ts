@@ -3,7 +3,7 @@ import { Logger } from '@nestjs/common';
 import { Registry } from 'prom-client';
 import { newContext, newPool, nextEgress } from '../../../../test/youtube/egresses.js';
 import type { ReadingContext } from '../../video-platform.js';
-import { Attempt } from './egress.js';
+import { Attempt } from './attempt.js';
 import type { Doubt, Finding } from './examination.js';
 import { RequestQueue } from './request-queue.js';
 
@@ -16,8 +16,10 @@ afterEach(() => {
   jest.useRealTimers();
 });
 
-/** Lets everything run that waits for nothing else. */
-const settle = () => new Promise((resolve) => setImmediate(resolve));
+/** Lets everything run that waits for nothing else; an examination yields once before it asks. */
+const settle = async () => {
+  for (let turns = 0; turns < 2; turns += 1) await new Promise((resolve) => setImmediate(resolve));
+};
 
 /** What is known of the videos at an egress, and experiments whose results the test gives. */
 function examine(proxyUrl?: string) {
@@ -46,12 +48,12 @@ function examine(proxyUrl?: string) {
   const served = (client = 'ANDROID', kind: Doubt['kind'] = 'player') =>
     examination.served(kind, client, performance.now());
   /** Sends a request of another caller. Returns its end. */
-  const sendAnother = (subject = 'another') => {
+  const sendAnother = (subject = 'another', line = gate.line) => {
     let end = (): void => undefined;
     const send = () => new Promise<{ kind: 'sent' }>((resolve) => (end = () => resolve({ kind: 'sent' })));
     const state = { sent: false };
     const request = { kind: 'player', attempt: new Attempt(subject), context: newContext() };
-    void queue.run(gate.line, request, () => ((state.sent = true), send()));
+    void queue.run(line, request, () => ((state.sent = true), send()));
     return Object.assign(state, { end: () => (end(), settle()) });
   };
   return { egress, gate, examination, experiments, doubt, settleDoubt, served, sendAnother };
@@ -96,13 +98,10 @@ describe('a doubt', () => {
   });
 
   it('asks the control when the requests of the others have ended without an answer', async () => {
-    const { settleDoubt, sendAnother, experiments, examination, gate } = examine();
+    const { settleDoubt, sendAnother, experiments } = examine();
     const other = sendAnother();
     const found = settleDoubt();
     await other.end();
-    gate.leave(new Attempt('another'));
-    examination.changed();
-    await settle();
     expect(experiments).toHaveLength(1);
     await experiments[0]?.('unknown');
     await expect(found).resolves.toBe('unknown');
@@ -116,9 +115,59 @@ describe('a doubt', () => {
     sendAnother();
     const found = settleDoubt(undefined, { deadlineAtMs: performance.now() + deadlineMs });
     await jest.advanceTimersByTimeAsync(waitMs - 1);
+    await settle();
     expect(experiments).toHaveLength(0);
     await jest.advanceTimersByTimeAsync(1);
+    await settle();
     expect(experiments).toHaveLength(1);
+    await experiments[0]?.('unknown');
+    await expect(found).resolves.toBe('unknown');
+  });
+
+  it('is answered by what arrives in the turn in which it arises, before a control is asked', async () => {
+    const { settleDoubt, served, experiments } = examine();
+    const found = settleDoubt();
+    await Promise.resolve();
+    expect(experiments).toHaveLength(0);
+    served();
+    await expect(found).resolves.toBe('served');
+    expect(experiments).toHaveLength(0);
+  });
+
+  it('waits for what was sent anywhere in the process, and while others are held only for what runs at its line', async () => {
+    const { egress, examination, settleDoubt, sendAnother, gate, experiments } = examine();
+    const [elsewhere, here] = [sendAnother('elsewhere', egress.gates.channel.line), sendAnother('here')];
+    const found = settleDoubt();
+    await here.end();
+    await settle();
+    expect(experiments).toHaveLength(0);
+    for (const subject of ['a', 'b']) examination.doubt('player', subject, 'VISIONOS');
+    await settle();
+    expect([gate.held, experiments.length]).toEqual([true, 1]);
+    await experiments[0]?.('unknown');
+    await expect(found).resolves.toBe('unknown');
+    await elsewhere.end();
+  });
+
+  it('asks the control as soon as the requests of another line have ended without an answer', async () => {
+    const { egress, settleDoubt, sendAnother, experiments } = examine();
+    const other = sendAnother('elsewhere', egress.gates.channel.line);
+    const found = settleDoubt();
+    await other.end();
+    expect(experiments).toHaveLength(1);
+    await experiments[0]?.('unknown');
+    await expect(found).resolves.toBe('unknown');
+  });
+
+  it('waits for what is queued at another line', async () => {
+    const { egress, settleDoubt, sendAnother, experiments } = examine();
+    egress.gates.channel.held = true;
+    const other = sendAnother('elsewhere', egress.gates.channel.line);
+    const found = settleDoubt();
+    await settle();
+    expect([other.sent, experiments.length]).toEqual([false, 0]);
+    await jest.advanceTimersByTimeAsync(30_000);
+    await settle();
     await experiments[0]?.('unknown');
     await expect(found).resolves.toBe('unknown');
   });
@@ -130,6 +179,32 @@ describe('a doubt', () => {
     await expect(settleDoubt()).resolves.toBe('address-refused');
     expect(experiments).toHaveLength(0);
   });
+});
+
+it('a client is doubted for a kind of request until one of the kind is served', () => {
+  const { examination, served } = examine();
+  const doubted = () => [
+    examination.isClientDoubted('player', 'VISIONOS'),
+    examination.isClientDoubted('player', 'ANDROID'),
+    examination.isClientDoubted('captions', 'VISIONOS'),
+  ];
+  examination.doubt('player', 'a', 'VISIONOS');
+  expect(doubted()).toEqual([true, false, false]);
+  examination.doubt('player', 'a', 'ANDROID');
+  expect(doubted()).toEqual([true, true, false]);
+  served('IOS');
+  expect(doubted()).toEqual([false, false, false]);
+});
+
+it('an examination is open until its last doubt is settled', async () => {
+  const { examination, settleDoubt, experiments } = examine();
+  expect(examination.isOpen).toBe(false);
+  const found = [settleDoubt(), settleDoubt()];
+  expect(examination.isOpen).toBe(true);
+  await settle();
+  await experiments[0]?.('unknown');
+  await Promise.all(found);
+  expect(examination.isOpen).toBe(false);
 });
 
 describe('an experiment', () => {

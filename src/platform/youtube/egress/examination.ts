@@ -49,7 +49,7 @@ export class Examination {
     private readonly holds: boolean,
     private readonly now: () => number = () => performance.now(),
   ) {
-    if (holds) gate.requestEnded = () => this.changed();
+    if (holds) queue.listeners.push(() => this.open > 0 && this.changed());
   }
 
   /** A request was served. */
@@ -156,7 +156,7 @@ export class Examination {
   }
 
   /** Something that an examination waits for may have changed. */
-  changed(): void {
+  private changed(): void {
     const inARow = Math.max(0, ...[...this.doubted.values()].map(({ subjects }) => subjects.size));
     const held = this.holds && this.open > 0 && inARow >= 2;
     if (held !== this.gate.held) {

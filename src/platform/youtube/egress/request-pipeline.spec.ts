@@ -10,7 +10,8 @@ import { newPool, newScope, nextEgress } from '../../../../test/youtube/egresses
 import { Environment } from '../../../config/environment.js';
 import type { ReadingContext } from '../../video-platform.js';
 import { UpstreamMetrics } from '../upstream-metrics.js';
-import { Attempt, type Egress } from './egress.js';
+import { Attempt } from './attempt.js';
+import type { Egress } from './egress.js';
 import type { OutgoingRequest } from './http-transport.js';
 import { RequestPipeline } from './request-pipeline.js';
 import { RequestQueue } from './request-queue.js';

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import fc from 'fast-check';
 import { newContext } from '../../../../test/youtube/egresses.js';
 import type { ReadingContext } from '../../video-platform.js';
-import { Attempt } from './egress.js';
+import { Attempt } from './attempt.js';
 import { type Gate, type Line, type QueuedRequest, RequestQueue } from './request-queue.js';
 import type { NotSent } from './upstream-response.js';
 
@@ -101,6 +101,11 @@ function inPlace(context: ReadingContext, changes: Partial<ReadingContext>): Rea
   });
 }
 
+/** Lets enough attempts of this time end that it is known. */
+function learn(line: Line, seconds: number): void {
+  for (let times = 0; times < 32; times += 1) line.learn(seconds);
+}
+
 /** Callers of one call of an organization each. */
 const caller = (organizationId: string, background = false) => ({ organizationId, fairnessKey: {}, background });
 
@@ -174,6 +179,20 @@ describe('the order', () => {
     void ask('start');
     void ask('text', {}, { attempt: started });
     expect(sent).toEqual(['text']);
+  });
+
+  it('finishes the list of a call before another call begins one', async () => {
+    const { queue, line, ask, sent, end, endAll } = newQueue(1);
+    const lists = { line: queue.open(new TestGate(), { max: 1, running: 0 }, line) };
+    const [one, other] = [caller('a'), caller('b')];
+    void ask('id of one', one, lists);
+    void ask('id of other', other, lists);
+    void ask('video');
+    void ask('list of one', one, lists);
+    await end('id of one');
+    expect(sent).toEqual(['id of one', 'list of one']);
+    await endAll();
+    expect(sent).toHaveLength(4);
   });
 
   it('starts jobs when no call waits, whichever came first', async () => {
@@ -270,21 +289,42 @@ describe('what cannot be served before its deadline', () => {
   it('is busy at once, with the seconds after which it could start', async () => {
     const { line, ask, sent } = newQueue(2);
     // Six wait for two slots of a second each: the seventh starts after three seconds, and ends after four.
-    line.learn(1);
+    learn(line, 1);
     for (let index = 0; index < 8; index += 1) void ask(`${index}`, within(60));
     await expect(ask('late', within(3.9))).resolves.toEqual({ kind: 'busy', retryAfterSeconds: 3 });
     void ask('in time', within(4));
     expect([sent, line.waiting]).toEqual([['0', '1'], 7]);
   });
 
-  it('counts the turns: a small call of another organization is in time', async () => {
+  it('counts the turns: a small call is in time, of another organization and of the same one', async () => {
     const { line, ask } = newQueue(1);
-    line.learn(1);
-    const [large, same] = [caller('large'), caller('large')];
+    learn(line, 1);
+    const large = caller('large');
     for (let index = 0; index < 31; index += 1) void ask(`${index}`, { ...large, ...within(60) });
-    await expect(ask('same', { ...same, ...within(10) })).resolves.toMatchObject({ kind: 'busy' });
+    await expect(ask('large', { ...large, ...within(10) })).resolves.toMatchObject({ kind: 'busy' });
     void ask('small', { ...caller('small'), ...within(3) });
-    expect(line.waiting).toBe(31);
+    void ask('same', { ...caller('large'), ...within(4) });
+    expect(line.waiting).toBe(32);
+  });
+
+  it('is not refused for the time of the first few attempts', () => {
+    const { line, ask } = newQueue(1);
+    line.learn(10);
+    for (let index = 0; index < 9; index += 1) void ask(`${index}`, within(30));
+    expect(line.waiting).toBe(8);
+  });
+
+  it('is a list for its videos, when its organization waits for others until then', async () => {
+    const { queue, line, ask } = newQueue(1);
+    const lists = { line: queue.open(new TestGate(), { max: 1, running: 0 }, line) };
+    learn(line, 1);
+    const one = caller('one');
+    for (let index = 0; index < 31; index += 1) void ask(`${index}`, { ...one, ...within(60) });
+    const list = { ...caller('one'), ...within(30), forVideos: true };
+    await expect(ask('list', list, lists)).resolves.toMatchObject({ kind: 'busy' });
+    void ask('list alone', { ...list, forVideos: false }, lists);
+    void ask('list of another', { ...list, ...caller('other') }, lists);
+    expect(lists.line.waiting).toBe(2);
   });
 
   it('is what a rate does not allow in time, too', async () => {
@@ -298,7 +338,7 @@ describe('what cannot be served before its deadline', () => {
   it('is not a request of what has started, and nothing is while no time is known and nothing waits', () => {
     const { line, ask, sent } = newQueue(2);
     void ask('first', within(0.1));
-    line.learn(60);
+    learn(line, 60);
     const started = new Attempt('a');
     started.started = true;
     void ask('text', within(0.1), { attempt: started });
@@ -316,7 +356,7 @@ describe('what cannot be served before its deadline', () => {
     for (let index = 0; index < 10; index += 1)
       void ask(`${index}`, within(30)).then(() => refusedAtMs.push(performance.now()));
     // Slots of two requests that take ten seconds each: six are in time.
-    line.learn(10);
+    learn(line, 10);
     for (let times = 0; times < 15; times += 1) {
       jest.advanceTimersByTime(100);
       if (isBusy) {

@@ -1,5 +1,5 @@
 import type { ReadingContext, Requester } from '../../video-platform.js';
-import type { Attempt } from './egress.js';
+import type { Attempt } from './attempt.js';
 import { TurnQueue } from './turn-queue.js';
 import type { NotSent } from './upstream-response.js';
 
@@ -7,8 +7,14 @@ import type { NotSent } from './upstream-response.js';
 const BACKGROUND_SHARE = 0.75;
 /** How often waiting requests are judged again: too late, or waited for by a call in the meantime. */
 const REVIEW_MS = 1_000;
-/** The weight of the last attempt in the mean time of slots that an attempt takes. */
-const MEAN_WEIGHT = 0.1;
+/**
+ * The weights of a longer and of a shorter attempt in the time that an attempt takes: it is rather too short, since what was
+ * refused in vain is lost, and what waits in vain is refused at a later review.
+ */
+const LONGER_WEIGHT = 0.03;
+const SHORTER_WEIGHT = 0.3;
+/** So many attempts make the time count in full: the first ones of a process are slow. */
+const ATTEMPTS_KNOWN = 32;
 
 /** What an egress allows for one use now. */
 export interface Gate {
@@ -40,19 +46,31 @@ export interface EgressSlots {
 export class Line {
   /** Of attempts that have started: without them, what was sent before was in vain. */
   readonly continued = { calls: new Set<Waiting>(), jobs: new Set<Waiting>() };
-  readonly starts = { calls: new TurnQueue<Waiting>(), jobs: new TurnQueue<Waiting>() };
+  /** `begun`: of calls that have begun to read their list. */
+  readonly starts = {
+    begun: new TurnQueue<Waiting>(),
+    calls: new TurnQueue<Waiting>(),
+    jobs: new TurnQueue<Waiting>(),
+  };
   running = 0;
-  /** Seconds of a slot that an attempt takes; 0 while unknown. */
-  slotSeconds = 0;
+  private attemptSeconds = 0;
+  private attempts = 0;
 
   constructor(
     readonly gate: Gate,
     readonly slots: EgressSlots,
+    /** Of lists: where the videos that they name wait. */
+    readonly videos?: Line,
   ) {}
+
+  /** Seconds of a slot that an attempt takes; less while few have ended. */
+  get slotSeconds(): number {
+    return this.attemptSeconds * Math.min(1, this.attempts / ATTEMPTS_KNOWN);
+  }
 
   get waiting(): number {
     const { continued, starts } = this;
-    return continued.calls.size + continued.jobs.size + starts.calls.size + starts.jobs.size;
+    return continued.calls.size + continued.jobs.size + starts.begun.size + starts.calls.size + starts.jobs.size;
   }
 
   /** Milliseconds until the slots and the rates let an attempt start after some others. */
@@ -60,9 +78,18 @@ export class Line {
     return Math.max(this.gate.paceMs(background, ahead), (ahead / this.slots.max) * this.slotSeconds * 1_000);
   }
 
+  /** Milliseconds until all that an organization waits for has ended. */
+  organizationWaitMs(organizationId: string): number {
+    const { calls } = this.starts;
+    const ahead = calls.aheadOf(organizationId, calls.sizeOf(organizationId));
+    return ahead === 0 ? 0 : this.waitMs(false, ahead) + this.slotSeconds * 1_000;
+  }
+
   /** Learns from an attempt how long one takes. */
   learn(seconds: number): void {
-    this.slotSeconds += (seconds - this.slotSeconds) * (this.slotSeconds === 0 ? 1 : MEAN_WEIGHT);
+    const weight = seconds > this.attemptSeconds ? LONGER_WEIGHT : SHORTER_WEIGHT;
+    this.attemptSeconds += (seconds - this.attemptSeconds) * (this.attempts === 0 ? 1 : weight);
+    this.attempts += 1;
   }
 }
 
@@ -71,20 +98,26 @@ interface Waiting {
   readonly requester: Requester;
   readonly sinceMs: number;
   background: boolean;
+  readonly begun: boolean;
   readonly start: () => void;
   readonly refuse: (reason: NotSent) => void;
 }
 
 /**
  * The only queue to the platform. It holds what starts (channels and videos) in turns by organization, calls before archive
- * jobs; the later requests of what has started go first, so that every video that was begun is finished. An attempt that
- * cannot end before the deadline of its call is refused as soon as that is known. Background attempts start when no call can;
+ * jobs; the later requests of what has started go first, so that every video and list that was begun is finished. An attempt
+ * that cannot end before the deadline of its call is refused as soon as that is known, and so is a list when the videos that
+ * its organization waits for already take until then. Background attempts start when no call can;
  * their requests run in at most three quarters of the slots (at least one).
  *
  * While anything waits, one timer is armed: for the gate that opens first, and for the next review.
  */
 export class RequestQueue {
+  /** Called when what runs and waits may have changed. */
+  readonly listeners: (() => void)[] = [];
   private readonly lines: Line[] = [];
+  /** The calls that have begun to read their list. */
+  private readonly begun = new WeakSet<object>();
   private runningCount = 0;
   private runningBackground = 0;
   private timer: NodeJS.Timeout | undefined;
@@ -107,8 +140,9 @@ export class RequestQueue {
     return this.lines.reduce((total, line) => total + line.waiting, 0);
   }
 
-  open(gate: Gate, slots: EgressSlots): Line {
-    const line = new Line(gate, slots);
+  /** @param videos of lists: where the videos that they name wait */
+  open(gate: Gate, slots: EgressSlots, videos?: Line): Line {
+    const line = new Line(gate, slots, videos);
     this.lines.push(line);
     return line;
   }
@@ -137,6 +171,7 @@ export class RequestQueue {
         requester: { organizationId, fairnessKey },
         sinceMs: this.now(),
         background: isBackground(context),
+        begun: this.hasBegun(line, context),
         start: () => resolve(this.runNow(line, waiting, send)),
         refuse: resolve,
       };
@@ -146,7 +181,7 @@ export class RequestQueue {
       };
       context.signal.addEventListener('abort', abort, { once: true });
       if (request.attempt.started) ofKind(line.continued, waiting.background).add(waiting);
-      else ofKind(line.starts, waiting.background).add(waiting, waiting.requester);
+      else startsOf(line, waiting).add(waiting, waiting.requester);
     });
     this.startNext();
     return result.finally(() => context.signal.removeEventListener('abort', abort));
@@ -156,13 +191,12 @@ export class RequestQueue {
   startNext(): void {
     while (this.runningCount < this.slots && this.startOne());
     this.armTimer();
+    for (const listener of this.listeners) listener();
   }
 
   /** Refuses what waits at a line whose gate refuses it. */
   refuseWaiting(line: Line): void {
-    const { continued, starts } = line;
-    const all = [...continued.calls, ...continued.jobs, ...starts.calls.inTurn(), ...starts.jobs.inTurn()];
-    for (const waiting of all) {
+    for (const waiting of [...line.continued.calls, ...line.continued.jobs, ...startsInTurn(line)]) {
       const refusal = line.gate.refusal(waiting.request);
       if (refusal) this.end(line, waiting, refusal);
     }
@@ -172,8 +206,9 @@ export class RequestQueue {
     return (
       this.startAt((line) => this.takeContinued(line, false)) ||
       (this.mayRunJob && this.startAt((line) => this.takeContinued(line, true))) ||
-      this.startAt((line) => this.takeStart(line, false)) ||
-      (this.mayRunJob && this.startAt((line) => this.takeStart(line, true)))
+      this.startAt((line) => this.takeStart(line, line.starts.begun, false)) ||
+      this.startAt((line) => this.takeStart(line, line.starts.calls, false)) ||
+      (this.mayRunJob && this.startAt((line) => this.takeStart(line, line.starts.jobs, true)))
     );
   }
 
@@ -198,8 +233,7 @@ export class RequestQueue {
   }
 
   /** Refuses what would not end before its deadline. */
-  private takeStart(line: Line, background: boolean): Waiting | undefined {
-    const starts = ofKind(line.starts, background);
+  private takeStart(line: Line, starts: TurnQueue<Waiting>, background: boolean): Waiting | undefined {
     while (starts.size > 0 && line.gate.startWaitMs(background) <= 0) {
       const waiting = starts.take();
       const lateness = waiting && this.lateness(line, waiting.request, 0, waiting.sinceMs < this.now());
@@ -214,8 +248,9 @@ export class RequestQueue {
   }
 
   private async runNow<T>(line: Line, { request, background }: Waiting, send: () => Promise<T>): Promise<T> {
-    const { attempt } = request;
+    const { attempt, context } = request;
     const startedAtMs = this.now();
+    if (line.videos) this.begun.add(context.fairnessKey);
     this.count(line, background, 1);
     line.gate.begin(request);
     attempt.started = true;
@@ -238,14 +273,21 @@ export class RequestQueue {
   }
 
   /** At most how many attempts start before one more of a requester. */
-  private ahead({ starts }: Line, requester: Requester): number {
-    return isBackground(requester) ? starts.calls.size + starts.jobs.ahead(requester) : starts.calls.ahead(requester);
+  private ahead(line: Line, requester: Requester): number {
+    const { begun, calls, jobs } = line.starts;
+    if (isBackground(requester)) return begun.size + calls.size + jobs.ahead(requester);
+    return this.hasBegun(line, requester) ? begun.ahead(requester) : begun.size + calls.ahead(requester);
+  }
+
+  private hasBegun(line: Line, { fairnessKey }: Requester): boolean {
+    return line.videos !== undefined && this.begun.has(fairnessKey);
   }
 
   /** Why an attempt is not started that would have to wait for some others. @param hasWaited whether it waited until now */
   private lateness(line: Line, { attempt, context }: QueuedRequest, ahead: number, hasWaited = false): NotSent | null {
     if (attempt.started) return null;
-    const waitMs = line.waitMs(isBackground(context), ahead);
+    const videosMs = line.videos && context.forVideos ? line.videos.organizationWaitMs(context.organizationId) : 0;
+    const waitMs = line.waitMs(isBackground(context), ahead) + videosMs;
     const leftMs = context.deadlineAtMs - this.now();
     if ((waitMs === 0 && !hasWaited) || waitMs + line.slotSeconds * 1_000 <= leftMs) return null;
     return { kind: 'busy', retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1_000)) };
@@ -259,10 +301,10 @@ export class RequestQueue {
       this.remove(line, waiting);
       waiting.background = false;
       if (isContinued) line.continued.calls.add(waiting);
-      else line.starts.calls.add(waiting, waiting.requester);
+      else startsOf(line, waiting).add(waiting, waiting.requester);
     }
     let ahead = 0;
-    for (const waiting of [...line.starts.calls.inTurn(), ...line.starts.jobs.inTurn()]) {
+    for (const waiting of startsInTurn(line)) {
       const lateness = this.lateness(line, waiting.request, ahead, true);
       if (lateness) this.end(line, waiting, lateness);
       else ahead += 1;
@@ -275,8 +317,8 @@ export class RequestQueue {
     const nowMs = this.now();
     if (waiting.length === 0) this.reviewedAtMs = nowMs;
     if (waiting.length === 0) return;
-    const gatesMs = waiting.flatMap(({ gate, starts: { calls, jobs } }) => [
-      ...(calls.size > 0 ? [gate.startWaitMs(false)] : []),
+    const gatesMs = waiting.flatMap(({ gate, starts: { begun, calls, jobs } }) => [
+      ...(begun.size + calls.size > 0 ? [gate.startWaitMs(false)] : []),
       ...(jobs.size > 0 ? [gate.startWaitMs(true)] : []),
     ]);
     // Armed again after each request, so that it counts from the last review.
@@ -299,9 +341,17 @@ export class RequestQueue {
   /** Without effect on a request that runs. */
   private remove(line: Line, waiting: Waiting): void {
     ofKind(line.continued, waiting.background).delete(waiting);
-    ofKind(line.starts, waiting.background).remove(waiting, waiting.requester);
+    startsOf(line, waiting).remove(waiting, waiting.requester);
     if (this.queued === 0) clearTimeout(this.timer);
   }
+}
+
+function startsOf({ starts }: Line, { background, begun }: Waiting): TurnQueue<Waiting> {
+  return !background && begun ? starts.begun : ofKind(starts, background);
+}
+
+function startsInTurn({ starts: { begun, calls, jobs } }: Line): Waiting[] {
+  return [...begun.inTurn(), ...calls.inTurn(), ...jobs.inTurn()];
 }
 
 function ofKind<T>({ calls, jobs }: { calls: T; jobs: T }, background: boolean): T {

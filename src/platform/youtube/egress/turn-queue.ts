@@ -47,12 +47,24 @@ export class TurnQueue<T> {
     return undefined;
   }
 
+  /** The items of an organization. */
+  sizeOf(organizationId: string): number {
+    return this.organizations.get(organizationId)?.size ?? 0;
+  }
+
   /** At most how many items are taken before one more of a requester. */
-  ahead({ organizationId }: Requester): number {
-    const known = this.organizations.get(organizationId);
-    const own = known?.size ?? 0;
-    const others = this.organizations.size - (known ? 1 : 0);
-    return Math.min(this.total, own + (own + 1) * others);
+  ahead({ organizationId, fairnessKey }: Requester): number {
+    const organization = this.organizations.get(organizationId);
+    if (!organization) return this.aheadOf(organizationId, 0);
+    const call = organization.calls.get(fairnessKey);
+    const own = turnsBefore(call?.size ?? 0, organization.calls.size - (call ? 1 : 0));
+    return this.aheadOf(organizationId, Math.min(organization.size, own));
+  }
+
+  /** At most how many items are taken before an organization has had some turns and has the next one. */
+  aheadOf(organizationId: string, turns: number): number {
+    const others = this.organizations.size - (this.organizations.has(organizationId) ? 1 : 0);
+    return Math.min(this.total, turnsBefore(turns, others));
   }
 
   /** The items in the order in which they will be taken. */
@@ -63,6 +75,11 @@ export class TurnQueue<T> {
         for (const item of items) copy.add(item, { organizationId, fairnessKey });
     for (let item = copy.take(); item !== undefined; item = copy.take()) yield item;
   }
+}
+
+/** At most how many turns come before the next one of somebody who has some already, beside others. */
+function turnsBefore(own: number, others: number): number {
+  return own + (own + 1) * others;
 }
 
 function toEnd<K, V>(map: Map<K, V>, key: K): void {

@@ -1,7 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { Environment, type YoutubeClient } from '../../../config/environment.js';
 import type { ReadingContext } from '../../video-platform.js';
-import { Attempt, type Egress } from '../egress/egress.js';
+import { Attempt } from '../egress/attempt.js';
+import type { Egress } from '../egress/egress.js';
 import { RequestPipeline, type RequestScope } from '../egress/request-pipeline.js';
 import { RetryBudget } from '../egress/retry.js';
 import type { FailedResponse, UpstreamResponse } from '../egress/upstream-response.js';

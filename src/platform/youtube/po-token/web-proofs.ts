@@ -2,7 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { YOUTUBE_ORIGIN } from '../egress/platform-url.js';
 import type { ReadingContext } from '../../video-platform.js';
-import { Attempt } from '../egress/egress.js';
+import { Attempt } from '../egress/attempt.js';
 import type { RequestScope } from '../egress/request-pipeline.js';
 import { InnertubeClient } from '../innertube/innertube-client.js';
 import { unlessAborted } from '../unless-aborted.js';

@@ -41,7 +41,8 @@ describe('the control at the end of a pause', () => {
     ['a 403', new Failed(FORBIDDEN), 'refused'],
     ['"unavailable", in whatever words', ERROR, 'refused'],
     ['a player without captions', listing(FIRST), 'refused'],
-    ['an error that rejects the version', new Failed({ kind: 'http-error', status: 400, media: 'json' }), 'refused'],
+    ['an error that rejects its version', new Failed({ kind: 'http-error', status: 400, media: 'json' }), 'unknown'],
+    ['a video that tells to update the app', listing('aQvGIIdgFDM', 'en'), 'unknown'],
     ['an error of the platform', new Failed({ kind: 'http-error', status: 500, media: 'json' }), 'unknown'],
     ['an unreadable response', new Failed({ kind: 'unreadable', expected: 'whole JSON' }), 'unknown'],
     ['no response', new Failed({ kind: 'network', cause: new Error('reset') }), 'unreached'],
@@ -91,13 +92,15 @@ describe('the control that settles a doubt', () => {
     expect(asked).toEqual([`VISIONOS ${FIRST}`]);
   });
 
-  it('is the video that this egress served last to this client, else to the process, and the doubted one never', async () => {
+  it('is the video whose text this egress served last to this client, else the process, and the doubted one never', async () => {
     const { control, settle, asked, egress } = newControlOf();
     const other = nextEgress();
-    control.recordServed(newScope({}, other), 'VISIONOS', 'elsewhere__', 'player');
+    control.recordServed(newScope({}, other), 'VISIONOS', 'elsewhere__', 'captions');
+    // Its text may need a token.
+    control.recordServed(newScope({}, other), 'VISIONOS', 'only-listed', 'player');
     await settle('VISIONOS');
-    control.recordServed(newScope({}, egress), 'VISIONOS', 'here_______', 'player');
-    control.recordServed(newScope({}, egress), 'VISIONOS', VIDEO, 'player');
+    control.recordServed(newScope({}, egress), 'VISIONOS', 'here_______', 'captions');
+    control.recordServed(newScope({}, egress), 'VISIONOS', VIDEO, 'captions');
     await settle('VISIONOS');
     expect(asked).toEqual(['VISIONOS elsewhere__', 'VISIONOS here_______']);
   });
@@ -120,6 +123,24 @@ describe('the control that settles a doubt', () => {
     const { settle, gate } = newControlOf({ player: () => new Failed(FORBIDDEN) });
     expect(await settle('VISIONOS')).toBe('address-refused');
     expect(gate.pauseRemainingMs).toBeGreaterThan(55_000);
+  });
+
+  it('asks one client of each other app, the undoubted first, until one is served or refused', async () => {
+    const retired = new Failed({ kind: 'http-error', status: 400, media: 'json' });
+    const { settle, asked, order, egress } = newControlOf({
+      player: (client) => ({ VISIONOS: ERROR, IOS: retired })[String(client)],
+    });
+    for (const client of ['ANDROID', 'ANDROID_REEL']) egress.examinations.video.doubt('player', VIDEO, client);
+    expect(await settle('VISIONOS')).toBe('client-refused');
+    expect(asked).toEqual([`VISIONOS ${FIRST}`, `IOS ${SECOND}`, `ANDROID ${SECOND}`]);
+    expect(order.controls(egress).at(-1)).toBe('VISIONOS');
+  });
+
+  it('shows nothing when the versions of all other apps are retired', async () => {
+    const retired = new Failed({ kind: 'http-error', status: 400, media: 'json' });
+    const { settle, asked, gate } = newControlOf({ player: (client) => (client === 'VISIONOS' ? ERROR : retired) });
+    expect(await settle('VISIONOS')).toBe('unknown');
+    expect([asked.length, gate.paused]).toEqual([3, false]);
   });
 
   it('shows nothing when the second one cannot be asked', async () => {

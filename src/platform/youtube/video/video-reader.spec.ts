@@ -114,7 +114,8 @@ describe('a video that is refused', () => {
     });
     expect(await read()).toMatchObject({ failure: { code: 'upstream_blocked' } });
     const controls = asked.filter((request) => !request.endsWith(VIDEO));
-    expect(controls).toEqual([`VISIONOS ${FIRST}`, `ANDROID ${SECOND}`]);
+    // Not with ANDROID, which is doubted itself.
+    expect(controls).toEqual([`VISIONOS ${FIRST}`, `IOS ${SECOND}`]);
     expect([gate.paused, order.candidates(egress).at(-1)]).toEqual([false, 'VISIONOS']);
     expect(await read(OTHER)).toMatchObject({ ok: true });
     expect(asked).toEqual([`ANDROID ${OTHER}`]);
@@ -127,7 +128,7 @@ describe('a video that is refused', () => {
     const { attempt, reader, asked, gate } = reading({ player: () => answer });
     const { result, end } = await attempt();
     expect([result, end]).toMatchObject([{ failure: { code: 'upstream_blocked' } }, 'refused']);
-    expect(asked).toEqual([`VISIONOS ${VIDEO}`, `ANDROID ${VIDEO}`, `VISIONOS ${FIRST}`, `ANDROID ${SECOND}`]);
+    expect(asked).toEqual([`VISIONOS ${VIDEO}`, `ANDROID ${VIDEO}`, `VISIONOS ${FIRST}`, `IOS ${SECOND}`]);
     expect([gate.refusedKind, reader.remembered(VIDEO, [])]).toEqual(['player', undefined]);
   });
 
@@ -199,13 +200,21 @@ describe('a video that is unavailable according to its clients', () => {
     expect(asked).toEqual([`VISIONOS ${VIDEO}`, `ANDROID_REEL ${VIDEO}`, `ANDROID_REEL ${FIRST}`]);
   });
 
-  it('needs no control of a client that was served within the hour, only of the address', async () => {
-    const { attempt, asked } = reading({
-      player: (client, videoId) => (videoId === OTHER ? undefined : about(ERROR)(client, videoId)),
-    });
+  it('needs no control of a client whose version any egress was served within the hour, only of the address', async () => {
+    const { attempt, asked } = reading({ player: about(ERROR) });
+    const nowMs = performance.now();
+    const clock = jest.spyOn(performance, 'now').mockReturnValue(nowMs);
     await attempt();
-    expect(await attempt()).toMatchObject({ result: { failure: { code: 'video_unavailable' } } });
-    expect(asked).toEqual([`VISIONOS ${VIDEO}`, `ANDROID_REEL ${VIDEO}`, `VISIONOS ${FIRST}`]);
+    const controlAfter = async (ms: number) => {
+      clock.mockReturnValue(nowMs + ms);
+      const { result } = await attempt(VIDEO, [], newScope({}, nextEgress()));
+      expect(result).toMatchObject({ failure: { code: 'video_unavailable' } });
+      expect(asked.slice(0, 2)).toEqual([`VISIONOS ${VIDEO}`, `ANDROID_REEL ${VIDEO}`]);
+      return asked.slice(2);
+    };
+    expect(await controlAfter(3_600_000)).toEqual([`VISIONOS ${FIRST}`]);
+    expect(await controlAfter(3_600_001)).toEqual([`ANDROID_REEL ${FIRST}`]);
+    clock.mockRestore();
   });
 
   it('is not unavailable when the address gets these words for every video: four requests, and the address pauses', async () => {
@@ -229,7 +238,7 @@ describe('a video that is unavailable according to its clients', () => {
     });
     expect(await read()).toMatchObject({ failure: { code: 'video_unavailable' } });
     expect(asked.slice(0, 5)).toEqual([
-      ...[`VISIONOS ${VIDEO}`, `ANDROID_REEL ${VIDEO}`, `ANDROID_REEL ${FIRST}`, `VISIONOS ${SECOND}`],
+      ...[`VISIONOS ${VIDEO}`, `ANDROID_REEL ${VIDEO}`, `ANDROID_REEL ${FIRST}`, `IOS ${SECOND}`],
       `ANDROID ${VIDEO}`,
     ]);
     expect(order.candidates(egress).at(-1)).toBe('ANDROID_REEL');

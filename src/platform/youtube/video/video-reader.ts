@@ -9,7 +9,7 @@ import {
   type VideoOutcome,
 } from '../../../domain/transcript.js';
 import { fetchCaption } from '../captions/caption-fetch.js';
-import type { AttemptEnd } from '../egress/egress.js';
+import type { AttemptEnd } from '../egress/attempt.js';
 import type { Attempted } from '../egress/egress-failover.js';
 import type { Doubt, Finding } from '../egress/examination.js';
 import type { RequestScope } from '../egress/request-pipeline.js';
