@@ -13,7 +13,10 @@ const FLOORS = [
   { domain: [] },
   { config: ['domain'] },
   { observability: ['config', 'domain'] },
-  { cache: ['config', 'domain/(with-timeout|detached)\\.ts$', REGISTRY], database: ['config'] },
+  {
+    cache: ['config', 'domain/(with-timeout|detached)\\.ts$', REGISTRY],
+    database: ['config', 'domain/organization-turns\\.ts$'],
+  },
   { http: ['database', 'observability', 'config', 'domain'] },
   {
     organizations: [STATEMENTS, 'http/response-docs\\.ts$', 'domain'],

@@ -43,20 +43,14 @@ export class FailedAuthentications {
   async record(call: RequestContext, credential: Credential = 'API key'): Promise<void> {
     // Over NATS nobody has an address: counted together, one caller would lock out all others.
     if (call.address === undefined) return;
-    await this.count(this.failures, countOf(call, credential), call, credential);
-    if (credential === 'admin token') await this.count(this.adminFailures, 'all addresses', call, credential);
-  }
-
-  private async count(
-    limiter: RateLimiterMemory,
-    name: string,
-    call: RequestContext,
-    credential: Credential,
-  ): Promise<void> {
-    // Beyond the limit the limiter rejects with the count.
-    const counted: unknown = await limiter.consume(name).catch((full: unknown) => full);
-    if (!(counted instanceof RateLimiterRes)) throw counted;
-    if (counted.consumedPoints > limiter.points) this.refuse(call, credential, counted, limiter.points);
+    const counts = [{ limiter: this.failures, name: countOf(call, credential) }];
+    if (credential === 'admin token') counts.push({ limiter: this.adminFailures, name: 'all addresses' });
+    for (const { limiter, name } of counts) {
+      // Beyond the limit the limiter rejects with the count.
+      const counted: unknown = await limiter.consume(name).catch((full: unknown) => full);
+      if (!(counted instanceof RateLimiterRes)) throw counted;
+      if (counted.consumedPoints > limiter.points) this.refuse(call, credential, counted, limiter.points);
+    }
   }
 
   private refuse(

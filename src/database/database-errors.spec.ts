@@ -26,7 +26,8 @@ describe('an unavailable database', () => {
   });
 
   it.each([
-    ['a missed deadline', new DatabaseSlowError(1_750)],
+    ['a missed deadline', new DatabaseSlowError(1_750, true)],
+    ['a missed deadline before the statement was sent', new DatabaseSlowError(1_750, false)],
     ['a connection that broke during a transaction', new QueryRunnerAlreadyReleasedError()],
     ['a manager whose connection broke', new QueryRunnerProviderAlreadyReleasedError()],
     ['a missing socket', failed({ code: 'ENOENT', syscall: 'connect' })],
@@ -56,11 +57,16 @@ describe('a failed statement', () => {
     }
   });
 
+  it('was not executed when it had no turn before its deadline', () => {
+    expect(mayHaveBeenExecuted(new DatabaseSlowError(1_750, false))).toBe(false);
+  });
+
   it.each([
     ['the response timed out', new Error('Query read timeout')],
     ['the connection broke', failed({ code: 'ECONNRESET' })],
     ['the connection broke while sending', failed({ code: 'EPIPE' })],
     ['the connection ended', new Error('Connection terminated unexpectedly')],
+    ['it was sent and missed its deadline', new DatabaseSlowError(1_750, true)],
     ['the error is unknown', 'odd'],
   ])('may have been executed when %s', (_why, error) => {
     expect([mayHaveBeenExecuted(error), sqlStateOf(error)]).toEqual([true, undefined]);

@@ -2,7 +2,10 @@ import { QueryRunnerAlreadyReleasedError, QueryRunnerProviderAlreadyReleasedErro
 
 /** The database did not respond before the deadline; a statement that was sent may still be executed. */
 export class DatabaseSlowError extends Error {
-  constructor(waitedMs: number) {
+  constructor(
+    waitedMs: number,
+    readonly wasSent: boolean,
+  ) {
     super(`The database did not respond within ${waitedMs} ms.`);
     this.name = 'DatabaseSlowError';
   }
@@ -53,7 +56,7 @@ const ERROR_CLASSES = [DatabaseSlowError, QueryRunnerAlreadyReleasedError, Query
  */
 export function isDatabaseUnavailable(error: unknown): boolean {
   const { code, message, severity } = factsOf(error);
-  if (wasNotConnected(error) || BROKEN.test(code) || UNAVAILABLE_STATES.test(code)) return true;
+  if (wasNeverSent(error) || BROKEN.test(code) || UNAVAILABLE_STATES.test(code)) return true;
   if (SQL_STATE.test(code) && (severity === 'FATAL' || severity === 'PANIC')) return true;
   return INTERRUPTED.test(message) || ERROR_CLASSES.some((errorClass) => error instanceof errorClass);
 }
@@ -63,7 +66,7 @@ export function isDatabaseUnavailable(error: unknown): boolean {
  * broke. A statement that the server rejected, or that was never sent, was not executed.
  */
 export function mayHaveBeenExecuted(error: unknown): boolean {
-  return sqlStateOf(error) === undefined && !wasNotConnected(error);
+  return sqlStateOf(error) === undefined && !wasNeverSent(error);
 }
 
 /** The SQLSTATE that the server reported for a statement; undefined when it did not respond. */
@@ -72,7 +75,8 @@ export function sqlStateOf(error: unknown): string | undefined {
   return SQL_STATE.test(code) ? code : undefined;
 }
 
-function wasNotConnected(error: unknown): boolean {
+function wasNeverSent(error: unknown): boolean {
+  if (error instanceof DatabaseSlowError) return !error.wasSent;
   const { code, message, syscall } = factsOf(error);
   if (NOT_CONNECTED.test(code) || NEVER_SENT.test(message)) return true;
   return syscall === 'connect' && SOCKET_NOT_CONNECTED.test(code);

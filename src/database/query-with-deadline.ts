@@ -1,4 +1,5 @@
 import type { DataSource } from 'typeorm';
+import { OrganizationTurns } from '../domain/organization-turns.js';
 import { DatabaseSlowError } from './database-errors.js';
 
 /**
@@ -6,25 +7,45 @@ import { DatabaseSlowError } from './database-errors.js';
  * stalls still accepts connections and statements, so only a deadline refuses the call within two seconds.
  */
 const QUERY_DEADLINE_MS = 1_750;
+/** Statements that lock one organization, at a time: they wait for its row, each with a connection of the pool. */
+const CONNECTIONS_PER_ORGANIZATION = 2;
+
+type Database = Pick<DataSource, 'query'>;
+
+const turns = new WeakMap<Database, OrganizationTurns>();
+
+/** Runs a statement that locks an organization, so that its calls do not take the connections of all others. */
+export function inTurn<T>(database: Database, organizationId: string, statement: () => Promise<T>): Promise<T> {
+  const ofDatabase = turns.get(database) ?? new OrganizationTurns(CONNECTIONS_PER_ORGANIZATION);
+  turns.set(database, ofDatabase);
+  return ofDatabase.run(organizationId, statement);
+}
 
 /**
  * Runs a statement for a call that can still be refused.
  *
- * @throws DatabaseSlowError after the deadline, when the statement may still be executed, and the driver's errors
+ * @param lockedOrganization which the statement locks, so that it takes its turn; one that has none before the deadline is not sent
+ * @throws DatabaseSlowError after the deadline, when the statement may still be executed if it was sent, and the driver's errors
  */
 export function queryWithDeadline<Rows>(
-  database: Pick<DataSource, 'query'>,
+  database: Database,
   statement: string,
   values: readonly unknown[],
+  lockedOrganization?: string,
 ): Promise<Rows> {
-  return withDeadline(database.query<Rows>(statement, [...values]));
-}
-
-/** Waits for a statement as `queryWithDeadline` does. @throws DatabaseSlowError, and what the work throws */
-export async function withDeadline<T>(work: Promise<T>): Promise<T> {
+  let [sent, late] = [false, false];
+  const send = (): Promise<Rows> => {
+    if (late) return Promise.reject(new DatabaseSlowError(QUERY_DEADLINE_MS, sent));
+    sent = true;
+    return database.query<Rows>(statement, [...values]);
+  };
   let timer: NodeJS.Timeout | undefined;
   const deadline = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new DatabaseSlowError(QUERY_DEADLINE_MS)), QUERY_DEADLINE_MS);
+    timer = setTimeout(() => {
+      late = true;
+      reject(new DatabaseSlowError(QUERY_DEADLINE_MS, sent));
+    }, QUERY_DEADLINE_MS);
   });
-  return Promise.race([work, deadline]).finally(() => clearTimeout(timer));
+  const result = lockedOrganization === undefined ? send() : inTurn(database, lockedOrganization, send);
+  return Promise.race([result, deadline]).finally(() => clearTimeout(timer));
 }

@@ -116,7 +116,8 @@ export class JobRepository {
     idempotencyKey: string | undefined,
   ): Promise<{ outcome: CreateOutcome; job: JobDto | undefined }> {
     const { JOB_RESULTS_TTL_HOURS, JOBS_PER_ORGANIZATION } = this.environment;
-    const [row] = await this.query<JobRow & { outcome: CreateOutcome }>(
+    const [row] = await this.change<JobRow & { outcome: CreateOutcome }>(
+      organizationId,
       `SELECT result.outcome, ${columnsOf('(result.job)')}
          FROM job_create($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) result`,
       ...[id, organizationId, keyId, idempotencyKey ?? null, channel, languages, limit, since, onQuota],
@@ -155,7 +156,8 @@ export class JobRepository {
    */
   async cancel(by: string | Actor, id: string): Promise<ChangedJob | undefined> {
     const [organizationId, operator] = typeof by === 'string' ? [by, undefined] : [null, by];
-    const [row] = await this.query<ChangedRow>(
+    const [row] = await this.change<ChangedRow>(
+      organizationId,
       `WITH result AS MATERIALIZED (SELECT * FROM job_cancel($1, $2)), recorded AS (
          INSERT INTO audit_entries (actor, action, organization_id, target, before, after, request_id, call_id, address)
            SELECT $3::text, 'job.canceled', (job).organization_id, $2, jsonb_build_object('state', old_state),
@@ -171,7 +173,8 @@ export class JobRepository {
 
   /** Resolves to undefined for an unknown job. */
   async resume(organizationId: string, id: string): Promise<(ChangedJob & { outcome: ResumeOutcome }) | undefined> {
-    const [row] = await this.query<ChangedRow & { outcome: ResumeOutcome }>(
+    const [row] = await this.change<ChangedRow & { outcome: ResumeOutcome }>(
+      organizationId,
       `SELECT result.outcome, ${CHANGED} FROM job_resume($1, $2, $3, $4) result`,
       ...[organizationId, id, this.environment.JOBS_PER_ORGANIZATION, this.resultsBytesMax],
     );
@@ -185,7 +188,8 @@ export class JobRepository {
    * @returns false for an unknown job
    */
   async delete(organizationId: string, id: string): Promise<boolean> {
-    const deleted = await this.query(
+    const deleted = await this.change(
+      organizationId,
       `WITH deleted AS (
          UPDATE jobs SET deleted_at = quota_now(), idempotency_key = NULL,
              state = CASE WHEN finished_at IS NULL THEN 'canceled' ELSE state END
@@ -238,6 +242,11 @@ export class JobRepository {
 
   private query<Row>(statement: string, ...values: unknown[]): Promise<Row[]> {
     return queryWithDeadline<Row[]>(this.database, statement, values);
+  }
+
+  /** Runs a statement that locks the organization or one of its jobs. @param organizationId null for an operator */
+  private change<Row>(organizationId: string | null, statement: string, ...values: unknown[]): Promise<Row[]> {
+    return queryWithDeadline<Row[]>(this.database, statement, values, organizationId ?? undefined);
   }
 }
 

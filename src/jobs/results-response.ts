@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { Request, Response } from 'express';
+import { Environment } from '../config/environment.js';
 import { HeldTexts, ResponseMemory } from '../transcripts/response/response-memory.js';
 import { writeResponse, type Chunk } from '../transcripts/response/response-writer.js';
 import { encodingFor, NDJSON } from '../transcripts/response/transcripts-response.js';
@@ -52,6 +53,7 @@ export class ResultsResponse {
   constructor(
     private readonly jobs: JobsService,
     private readonly memory: ResponseMemory,
+    private readonly environment: Environment,
   ) {}
 
   /**
@@ -82,12 +84,16 @@ export class ResultsResponse {
     response.vary('Accept-Encoding');
     response.vary('Accept');
     response.setHeader('Content-Type', `${type}; charset=utf-8`);
-    const chunks = this.chunks(organizationId, FORMATS[type], range, first, read);
+    const chunks = this.chunks(response, organizationId, FORMATS[type], range, first, read);
     await writeResponse(response, chunks, encodingFor(request), new HeldTexts(this.memory, organizationId));
   }
 
-  /** Reads on from the first part. The texts of a part count as held until the next one is read. */
+  /**
+   * Reads on from the first part. The texts of a part count as held until the next one is read. A reader that has not taken
+   * them within twice the deadline of a call is disconnected.
+   */
   private async *chunks(
+    response: Response,
     organizationId: string,
     format: Format,
     range: Range,
@@ -101,6 +107,7 @@ export class ResultsResponse {
     let part = first;
     for (let missing = range.limit; ;) {
       const held = new HeldTexts(this.memory, organizationId);
+      const timer = setTimeout(() => response.destroy(), 2 * this.environment.REQUEST_DEADLINE_SECONDS * 1000);
       try {
         for (const { text } of part.entries) held.add(text.deflated);
         for (const { position, text } of part.entries) {
@@ -109,6 +116,7 @@ export class ResultsResponse {
           if (position === complete + 1) complete = position;
         }
       } finally {
+        clearTimeout(timer);
         held.close();
       }
       missing -= part.entries.length;

@@ -69,9 +69,8 @@ export class SliceReader {
     { job, continuation, setbacks, organizationId }: ClaimedSlice,
     stop: AbortSignal,
   ): Promise<ListedPage | SliceEnd> {
-    const call = new Call(this.environment.REQUEST_DEADLINE_SECONDS, {
-      ...{ organizationId, responseEnd: stop, background: true },
-    });
+    const options = { organizationId, responseEnd: stop, background: true };
+    const call = new Call(this.environment.REQUEST_DEADLINE_SECONDS, options);
     try {
       const channel = job.channel ?? (await this.channels.find(job.request.channel, call));
       const page = await this.platform.listUploadsPage(channel.id, continuation ?? undefined, call);

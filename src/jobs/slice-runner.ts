@@ -124,9 +124,7 @@ export class SliceRunner {
       results.reservation?.leaseEndsAtMs ?? performance.now() + this.environment.REQUEST_DEADLINE_SECONDS * 1000;
     for (let attempt = 1; ; attempt++) {
       try {
-        return await this.quota.inTurn(slice.organizationId, () =>
-          this.store.commitSlice(slice, keepPause(slice, end), results),
-        );
+        return await this.store.commitSlice(slice, keepPause(slice, end), results);
       } catch (error) {
         const delayMs = retryDelayMs(attempt);
         if (stop.aborted || !isDatabaseUnavailable(error) || performance.now() + delayMs > untilMs) throw error;

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { Environment } from '../config/environment.js';
+import { inTurn } from '../database/query-with-deadline.js';
 import { PLANS, planIncludes, type Plan } from '../domain/plan.js';
 import { unlistedVideo } from '../domain/transcript.js';
 import { fromJson } from '../transcripts/cache/keyed-codec.js';
@@ -101,20 +102,21 @@ export class SliceRepository {
    * @throws the driver's error: `SLICE_EXPIRED` as SQLSTATE when the reservation ended before the slice
    */
   async commitSlice(
-    { job, claim }: ClaimedSlice,
+    { job, claim, organizationId }: ClaimedSlice,
     { change, delaySeconds, setbacks = 0, restartList = false }: SliceEnd,
     results?: VideoResults,
   ): Promise<(ChangedJob & { charged: number }) | undefined> {
     const { PLAN_FREE_MONTHLY, PLAN_PRO_MONTHLY } = this.environment;
     const { reservation, fetched = 0, videos = [], entries = Buffer.alloc(0) } = results ?? {};
-    const [row] = await this.database.query<(ChangedRow & { charged: number })[]>(
-      `SELECT result.charged, ${CHANGED}
-         FROM job_commit_slice($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) result`,
-      [
-        ...[job.id, claim, reservation?.id ?? null, fetched, JSON.stringify(videos), entries],
-        ...[change?.state ?? null, change?.reason ?? null, delaySeconds ?? null, setbacks, restartList],
-        ...[PLAN_FREE_MONTHLY, PLAN_PRO_MONTHLY],
-      ],
+    const statement = `SELECT result.charged, ${CHANGED}
+      FROM job_commit_slice($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) result`;
+    const values = [
+      ...[job.id, claim, reservation?.id ?? null, fetched, JSON.stringify(videos), entries],
+      ...[change?.state ?? null, change?.reason ?? null, delaySeconds ?? null, setbacks, restartList],
+      ...[PLAN_FREE_MONTHLY, PLAN_PRO_MONTHLY],
+    ];
+    const [row] = await inTurn(this.database, organizationId, () =>
+      this.database.query<(ChangedRow & { charged: number })[]>(statement, values),
     );
     return row && { ...toChangedJob(row), charged: row.charged };
   }

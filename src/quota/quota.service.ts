@@ -1,10 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { Injectable, Logger } from '@nestjs/common';
-import pLimit, { type LimitFunction } from 'p-limit';
 import { DataSource } from 'typeorm';
 import { Environment } from '../config/environment.js';
 import { mayHaveBeenExecuted } from '../database/database-errors.js';
-import { queryWithDeadline, withDeadline } from '../database/query-with-deadline.js';
+import { inTurn, queryWithDeadline } from '../database/query-with-deadline.js';
 import { InvalidApiKeyError, type QuotaState } from '../domain/errors.js';
 import { UnknownOrganizationError } from '../organizations/organization-errors.js';
 import { QuotaMetrics } from './quota-metrics.js';
@@ -39,9 +38,6 @@ interface SettleRow {
 
 const SETTLE = 'SELECT * FROM quota_settle($1, $2, $3, $4)';
 
-/** Statements of one organization at a time in this process: they wait for its row, each with a connection of the pool. */
-const CONNECTIONS_PER_ORGANIZATION = 2;
-
 /** Who is charged for a call, and the id by which the caller knows it. */
 export interface Payer {
   organizationId: string;
@@ -73,8 +69,6 @@ export interface ReservationResult {
 @Injectable()
 export class QuotaService {
   private readonly logger = new Logger(QuotaService.name);
-  /** Of the organizations whose statements run or wait. */
-  private readonly turns = new Map<string, { limit: LimitFunction; statements: number }>();
 
   constructor(
     private readonly database: DataSource,
@@ -99,15 +93,9 @@ export class QuotaService {
     const reservation = { id: randomUUID(), organizationId, leaseEndsAtMs: performance.now() + leaseSeconds * 1000 };
     const names = [reservation.id, organizationId, keyId, requestId, resource];
     const values = [...names, required, leaseSeconds, ...this.planLimits];
-    let state: 'waiting' | 'sent' | 'refused' = 'waiting';
-    const statement = async (): Promise<ReserveRow[]> => {
-      if (state === 'refused') return [];
-      state = 'sent';
-      return this.database.query<ReserveRow[]>(RESERVE, values);
-    };
-    const [row] = await withDeadline(this.inTurn(organizationId, statement)).catch((error: unknown) => {
-      if (state === 'sent' && mayHaveBeenExecuted(error)) void this.cancel(reservation, names);
-      state = 'refused';
+    const reserving = queryWithDeadline<ReserveRow[]>(this.database, RESERVE, values, organizationId);
+    const [row] = await reserving.catch((error: unknown) => {
+      if (mayHaveBeenExecuted(error)) void this.cancel(reservation, names);
       throw error;
     });
     const quota = quotaState(row);
@@ -142,20 +130,8 @@ export class QuotaService {
   /** Settles a reservation, with retries until its lease ends. Never rejects. */
   settleWithRetry(reservation: OpenReservation, fetched: number): Promise<void> {
     return this.retries.untilSettled(reservation, fetched, () =>
-      this.inTurn(reservation.organizationId, () => this.settle(reservation.id, fetched)),
+      inTurn(this.database, reservation.organizationId, () => this.settle(reservation.id, fetched)),
     );
-  }
-
-  /** Runs a statement that locks an organization, so that its calls do not take the connections of all others. */
-  async inTurn<T>(organizationId: string, statement: () => Promise<T>): Promise<T> {
-    const turn = this.turns.get(organizationId) ?? { limit: pLimit(CONNECTIONS_PER_ORGANIZATION), statements: 0 };
-    this.turns.set(organizationId, turn);
-    turn.statements++;
-    try {
-      return await turn.limit(statement);
-    } finally {
-      if (--turn.statements === 0) this.turns.delete(organizationId);
-    }
   }
 
   /** Counts a settlement; another feature can settle in a statement together with changes of its own. */
@@ -208,7 +184,7 @@ export class QuotaService {
    */
   private cancel(reservation: OpenReservation, names: readonly string[]): Promise<void> {
     return this.retries.untilSettled(reservation, 0, async () => {
-      await this.inTurn(reservation.organizationId, () => this.database.query(CANCEL, [...names]));
+      await inTurn(this.database, reservation.organizationId, () => this.database.query(CANCEL, [...names]));
     });
   }
 }

@@ -61,11 +61,12 @@ export class TranscriptsService {
     options: Omit<CallOptions, 'organizationId' | 'forVideos'>,
   ): Promise<CallPlan> {
     return inSpan('transcripts.prepare', {}, async (span) => {
-      this.memory.refuseWhenFull(payer.organizationId);
-      const { startedAtMs, responseEnd, background = false } = options;
       const { organizationId } = payer;
+      this.memory.refuseWhenFull(organizationId);
       const call = new Call(this.environment.REQUEST_DEADLINE_SECONDS, {
-        ...{ startedAtMs, responseEnd, background, organizationId, forVideos: !background },
+        ...options,
+        organizationId,
+        forVideos: options.background !== true,
       });
       const held = new HeldTexts(this.memory, organizationId);
       const plan = await this.plan(request, payer, call, held).catch((error: unknown) => {

@@ -3,6 +3,7 @@ import { Resolver } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import { Injectable } from '@nestjs/common';
 import { Environment } from '../config/environment.js';
+import { OrganizationTurns } from '../domain/organization-turns.js';
 import { isPublicAddress, PRIVATE_HOST } from './webhook-url.js';
 import { InvalidUrlError } from './webhook.js';
 
@@ -18,8 +19,7 @@ const LOOKUPS_PER_ORGANIZATION_MAX = 2;
 export class WebhookResolver {
   /** Tests replace it. */
   openResolver = (): Resolver => new Resolver({ timeout: 1_000, tries: 2 });
-  /** The organizations of the running look-ups. */
-  private readonly running = new Map<Promise<LookupAddress[]>, string>();
+  private readonly turns = new OrganizationTurns(LOOKUPS_PER_ORGANIZATION_MAX);
 
   constructor(private readonly environment: Environment) {}
 
@@ -30,12 +30,7 @@ export class WebhookResolver {
    */
   async addressesOf(host: string, organizationId: string): Promise<LookupAddress[]> {
     const endMs = performance.now() + TIMEOUT_MS;
-    const own = (): Promise<unknown>[] =>
-      [...this.running].flatMap(([lookup, owner]) => (owner === organizationId ? [lookup] : []));
-    while (own().length >= LOOKUPS_PER_ORGANIZATION_MAX) await Promise.race(own());
-    const lookup = this.lookup(host, endMs - performance.now());
-    this.running.set(lookup, organizationId);
-    const addresses = await lookup.finally(() => this.running.delete(lookup));
+    const addresses = await this.turns.run(organizationId, () => this.lookup(host, endMs - performance.now()));
     const isAllowed =
       this.environment.WEBHOOK_ALLOW_PRIVATE || addresses.every(({ address }) => isPublicAddress(address));
     if (addresses.length === 0 || !isAllowed) throw new InvalidUrlError(PRIVATE_HOST);

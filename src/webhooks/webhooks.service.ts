@@ -67,7 +67,7 @@ export class WebhooksService {
     const host = hostOf(url);
     if (isIP(host) === 0) await this.resolver.addressesOf(host, organizationId);
     const values = [id, organizationId, url.href, events ? [...new Set(events)] : null, stored, WEBHOOKS_MAX];
-    const [webhook] = await queryWithDeadline<WebhookDto[]>(this.database, CREATE, values);
+    const [webhook] = await queryWithDeadline<WebhookDto[]>(this.database, CREATE, values, organizationId);
     if (!webhook) throw new TooManyWebhooksError();
     return { ...webhook, secret: secretText(secret) };
   }

@@ -3,6 +3,7 @@ import { connect, type AddressInfo, type Socket } from 'node:net';
 import { gunzipSync } from 'node:zlib';
 import { request as httpRequest } from 'node:http';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { Environment } from '../../src/config/environment.js';
 import type { JobDto as Job } from '../../src/jobs/dto/job.dto.js';
 import { ResponseMemory } from '../../src/transcripts/response/response-memory.js';
 import { startService, type TestService } from '../service.js';
@@ -250,6 +251,19 @@ describe('a reader of results that does not read', () => {
     const text = await received(reader);
     expect(text.match(/"type":"result","position":/g)).toHaveLength(100);
     expect(text).toContain('"type":"summary"');
+  });
+
+  it('is disconnected when it has not taken a part within twice the deadline of a call', async () => {
+    const environment = service.app.get(Environment);
+    const { REQUEST_DEADLINE_SECONDS: deadlineSeconds } = environment;
+    environment.REQUEST_DEADLINE_SECONDS = 0.25;
+    try {
+      const { socket } = await stalled();
+      // Before it counts as a reader that takes nothing.
+      await until(() => socket.destroyed && memory.heldBytes === 0, 20_000);
+    } finally {
+      environment.REQUEST_DEADLINE_SECONDS = deadlineSeconds;
+    }
   });
 
   it('receives no complete body when the job is deleted meanwhile', async () => {

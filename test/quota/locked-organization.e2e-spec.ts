@@ -59,6 +59,25 @@ describe('an organization whose row is locked', () => {
     expect((await call(locked, 20)).status).toBe(200);
   });
 
+  it('keeps two connections at a time also to create jobs', async () => {
+    const locked = await service.organization();
+    const release = await lock(`SELECT 1 FROM organizations WHERE id = '${locked.id}' FOR UPDATE`);
+    const headers = { Authorization: `Bearer ${locked.key}`, 'Content-Type': 'application/json' };
+    const create = () => service.request('POST', '/jobs', headers, JSON.stringify({ channel: '@bench-1x1' }));
+    let ended = false;
+    let most = 0;
+    const created = Promise.all(Array.from({ length: 8 }, create)).finally(() => {
+      ended = true;
+    });
+    await until(async () => (await waiting()).length > 0);
+    while (!ended) most = Math.max(most, (await waiting()).length);
+    expect((await created).map(({ status }) => status)).toEqual(Array.from({ length: 8 }, () => 503));
+    expect(most).toBe(2);
+    await release();
+    await until(async () => (await waiting()).length === 0);
+    expect((await create()).status).toBe(202);
+  });
+
   it('keeps no connection waiting to record the last use of its locked keys', async () => {
     const customers = await Promise.all(Array.from({ length: 12 }, () => service.organization()));
     const release = await lock('SELECT 1 FROM api_keys FOR UPDATE');
