@@ -17,6 +17,11 @@ interface Recording {
   body: string;
 }
 
+/** The constants of `src/platform/youtube/video/video-control.ts`. */
+const CONTROL_VIDEOS: ReadonlySet<string> = new Set(['jNQXAC9IVRw', '9bZkp7q19f0']);
+/** A video that VISIONOS and the reel were recorded to play. */
+const CONTROL_PLAYED_AS = 'M4gD1WSo5mA';
+
 /** A server that replays recorded traffic. */
 export interface Replay {
   url: string;
@@ -72,6 +77,16 @@ export async function startReplay(folder: string, aliases: Readonly<Record<strin
     return found[Math.min(index, found.length - 1)];
   };
 
+  /** The video that a client asks for when it doubts a refusal: no recording has it, so it is played as another one. */
+  const findControl = (path: string, client: string, videoId: string): Recording | undefined => {
+    const played = [...recordings.values()].find(
+      (one) => one.path === path && one.client === client && argumentOf(one.request) === CONTROL_PLAYED_AS,
+    );
+    const recording = played ?? (path === '/youtubei/v1/player' ? recordings.get('player-android-ok') : undefined);
+    const id = recording && argumentOf(recording.request);
+    return recording && { ...recording, body: recording.body.replaceAll(id ?? '', videoId) };
+  };
+
   const find = (
     method: string,
     path: string,
@@ -80,6 +95,7 @@ export async function startReplay(folder: string, aliases: Readonly<Record<strin
     client: string,
   ): Recording | undefined => {
     if (path === '/api/timedtext' && recordings.has('timedtext-xml')) return recordings.get('timedtext-xml');
+    if (CONTROL_VIDEOS.has(argument)) return findControl(path, client, argument);
     if (path === '/youtubei/v1/player' && playing !== null) return recordings.get(playing);
     const alias = aliases[argument];
     if (alias !== undefined) return recordings.get(alias);

@@ -157,12 +157,13 @@ export class VideoReader {
     const isTrusted = client === 'WEB' || this.order.isServed(egress, client, TRUSTED_MS);
     const doubt: Doubt = { kind: 'player', client, sinceMs: performance.now() - TRUSTED_MS };
     const finding = isTrusted ? 'served' : await this.control.settle(doubt, client, video.videoId, video.scope);
-    if (finding === 'served') {
-      egress.gates.video.answered('player');
-      return video.failure(code);
-    }
     if (finding === 'address-refused') video.add(null, finding);
-    else video.add(client, finding === 'client-refused' ? 'refused' : 'failure');
+    else if (finding === 'client-refused') video.add(client, 'refused');
+    else {
+      egress.gates.video.answered('player');
+      // The control could not be asked: no other word is known, and this one is specific.
+      return finding === 'served' ? video.failure(code) : { ...video.failure(code), confirmed: false };
+    }
     return null;
   }
 
