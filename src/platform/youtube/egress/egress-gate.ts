@@ -57,6 +57,8 @@ export class EgressGate implements Gate {
   readonly rates: ReadonlyMap<BudgetKind, SendingRate>;
   /** Whether an examination holds back what has not started. */
   held = false;
+  /** Called when a request has ended. */
+  requestEnded: () => void = () => undefined;
   private window: number;
   /** The running requests that are the first of their attempt. */
   private starting = new Set<QueuedRequest>();
@@ -168,5 +170,6 @@ export class EgressGate implements Gate {
 
   end(request: QueuedRequest): void {
     this.starting.delete(request);
+    this.requestEnded();
   }
 }

@@ -22,9 +22,6 @@ const SESSIONS_PER_TASK_MAX = 8;
 /** This many refused sessions in a row mean that nearly all addresses of a gateway are refused. */
 const SESSIONS_REFUSED_MAX = 100;
 
-/** An egress with an open examination may serve this much later than another one and is used first: the next request ends it. */
-const EXAMINED_FIRST_MS = 5_000;
-
 /** The placeholder in the URL of a rotating gateway, which gives each session an address of its own. */
 const SESSION = '{session}';
 /** The requests of one attempt are sent one after the other, and its exact date beside them. */
@@ -126,11 +123,6 @@ class PoolMember {
     });
   }
 
-  /** Whether an examination waits for a request of somebody else. */
-  isExamined(use: EgressUse): boolean {
-    return this.direct?.examinations[use].isOpen === true;
-  }
-
   async close(): Promise<void> {
     const dispatchers = [...(this.direct ? [this.direct.dispatcher] : []), ...this.sessions];
     await Promise.all(dispatchers.map((dispatcher) => dispatcher.destroy()));
@@ -208,8 +200,7 @@ export class EgressPool {
     const ready = free.filter(isReady);
     // An egress that rests is better than none, but not for a second attempt at the same subject.
     const last = free.filter(({ restsUntilMs }) => restsUntilMs === null || tried.length === 0);
-    const waitMs = (member: PoolMember) =>
-      this.queue.waitMs(member.gates[use].line, requester) - (member.isExamined(use) ? EXAMINED_FIRST_MS : 0);
+    const waitMs = (member: PoolMember) => this.queue.waitMs(member.gates[use].line, requester);
     const first = minimumOf(ready, waitMs) ?? last[0];
     if (!first) return null;
     this.turn = (this.members.indexOf(first) + 1) % this.members.length;

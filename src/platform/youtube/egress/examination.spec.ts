@@ -134,42 +134,15 @@ describe('a doubt', () => {
     expect(experiments).toHaveLength(0);
   });
 
-  it('waits for what was sent anywhere in the process, and while others are held only for what runs at its line', async () => {
-    const { egress, examination, settleDoubt, sendAnother, gate, experiments } = examine();
-    const [elsewhere, here] = [sendAnother('elsewhere', egress.gates.channel.line), sendAnother('here')];
-    const found = settleDoubt();
-    await here.end();
-    await settle();
-    expect(experiments).toHaveLength(0);
-    for (const subject of ['a', 'b']) examination.doubt('player', subject, 'VISIONOS');
-    await settle();
-    expect([gate.held, experiments.length]).toEqual([true, 1]);
-    await experiments[0]?.('unknown');
-    await expect(found).resolves.toBe('unknown');
-    await elsewhere.end();
-  });
-
-  it('asks the control as soon as the requests of another line have ended without an answer', async () => {
+  it('asks the control beside requests for lists, which cannot answer it', async () => {
     const { egress, settleDoubt, sendAnother, experiments } = examine();
-    const other = sendAnother('elsewhere', egress.gates.channel.line);
-    const found = settleDoubt();
-    await other.end();
-    expect(experiments).toHaveLength(1);
-    await experiments[0]?.('unknown');
-    await expect(found).resolves.toBe('unknown');
-  });
-
-  it('waits for what is queued at another line', async () => {
-    const { egress, settleDoubt, sendAnother, experiments } = examine();
-    egress.gates.channel.held = true;
-    const other = sendAnother('elsewhere', egress.gates.channel.line);
+    const list = sendAnother('a list', egress.gates.channel.line);
     const found = settleDoubt();
     await settle();
-    expect([other.sent, experiments.length]).toEqual([false, 0]);
-    await jest.advanceTimersByTimeAsync(30_000);
-    await settle();
+    expect([list.sent, experiments.length]).toEqual([true, 1]);
     await experiments[0]?.('unknown');
     await expect(found).resolves.toBe('unknown');
+    await list.end();
   });
 
   it('is that of a refused address while its egress is paused, and unknown after the deadline, without a control', async () => {
@@ -194,17 +167,6 @@ it('a client is doubted for a kind of request until one of the kind is served', 
   expect(doubted()).toEqual([true, true, false]);
   served('IOS');
   expect(doubted()).toEqual([false, false, false]);
-});
-
-it('an examination is open until its last doubt is settled', async () => {
-  const { examination, settleDoubt, experiments } = examine();
-  expect(examination.isOpen).toBe(false);
-  const found = [settleDoubt(), settleDoubt()];
-  expect(examination.isOpen).toBe(true);
-  await settle();
-  await experiments[0]?.('unknown');
-  await Promise.all(found);
-  expect(examination.isOpen).toBe(false);
 });
 
 describe('an experiment', () => {

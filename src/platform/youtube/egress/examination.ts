@@ -49,7 +49,7 @@ export class Examination {
     private readonly holds: boolean,
     private readonly now: () => number = () => performance.now(),
   ) {
-    if (holds) queue.listeners.push(() => this.open > 0 && this.changed());
+    if (holds) gate.requestEnded = () => this.changed();
   }
 
   /** A request was served. */
@@ -140,15 +140,10 @@ export class Examination {
     this.refusedAtMs.set(keyOf(kind, client), this.now());
   }
 
-  /** Whether somebody waits for a result: the next request of another channel or video is better sent through this address. */
-  get isOpen(): boolean {
-    return this.open > 0;
-  }
-
-  /** Whether requests of others are in flight or will be sent. */
+  /** Whether requests of others are in flight through this address or will be sent. */
   private get areOthersSent(): boolean {
-    if (!this.holds) return false;
-    return this.gate.held ? this.gate.line.running > 0 : this.queue.running > 0 || this.queue.queued > 0;
+    const { line, held } = this.gate;
+    return this.holds && (line.running > 0 || (line.waiting > 0 && !held));
   }
 
   private change(): Promise<void> {

@@ -113,8 +113,6 @@ interface Waiting {
  * While anything waits, one timer is armed: for the gate that opens first, and for the next review.
  */
 export class RequestQueue {
-  /** Called when what runs and waits may have changed. */
-  readonly listeners: (() => void)[] = [];
   private readonly lines: Line[] = [];
   /** The calls that have begun to read their list. */
   private readonly begun = new WeakSet<object>();
@@ -191,7 +189,6 @@ export class RequestQueue {
   startNext(): void {
     while (this.runningCount < this.slots && this.startOne());
     this.armTimer();
-    for (const listener of this.listeners) listener();
   }
 
   /** Refuses what waits at a line whose gate refuses it. */
