@@ -14,6 +14,8 @@ const TIMEOUT_MS = 20_000;
 
 /** A control that was asked. */
 export interface Asked {
+  /** The channel or video that is known to be served. */
+  readonly subject: string;
   readonly end: ControlEnd;
   /** The platform's. */
   readonly retryAfterSeconds: number | null;
@@ -38,9 +40,9 @@ export async function askControl(
   read: (scope: RequestScope) => Promise<ControlEnd | FailedResponse | { kind: 'unparsable' }>,
 ): Promise<Asked> {
   const result = await read(serviceScope(egress, subject, TIMEOUT_MS)).catch(() => 'unreached' as const);
-  if (typeof result === 'string') return { end: result, retryAfterSeconds: null };
-  if (result.kind === 'blocked') return { end: 'refused', retryAfterSeconds: result.retryAfterSeconds };
-  return { end: isUnreached(result) ? 'unreached' : 'unknown', retryAfterSeconds: null };
+  if (typeof result === 'string') return { subject, end: result, retryAfterSeconds: null };
+  if (result.kind === 'blocked') return { subject, end: 'refused', retryAfterSeconds: result.retryAfterSeconds };
+  return { subject, end: isUnreached(result) ? 'unreached' : 'unknown', retryAfterSeconds: null };
 }
 
 interface Experiment {
@@ -63,6 +65,7 @@ export function concludeExperiment(
   const retryAfterSeconds = controls.find((control) => control.retryAfterSeconds !== null)?.retryAfterSeconds ?? null;
   if (finding === 'address-refused' && !egress.gateway) egress.gates[use].pause(kind, retryAfterSeconds);
   metrics.notice('control', client, finding);
-  report(finding === 'served' ? 'log' : 'warn', 'youtube_control_asked', { exit: egress.name, ...fields });
+  const asked = { exit: egress.name, ...fields, controls: controls.map((control) => control.subject) };
+  report(finding === 'served' ? 'log' : 'warn', 'youtube_control_asked', asked);
   return finding;
 }
