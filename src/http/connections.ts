@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { STATUS_CODES, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
+import { Server as NetServer, type Socket } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import type { NextFunction, Request, Response } from 'express';
@@ -95,7 +95,8 @@ export class Connections {
   async close(server: Server, graceMs: number, refuse: () => void): Promise<void> {
     // Right after the phase of the event loop that accepts connections: those that are not accepted yet would be reset.
     await nextTurn();
-    const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+    // That of an HTTP server would also end connections on which no request has arrived yet (Node 26).
+    const closed = new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()));
     await withTimeout(closed, Math.min(LAST_REQUESTS_MS, graceMs));
     refuse();
     await withTimeout(this.idle(), graceMs - LAST_REQUESTS_MS);
