@@ -22,6 +22,9 @@ const DEFLATE_OPTIONS = { level: 2, finishFlush: constants.Z_FULL_FLUSH };
 const deflateOffThread = promisify<Buffer, object, Buffer>(deflateRaw);
 const inflateOffThread = promisify<Buffer, object, Buffer>(inflateRaw);
 
+/** Few enough for about ten thousand characters, and many enough for a step to cost little beside them. */
+const SEGMENTS_PER_STEP = 128;
+
 /** The JSON of a transcript as a response contains it. */
 export async function jsonOf(transcript: Transcript): Promise<Buffer> {
   return Buffer.from(await joinInTurns(jsonPieces(transcript)));
@@ -31,7 +34,10 @@ function* jsonPieces(transcript: Transcript): Generator<string, void, undefined>
   let before = '{';
   for (const [language, segments] of transcript) {
     yield `${before}${JSON.stringify(language)}:[`;
-    for (const [index, segment] of segments.entries()) yield `${index === 0 ? '' : ','}${JSON.stringify(segment)}`;
+    for (let from = 0; from < segments.length; from += SEGMENTS_PER_STEP) {
+      const part = JSON.stringify(segments.slice(from, from + SEGMENTS_PER_STEP)).slice(1, -1);
+      yield from === 0 ? part : `,${part}`;
+    }
     before = '],';
   }
   yield before === '{' ? '{}' : ']}';
