@@ -98,6 +98,8 @@ export class Connections {
     // That of an HTTP server would also end connections on which no request has arrived yet (Node 26).
     const closed = new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()));
     await withTimeout(closed, Math.min(LAST_REQUESTS_MS, graceMs));
+    // Their proxies have had the time to see the responses that end connections.
+    server.closeIdleConnections();
     refuse();
     await withTimeout(this.idle(), graceMs - LAST_REQUESTS_MS);
     server.closeAllConnections();
