@@ -8,7 +8,15 @@ import { WebhookSender } from '../../src/webhooks/webhook-sender.js';
 import { holdLock } from '../database/lock-table.js';
 import { startService, type ServiceResponse, type TestService } from '../service.js';
 import { until } from '../until.js';
-import { idOf, startReceiver, verified, WEBHOOK_SECRET_KEY, type ReceivedMessage, type Receiver } from './receiver.js';
+import {
+  idOf,
+  isSigned,
+  startReceiver,
+  verified,
+  WEBHOOK_SECRET_KEY,
+  type ReceivedMessage,
+  type Receiver,
+} from './receiver.js';
 
 const SECONDS_PER_DAY = 86_400;
 
@@ -202,6 +210,8 @@ describe('a delivery that fails', () => {
     await advance(0);
     receiver.respond = fail(503);
     await enqueue(owner);
+    // What the test before left behind may still arrive.
+    const received = () => receiver.received.filter((message) => isSigned(message, owner.secret));
     const pauses: number[] = [];
     for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
       const delivery = await attempted(owner, attempt);
@@ -215,7 +225,7 @@ describe('a delivery that fails', () => {
       // Nothing is sent before it is due.
       await advance(pause - 1);
       expect(await claimFailing()).toEqual([]);
-      expect(receiver.received).toHaveLength(attempt);
+      expect(received()).toHaveLength(attempt);
       await advance(2);
     }
     expect(pauses).toEqual([...pauses].sort((a, b) => a - b));
@@ -224,10 +234,9 @@ describe('a delivery that fails', () => {
     expect(days).toBeLessThan(1.15);
     await advance(SECONDS_PER_DAY);
     expect(await claimFailing()).toEqual([]);
-    expect(receiver.received).toHaveLength(ATTEMPTS_MAX);
-    expect(new Set(receiver.received.map(idOf)).size).toBe(1);
-    expect(new Set(receiver.received.map(({ body }) => body)).size).toBe(1);
-    for (const message of receiver.received) expect(verified(message, owner.secret)).toBeDefined();
+    expect(received()).toHaveLength(ATTEMPTS_MAX);
+    expect(new Set(received().map(idOf)).size).toBe(1);
+    expect(new Set(received().map(({ body }) => body)).size).toBe(1);
     expect(await webhookOf(owner)).toMatchObject({ failingSince: expect.any(String), disabledAt: null });
     expect(service.logs.some((line) => line.includes('webhook_delivery_given_up'))).toBe(true);
   });

@@ -59,3 +59,12 @@ export function verified({ body, headers }: ReceivedMessage, secret: string): un
 export function idOf({ headers }: ReceivedMessage): string {
   return String(headers['webhook-id']);
 }
+
+/** Whether a message is signed with a secret. */
+export function isSigned(message: ReceivedMessage, secret: string): boolean {
+  try {
+    return verified(message, secret) !== undefined;
+  } catch {
+    return false;
+  }
+}
