@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { OrganizationTurns } from './organization-turns.js';
 
-/** Work that ends when it is told to. */
+/** Work that ends when its signal is aborted. */
 function work() {
   const begun: string[] = [];
   const ends = new Map<string, (failure?: Error) => void>();

@@ -1,4 +1,3 @@
-import type { EgressUse } from './attempt.js';
 import type { EgressSlots, Gate, Line, QueuedRequest, RequestQueue } from './request-queue.js';
 import type { SendingRate } from './sending-rate.js';
 import type { NotSent } from './upstream-response.js';
@@ -25,7 +24,6 @@ interface Pause {
 }
 
 interface EgressGateOptions {
-  use: EgressUse;
   queue: RequestQueue;
   slots: EgressSlots;
   /** Of lists: where the videos that they name wait. */

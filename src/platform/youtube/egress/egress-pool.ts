@@ -73,7 +73,7 @@ class PoolMember {
     const gate = (use: EgressUse, ceilings: (readonly [BudgetKind, number | undefined])[], videos?: Line) => {
       const rates = new Map(ceilings.map(([kind, perMinute]) => [kind, new SendingRate(perMinute, now)]));
       const onPause = (kind: BudgetKind, pauseMs: number | null) => this.reportPause(use, kind, pauseMs);
-      return new EgressGate({ use, queue, slots, videos, rates, startsSlowly: !rotating, now, onPause });
+      return new EgressGate({ queue, slots, videos, rates, startsSlowly: !rotating, now, onPause });
     };
     const video = gate('video', [
       ['player', UPSTREAM_PLAYER_PER_MINUTE],
