@@ -18,13 +18,14 @@ const READ_ONLY = '25006';
 /**
  * Overrides the defaults of the role, the database and the server. The quota functions need READ COMMITTED: at a stricter
  * level their snapshot is older than their lock. Without a synchronous commit a settlement that was reported can be lost; a stricter
- * level (`remote_apply`) stays.
+ * level (`remote_apply`) stays. To compile a statement takes longer than any statement here gains by it.
  */
 const settings = (statement: string, lock: string, idle: string): string => `
   SET statement_timeout = '${statement}';
   SET lock_timeout = '${lock}';
   SET idle_in_transaction_session_timeout = '${idle}';
   SET default_transaction_isolation = 'read committed';
+  SET jit = off;
   SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') IN ('off', 'local')`;
 
 /**

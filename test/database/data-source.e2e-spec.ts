@@ -54,6 +54,11 @@ describe('the database of a process', () => {
     expect(await connection()).not.toEqual(before);
   });
 
+  it('no statement is compiled, which takes longer than to run it', async () => {
+    expect(await database.query('SHOW jit')).toEqual([{ jit: 'on' }]);
+    expect(await (await open()).dataSource.query('SHOW jit')).toEqual([{ jit: 'off' }]);
+  });
+
   it('a commit waits until it is stored, whatever the server sets, unless that is stricter', async () => {
     const { dataSource } = await open();
     const setting = 'SHOW synchronous_commit';
