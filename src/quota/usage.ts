@@ -112,9 +112,9 @@ const stateWith = (more: string): string => `
          quota_period_end(quota_period(clock.now)) AS period_end,
          coalesce((SELECT used FROM quota_periods
            WHERE organization_id = organization.id AND period_start = quota_period(clock.now)), 0) AS used_count,
-         coalesce((SELECT sum(required) FROM quota_reservations
+         coalesce((SELECT sum(required) FROM quota_open_reservations
            WHERE organization_id = organization.id AND period_start = quota_period(clock.now)
-             AND settled_at IS NULL AND lapsed_at IS NULL AND leased_until > clock.now), 0)::integer AS reserved_count ${more}
+             AND leased_until > clock.now), 0)::integer AS reserved_count ${more}
     FROM organizations organization, clock
     WHERE organization.id = $1`;
 

@@ -95,6 +95,15 @@ export class QuotaDatabase {
     return reservation.id;
   }
 
+  async extendLease(reservationId: string, until: Date): Promise<void> {
+    const values = [reservationId, until];
+    await this.dataSource.query('UPDATE quota_reservations SET leased_until = $2 WHERE id = $1', values);
+    await this.dataSource.query(
+      'UPDATE quota_open_reservations SET leased_until = $2 WHERE reservation_id = $1',
+      values,
+    );
+  }
+
   /** Stops the quota's clock at the given time. */
   async setClock(at: Date): Promise<void> {
     await this.dataSource.query('CREATE TABLE IF NOT EXISTS test_clock (at timestamptz NOT NULL)');

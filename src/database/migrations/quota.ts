@@ -14,7 +14,8 @@ CREATE TABLE quota_periods (
   PRIMARY KEY (organization_id, period_start)
 );
 
--- A row per call that reserved quota. It ends settled, or lapsed: its lease has expired and its room was seen to be free.
+-- A row per call that reserved quota. It ends settled, or stays as it is when its lease expired. Its settlement changes no
+-- column of an index and has room on the page, so that no index is written again (a HOT update).
 CREATE TABLE quota_reservations (
   id uuid PRIMARY KEY,
   organization_id text NOT NULL REFERENCES organizations (id),
@@ -28,7 +29,6 @@ CREATE TABLE quota_reservations (
   required integer NOT NULL CHECK (required >= 0),
   created_at timestamptz NOT NULL,
   leased_until timestamptz NOT NULL,
-  lapsed_at timestamptz,
   settled_at timestamptz,
   fetched integer CHECK (fetched >= 0),
   -- Fetched without a charge, because the settlement came after the lease and no longer fitted under the limit.
@@ -36,11 +36,20 @@ CREATE TABLE quota_reservations (
   charged integer GENERATED ALWAYS AS (fetched - forfeited) STORED CHECK (charged BETWEEN 0 AND required),
   CHECK ((settled_at IS NULL) = (fetched IS NULL)),
   CHECK (settled_at IS NOT NULL OR forfeited = 0)
+) WITH (fillfactor = 90);
+-- By the day in UTC, which many rows share: such an index is small.
+CREATE INDEX quota_reservations_day ON quota_reservations (organization_id, ((created_at AT TIME ZONE 'UTC')::date));
+
+-- The reservations that count, as few as the calls in flight. A row is removed by the settlement, or when its lease was seen
+-- to have expired. Only who has locked the organization writes here.
+CREATE TABLE quota_open_reservations (
+  organization_id text NOT NULL,
+  reservation_id uuid NOT NULL,
+  period_start date NOT NULL,
+  required integer NOT NULL,
+  leased_until timestamptz NOT NULL,
+  PRIMARY KEY (organization_id, reservation_id)
 );
--- As small as the number of calls in flight.
-CREATE INDEX quota_reservations_live ON quota_reservations (organization_id)
-  WHERE settled_at IS NULL AND lapsed_at IS NULL;
-CREATE INDEX quota_reservations_period ON quota_reservations (organization_id, period_start);
 
 -- The clock of the quota, of jobs and of webhooks. Not now(): that is when the transaction began, before it waited for a lock.
 CREATE FUNCTION quota_now() RETURNS timestamptz LANGUAGE sql VOLATILE AS 'SELECT clock_timestamp()';
@@ -72,17 +81,15 @@ BEGIN
   RETURN v_organization;
 END $$;
 
--- Sums what a locked organization has used and reserved. An expired lease is marked as lapsed, because its room may be
--- given away from then on: should the clock step back (a failover), the reservation must not come to life again.
+-- Sums what a locked organization has used and reserved. A reservation whose lease has expired is no longer open, because
+-- its room may be given away from then on: should the clock step back (a failover), it must not come to life again.
 CREATE FUNCTION quota_tally(
   p_organization_id text, p_period_start date, p_now timestamptz, OUT used_count bigint, OUT reserved_count bigint
 ) LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
-  UPDATE quota_reservations SET lapsed_at = p_now
-    WHERE organization_id = p_organization_id AND settled_at IS NULL AND lapsed_at IS NULL AND leased_until <= p_now;
-  SELECT coalesce(sum(required), 0) INTO reserved_count FROM quota_reservations
-    WHERE organization_id = p_organization_id AND period_start = p_period_start
-      AND settled_at IS NULL AND lapsed_at IS NULL;
+  DELETE FROM quota_open_reservations WHERE organization_id = p_organization_id AND leased_until <= p_now;
+  SELECT coalesce(sum(required), 0) INTO reserved_count FROM quota_open_reservations
+    WHERE organization_id = p_organization_id AND period_start = p_period_start;
   SELECT coalesce(sum(used), 0) INTO used_count FROM quota_periods
     WHERE organization_id = p_organization_id AND period_start = p_period_start;
 END $$;
@@ -100,6 +107,7 @@ CREATE FUNCTION quota_reserve_as(
 DECLARE
   v_organization organizations := quota_lock(p_organization_id);
   v_now timestamptz := quota_now();
+  v_leased_until timestamptz := v_now + make_interval(secs => p_lease_seconds);
   v_period_start date := quota_period(v_now);
   v_tally record;
 BEGIN
@@ -117,7 +125,9 @@ BEGIN
     INSERT INTO quota_reservations
       (id, organization_id, key_id, request_id, channel_id, period_start, required, created_at, leased_until)
       VALUES (p_reservation_id, p_organization_id, p_key_id, p_request_id, p_channel_id, v_period_start, p_required,
-              v_now, v_now + make_interval(secs => p_lease_seconds));
+              v_now, v_leased_until);
+    INSERT INTO quota_open_reservations (organization_id, reservation_id, period_start, required, leased_until)
+      VALUES (p_organization_id, p_reservation_id, v_period_start, p_required, v_leased_until);
     reservation_id := p_reservation_id;
     reserved_count := reserved_count + p_required;
   END IF;
@@ -141,6 +151,7 @@ BEGIN
     VALUES (p_reservation_id, p_organization_id, p_key_id, p_request_id, p_channel_id, quota_period(v_now), 0, v_now,
             v_now, v_now, 0)
     ON CONFLICT (id) DO UPDATE SET settled_at = v_now, fetched = 0 WHERE reservation.settled_at IS NULL;
+  DELETE FROM quota_open_reservations WHERE organization_id = p_organization_id AND reservation_id = p_reservation_id;
 END $$;
 
 -- Charges what was fetched and releases the rest. After the lease it charges what still fits under the limit. Only the
@@ -166,7 +177,8 @@ BEGIN
   END IF;
   v_now := quota_now();
   charged_count := least(p_fetched, v_reservation.required);
-  IF v_reservation.lapsed_at IS NOT NULL OR v_reservation.leased_until <= v_now THEN
+  DELETE FROM quota_open_reservations WHERE organization_id = v_organization.id AND reservation_id = p_reservation_id;
+  IF NOT FOUND OR v_reservation.leased_until <= v_now THEN
     SELECT * INTO v_tally FROM quota_tally(v_organization.id, v_reservation.period_start, v_now);
     v_room := quota_limit(v_organization.monthly_limit, v_organization.plan, p_free_limit, p_pro_limit)
       - v_tally.used_count - v_tally.reserved_count;
@@ -188,11 +200,13 @@ END $$;
 CREATE FUNCTION quota_prune_batch(
   p_organization_id text, p_before date, p_calls_max integer, OUT periods integer, OUT calls integer
 ) LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+  v_now timestamptz := quota_now();
 BEGIN
   WITH old AS MATERIALIZED (
     SELECT id FROM quota_reservations
-      WHERE organization_id = p_organization_id AND period_start < p_before
-        AND (settled_at IS NOT NULL OR lapsed_at IS NOT NULL OR leased_until <= quota_now())
+      WHERE organization_id = p_organization_id AND (created_at AT TIME ZONE 'UTC')::date < p_before
+        AND (settled_at IS NOT NULL OR leased_until <= v_now)
       LIMIT p_calls_max FOR UPDATE SKIP LOCKED
   ), removed AS (
     DELETE FROM quota_reservations reservation USING old WHERE reservation.id = old.id
@@ -207,7 +221,8 @@ BEGIN
   DELETE FROM quota_periods period
     WHERE organization_id = p_organization_id AND period_start < p_before AND NOT EXISTS (
       SELECT FROM quota_reservations
-        WHERE organization_id = p_organization_id AND period_start = period.period_start);
+        WHERE organization_id = p_organization_id AND (created_at AT TIME ZONE 'UTC')::date
+          BETWEEN period.period_start AND (period.period_start + interval '1 month - 1 day')::date);
   GET DIAGNOSTICS periods = ROW_COUNT;
 END $$;
 `;
