@@ -30,6 +30,22 @@ describe('the ledger', () => {
     });
     expect(counts).toEqual({ updated: 20, hot: 20 });
   });
+
+  it('has its reservations in the order in which they were made, as UUIDs of version 7', async () => {
+    const customer = await database.newCustomer();
+    const starts: string[] = [];
+    for (let call = 0; call < 5; call += 1) {
+      const before = Date.now();
+      const id = await database.reserved(customer, 1);
+      expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+      const at = parseInt(id.replace('-', '').slice(0, 12), 16);
+      expect(at).toBeGreaterThanOrEqual(before);
+      expect(at).toBeLessThanOrEqual(Date.now());
+      starts.push(id.slice(0, 13));
+    }
+    expect(starts).toEqual([...starts].sort());
+    expect(new Set(await idsOf(customer)).size).toBe(5);
+  });
 });
 
 describe('the open reservations of an organization', () => {

@@ -30,7 +30,9 @@ CREATE TABLE webhooks (
 CREATE INDEX webhooks_organization ON webhooks (organization_id, created_at, id);
 
 CREATE TABLE webhook_deliveries (
-  id text PRIMARY KEY DEFAULT 'msg_' || replace(gen_random_uuid()::text, '-', ''),
+  -- As in a UUID of version 7 the time comes first, so that the newest ones share the last pages of the index.
+  id text PRIMARY KEY DEFAULT 'msg_' || lpad(to_hex((extract(epoch FROM clock_timestamp()) * 1000)::bigint), 12, '0')
+    || '7' || substr(replace(gen_random_uuid()::text, '-', ''), 14),
   webhook_id text NOT NULL REFERENCES webhooks (id) ON DELETE CASCADE,
   type text NOT NULL,
   data jsonb NOT NULL,
