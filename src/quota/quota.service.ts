@@ -11,13 +11,13 @@ import { SettlementRetries, type OpenReservation } from './settlement-retries.js
 import {
   QUOTA_STATE,
   USAGE,
-  VERIFY,
   type QuotaRow,
   type QuotaStateRow,
   type Usage,
   type UsageRow,
   type Verification,
 } from './usage.js';
+import { verifyUsage } from './usage-verification.js';
 
 /** A row of `quota_reserve_as`; it returns none for an unknown organization. */
 interface ReserveRow extends QuotaRow {
@@ -164,9 +164,8 @@ export class QuotaService {
   }
 
   /** Recomputes `used` of every stored month from the settled calls; includes deleted organizations. */
-  async verify(organizationId: string): Promise<Verification> {
-    const periods = await this.database.query<Verification['periods']>(VERIFY, [organizationId]);
-    return { exact: periods.every(({ used, recomputed }) => used === recomputed), periods };
+  verify(organizationId: string): Promise<Verification> {
+    return verifyUsage(this.database, organizationId);
   }
 
   private get planLimits(): readonly [free: number, pro: number] {
