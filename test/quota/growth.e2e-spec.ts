@@ -50,7 +50,7 @@ describe('the ledger', () => {
 
 describe('the open reservations of an organization', () => {
   it('are those of its calls in flight: none that was settled, cancelled or has expired', async () => {
-    await database.setClock(new Date('2026-05-01T00:00:00Z'));
+    await database.clock.stop(new Date('2026-05-01T00:00:00Z'));
     const customer = await database.newCustomer();
     const [settled, cancelled, expired] = [
       await database.reserved(customer, 1),
@@ -68,7 +68,7 @@ describe('the open reservations of an organization', () => {
     expect(await openOf(customer)).toEqual(
       expect.arrayContaining([{ reservation_id: expired }, { reservation_id: running }]),
     );
-    await database.moveClock(11);
+    await database.clock.move(11);
     expect((await database.reserve(customer, 100_000)).granted).toBe(false);
     expect(await openOf(customer)).toEqual([{ reservation_id: running }]);
   });

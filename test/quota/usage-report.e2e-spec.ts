@@ -13,7 +13,7 @@ beforeAll(async () => {
 afterAll(() => database.close());
 
 async function spend(customer: Customer, at: Date, fetched: number): Promise<void> {
-  await database.setClock(at);
+  await database.clock.stop(at);
   await database.quota.settle(await database.reserved(customer, fetched + 1), fetched);
 }
 
@@ -60,7 +60,7 @@ describe('a report of the usage', () => {
     const customer = await database.newCustomer(1_000);
     for (let month = 0; month < 13; month += 1) {
       await spend(customer, new Date(Date.UTC(2025, month, 1 + month)), month);
-      await database.setClock(new Date(Date.UTC(2025, month, 20)));
+      await database.clock.stop(new Date(Date.UTC(2025, month, 20)));
       await database.reserved(customer, 1);
       await spend(customer, new Date(Date.UTC(2025, month + 1, 0, 23, 59, 59)), 2);
     }
