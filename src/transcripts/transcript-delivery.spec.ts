@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { Environment } from '../config/environment.js';
 import { NO_DETAILS, unlistedVideo } from '../domain/transcript.js';
 import { Call } from './call.js';
-import type { VideoFetcher } from './fetching.js';
+import type { VideoFetcher } from './video-fetcher.js';
 import { HeldTexts, ResponseMemory } from './response/response-memory.js';
 import { Delivery, inOrderOfCompletion, type DeliveryRules } from './transcript-delivery.js';
 import { failedEntry } from './transcript-events.js';

@@ -2,8 +2,15 @@ import type { Upload, VideoFailure } from '../domain/transcript.js';
 import { withTimeout } from '../domain/with-timeout.js';
 import type { CallPlan, PlannedVideo } from './call-plan.js';
 import { CallEnded } from './call.js';
-import type { VideoFetcher } from './fetching.js';
-import { count, emptySummary, entryOf, failedEntry, type Entry, type TranscriptsEvent } from './transcript-events.js';
+import type { VideoFetcher } from './video-fetcher.js';
+import {
+  addToSummary,
+  emptySummary,
+  entryOf,
+  failedEntry,
+  type Entry,
+  type TranscriptsEvent,
+} from './transcript-events.js';
 
 /** How long the summary waits for the settlement, so that a slow database does not delay a complete response. */
 const SETTLEMENT_WAIT_MS = 2_000;
@@ -88,7 +95,7 @@ export class Delivery {
       yield [header];
       for await (const entries of this.entries(order)) {
         for (const entry of entries) {
-          count(this.summary, entry);
+          addToSummary(this.summary, entry);
           this.rules.onEntry(entry);
         }
         yield entries.map((entry) => ({ type: 'result', entry }));

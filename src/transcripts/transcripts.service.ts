@@ -15,7 +15,7 @@ import {
   type TranscriptsRequest,
 } from './call-plan.js';
 import { Call, CallEnded, type CallOptions } from './call.js';
-import { VideoFetcher } from './fetching.js';
+import { VideoFetcher } from './video-fetcher.js';
 import { HeldTexts, ResponseMemory } from './response/response-memory.js';
 import { Delivery, type DeliveryRules } from './transcript-delivery.js';
 import { TranscriptMetrics } from './transcript-metrics.js';
