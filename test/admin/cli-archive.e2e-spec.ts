@@ -94,8 +94,8 @@ describe('the command archive', () => {
     );
     expect((await archive('@tidewater', newDirectory())).code).toBe(0);
     expect(
-      await database.dataSource.query('SELECT id, last_turn FROM jobs WHERE organization_id = $1', [organizationId]),
-    ).toEqual([{ id: 'job_of_a_customer', last_turn: null }]);
+      await database.dataSource.query('SELECT id, started_at FROM jobs WHERE organization_id = $1', [organizationId]),
+    ).toEqual([{ id: 'job_of_a_customer', started_at: null }]);
   });
 
   it('reads the list to its end, and a further run takes only the newer uploads', async () => {
