@@ -3,12 +3,9 @@ import pg from 'pg';
 import { DataSource, EventSubscriber, type AfterQueryEvent, type MigrationInterface } from 'typeorm';
 import type { Environment } from '../config/environment.js';
 import { DatabaseUnreachableError, sqlStateOf } from './database-errors.js';
+import { DATABASE_TIMEOUTS } from './database-timeouts.js';
 
 const CONNECTIONS_MAX = 10;
-/** For a connection of the pool, open or new. */
-const CONNECT_TIMEOUT_MS = 2_000;
-/** Longer than the server's statement timeout, which leaves the connection usable. */
-const RESPONSE_TIMEOUT_MS = 5_500;
 /** An arbitrary key, the same in every process of this application. */
 const MIGRATIONS_LOCK = 4_771_902_381;
 /** A new connection needs a look-up of the server's name. After a failover an open one may still lead to the old server. */
@@ -20,20 +17,15 @@ const READ_ONLY = '25006';
  * level their snapshot is older than their lock. Without a synchronous commit a settlement that was reported can be lost; a stricter
  * level (`remote_apply`) stays.
  */
-const settings = (statement: string, lock: string, idle: string): string => `
-  SET statement_timeout = '${statement}';
-  SET lock_timeout = '${lock}';
+const settings = (statementMs: number, lockMs: number, idle: string): string => `
+  SET statement_timeout = ${statementMs};
+  SET lock_timeout = ${lockMs};
   SET idle_in_transaction_session_timeout = '${idle}';
   SET default_transaction_isolation = 'read committed';
   SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') IN ('off', 'local')`;
 
-/**
- * The lock timeout bounds how long the calls of a locked organization keep connections from others. A process that stalls
- * within a transaction loses its locks.
- */
-const SESSION_SETTINGS = settings('5s', '750ms', '15s');
 /** A migration may take longer than any other statement, and may wait for another process to finish it. */
-const MIGRATION_SETTINGS = settings('0', '0', '0');
+const MIGRATION_SETTINGS = settings(0, 0, '0');
 
 export interface DatabaseOptions {
   /** The role of this process on an embedded database: one service at a time, any number of commands. */
@@ -41,8 +33,6 @@ export interface DatabaseOptions {
   readonly entities: readonly Type<unknown>[];
   /** In the order in which they run; each name ends in its timestamp, as TypeORM requires. */
   readonly migrations: readonly Type<MigrationInterface>[];
-  /** After which a server that stopped responding fails a statement, and its connection is closed; default: 5,500 ms. */
-  readonly responseTimeoutMs?: number;
 }
 
 /** The open database of a process. */
@@ -62,7 +52,9 @@ export async function openDatabase(environment: Environment, options: DatabaseOp
   const embedded =
     environment.DATABASE_URL === undefined ? await openEmbedded(environment.DATA_DIR, options) : undefined;
   const url = embedded?.url ?? environment.DATABASE_URL ?? '';
-  const base = connectionOptions(url, SESSION_SETTINGS);
+  const { statementMs, lockMs, responseMs } = DATABASE_TIMEOUTS;
+  // A process that stalls within a transaction loses its locks.
+  const base = connectionOptions(url, settings(statementMs, lockMs, '15s'));
   const dataSource = new DataSource({
     ...base,
     entities: [...options.entities],
@@ -70,7 +62,7 @@ export async function openDatabase(environment: Environment, options: DatabaseOp
     poolSize: CONNECTIONS_MAX,
     extra: {
       ...base.extra,
-      query_timeout: options.responseTimeoutMs ?? RESPONSE_TIMEOUT_MS,
+      query_timeout: responseMs,
       // With it, pg closes a connection whose response is overdue; otherwise the next statement waits behind that.
       pipeline: true,
       maxLifetimeSeconds: CONNECTION_LIFETIME_SECONDS,
@@ -152,7 +144,7 @@ function connectionOptions(url: string, statements: string) {
     synchronize: false,
     installExtensions: false,
     applicationName: 'channel-transcripts',
-    connectTimeoutMS: CONNECT_TIMEOUT_MS,
+    connectTimeoutMS: DATABASE_TIMEOUTS.connectMs,
     // An idle connection that breaks is replaced by the pool; the next query reports an unavailable database.
     poolErrorHandler: () => undefined,
     extra: { keepAlive: true, onConnect: (client: pg.ClientBase) => client.query(statements) },
