@@ -21,7 +21,7 @@ const CLIENTS = {
 const swc = JSON.parse(readFileSync(join(import.meta.dirname, 'tools/swc.json'), 'utf8'));
 
 const shared = {
-  testEnvironment: 'node',
+  testEnvironment: '<rootDir>/test/jest/environment.mjs',
   rootDir: import.meta.dirname,
   extensionsToTreatAsEsm: ['.ts'],
   moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1', ...BUNDLES, ...CLIENTS },
