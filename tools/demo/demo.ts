@@ -1,14 +1,17 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { watch, type FSWatcher } from 'node:fs';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { transformFile } from '@swc/core';
 import { startFakeYoutube } from '../../test/fake-youtube/fake-youtube.js';
 
 // Runs the whole service on one machine: the fake YouTube in this process, and the service and its commands as an operator
-// runs them. All data is in a temporary folder, which is deleted on Ctrl-C.
+// runs them. All data is in a temporary folder, which is deleted on Ctrl-C. With `--watch` and other options of Node, which the
+// service gets, it runs from dist-tools/src and starts again when that changes.
 
 const PROJECT = join(import.meta.dirname, '../../..');
 const PREFERRED_PORT = 3000;
@@ -67,6 +70,17 @@ function waitUntilListening(service: ChildProcess): Promise<string> {
       });
     }
     service.once('exit', () => reject(new Error(`The service did not start.\n${lines.slice(-5).join('\n')}`)));
+  });
+}
+
+/** Compiles each file of `src` that is saved, as `npm run build:tools` does; a file that cannot be compiled is left as it was. */
+function compileChanges(): FSWatcher {
+  const swc = join(PROJECT, 'tools/swc.json');
+  return watch(join(PROJECT, 'src'), { recursive: true }, (_event, file) => {
+    if (!file?.endsWith('.ts') || file.endsWith('.spec.ts')) return;
+    transformFile(join(PROJECT, 'src', file), { configFile: swc, swcrc: false, sourceMaps: 'inline' })
+      .then(({ code }) => writeFile(join(PROJECT, 'dist-tools/src', file.replace(/ts$/, 'js')), code))
+      .catch((error: unknown) => process.stderr.write(`${String(error)}\n`));
   });
 }
 
@@ -136,16 +150,22 @@ async function main(): Promise<void> {
     SHUTDOWN_DELAY_SECONDS: '0',
   };
   print('2/4 Starting the service with its embedded PostgreSQL');
+  const options = process.argv.slice(2);
+  const compiler = options.includes('--watch') ? compileChanges() : undefined;
+  const program = compiler ? 'dist-tools/src/main.js' : 'dist/main.js';
   // Detached, so that Ctrl-C reaches only this process, which then stops the service gracefully.
-  const service = spawn(process.execPath, [join(PROJECT, 'dist/main.js')], {
+  const service = spawn(process.execPath, [...options, join(PROJECT, program)], {
     env: environment,
     stdio: ['ignore', 'pipe', 'inherit'],
     detached: true,
   });
+  // Whoever changes the service reads its log.
+  if (compiler) service.stdout.pipe(process.stdout);
   let stopping = false;
   const stop = async (exitCode: number): Promise<void> => {
     if (stopping) return;
     stopping = true;
+    compiler?.close();
     service.kill('SIGTERM');
     await waitForExit(service);
     await fakeYoutube.close();
