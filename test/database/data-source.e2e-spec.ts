@@ -14,14 +14,14 @@ describe('the database of a process', () => {
 
   const open = async (url = database.url): Promise<OpenDatabase> => {
     const environment = Object.assign(new Environment(), { DATABASE_URL: url });
-    const one = await openDatabase(environment, { as: 'service', entities: [], migrations: [] });
+    const one = await openDatabase(environment, { as: 'service', entities: [] });
     opened.push(one);
     return one;
   };
 
   beforeEach(async () => {
     useOwnTimeouts();
-    database = await createTestDatabase();
+    database = await createTestDatabase('migrated');
     opened = [];
   });
 
