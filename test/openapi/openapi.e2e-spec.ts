@@ -215,7 +215,7 @@ describe('a response matches the document', () => {
     await match(415, 'POST', jobs, jobs, { body, headers: { 'Content-Type': 'text/plain' } });
     await expectMatch(405, jobs, () => service.request('PUT', jobs));
     const mine = `/jobs/${id}`;
-    await until(async () => (await service.get(mine, key)).body.state === 'completed', 20_000);
+    await until(async () => (await service.get(mine, key)).body.state === 'completed');
     await match(200, 'GET', one, mine);
     await match(404, 'GET', one, '/jobs/job_x');
     await match(200, 'GET', jobs, `${jobs}?limit=1`);
