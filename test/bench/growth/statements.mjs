@@ -35,8 +35,8 @@ export class StatementLog {
   /**
    * The statements that the service ran during some work.
    *
-   * @returns {Promise<Map<string, { runs: number, first: number, later: number | undefined }>>} by text, with the blocks that
-   * the cheapest first run of a connection read, and the most that a later one did
+   * @returns {Promise<Map<string, { runs: number, first: number, typical?: number, most?: number }>>} by text, the blocks that
+   * were read by the cheapest first run of a connection, and by the median and the most expensive one of the later runs
    */
   async during(work) {
     const start = (await stat(this.#file)).size;
@@ -64,7 +64,7 @@ export class StatementLog {
 
 /**
  * The first run of a statement on a connection also reads the catalog, to prepare the functions that it calls. It is kept
- * apart from the later ones, and only compared when a connection did not run the statement twice.
+ * apart from the later ones, and only compared when no connection ran the statement twice.
  */
 function summaryOf(lines) {
   const statements = new Map();
@@ -74,15 +74,19 @@ function summaryOf(lines) {
     if (plan === undefined) continue;
     const { 'Query Text': text, Plan: top } = JSON.parse(plan);
     const key = text.replace(/\s+/g, ' ').trim();
-    const found = statements.get(key) ?? { runs: 0, connections: new Set(), first: Infinity, later: undefined };
+    const found = statements.get(key) ?? { connections: new Set(), first: [], later: [] };
     statements.set(key, found);
-    const blocks = top['Shared Hit Blocks'] + top['Shared Read Blocks'];
-    if (found.connections.has(pid)) found.later = Math.max(found.later ?? 0, blocks);
-    else found.first = Math.min(found.first, blocks);
+    const runs = found.connections.has(pid) ? found.later : found.first;
+    runs.push(top['Shared Hit Blocks'] + top['Shared Read Blocks']);
     found.connections.add(pid);
-    found.runs += 1;
   }
-  return statements;
+  return new Map(
+    [...statements].map(([text, { first, later }]) => {
+      const sorted = later.sort((one, other) => one - other);
+      const typical = sorted[(sorted.length - 1) >> 1];
+      return [text, { runs: first.length + later.length, first: Math.min(...first), typical, most: sorted.at(-1) }];
+    }),
+  );
 }
 
 /** A statement in a few words: what it does, and the tables and functions that it names. */
