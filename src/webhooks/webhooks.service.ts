@@ -4,8 +4,7 @@ import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { Environment } from '../config/environment.js';
 import { queryWithDeadline } from '../database/query-with-deadline.js';
-import { UnknownCursorError } from '../organizations/organization-errors.js';
-import { toPage, type Page, type PageRequest } from '../organizations/page.js';
+import { toPage, UnknownCursorError, type Page, type PageRequest } from '../domain/page.js';
 import type { CreateWebhookDto } from './dto/webhooks-request.dto.js';
 import type { DeliveryDto, WebhookDto, WebhookWithSecretDto } from './dto/webhooks-response.dto.js';
 import { ROTATION_HOURS, TEST_EVENT, TooManyWebhooksError, WebhookNotFoundError, WEBHOOKS_MAX } from './webhook.js';
@@ -108,14 +107,14 @@ export class WebhooksService {
   async deliveries(
     organizationId: string,
     id: string,
-    { count, after = null }: PageRequest,
+    { limit, after = null }: PageRequest,
   ): Promise<Page<DeliveryDto>> {
     await this.find(organizationId, id);
     if (after !== null && !DELIVERY_ID.test(after)) throw new UnknownCursorError(after);
-    const rows = await queryWithDeadline<DeliveryDto[]>(this.database, DELIVERIES, [id, count + 1, after]);
+    const rows = await queryWithDeadline<DeliveryDto[]>(this.database, DELIVERIES, [id, limit + 1, after]);
     // Others followed the `next` of a page, unless it is of another list or they were removed meanwhile.
     if (after !== null && rows.length === 0) throw new UnknownCursorError(after);
-    return toPage(rows, count);
+    return toPage(rows, limit);
   }
 
   private async find(organizationId: string, id: string): Promise<StoredSecrets & { url: string }> {
