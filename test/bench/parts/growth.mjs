@@ -73,7 +73,7 @@ function report([before, after], filled, problems) {
     const all = after.get(text) ?? { runs: 0, first: NaN, typical: NaN, most: NaN };
     const compared =
       few.typical === undefined || all.typical === undefined
-        ? [[few.first, all.first, BLOCKS_MAX]]
+        ? [[few.first, all.first, BLOCKS_MAX_OF_ONE]]
         : [
             [few.typical, all.typical, BLOCKS_MAX],
             [few.most, all.most, BLOCKS_MAX_OF_ONE],
