@@ -23,7 +23,7 @@ import { JsonBody } from '../http/json-body.js';
 import { requestContext } from '../http/request-context.js';
 import { API_HEADERS, ApiResult } from '../http/response-docs.js';
 import { NoParameters } from '../http/validation.js';
-import { UnknownCursorError } from '../organizations/organization-errors.js';
+import { UnknownCursorError } from '../domain/page.js';
 import { OwnRateLimit } from '../rate-limit/rate-limit.guard.js';
 import {
   ApiIdempotencyKey,

@@ -28,7 +28,7 @@ import { JsonBody } from '../http/json-body.js';
 import { requestContext } from '../http/request-context.js';
 import { API_HEADERS, ApiResult } from '../http/response-docs.js';
 import { NoParameters } from '../http/validation.js';
-import { UnknownCursorError } from '../organizations/organization-errors.js';
+import { UnknownCursorError } from '../domain/page.js';
 import { CreateWebhookDto, DeliveriesQueryDto, JOB_EVENT_CALLBACKS } from './dto/webhooks-request.dto.js';
 import {
   DELIVERIES,
@@ -223,10 +223,10 @@ export class WebhooksController {
   @ApiErrors(...KEY_ERRORS, new UnknownCursorError('msg_x'), NOT_FOUND)
   async deliveries(
     @Param('id') id: string,
-    @Query() { limit: count, after }: DeliveriesQueryDto,
+    @Query() { limit, after }: DeliveriesQueryDto,
     @Req() request: Request,
   ): Promise<DeliveriesPageDto> {
-    const { items, next } = await this.webhooks.deliveries(organizationOf(request, id), id, { count, after });
+    const { items, next } = await this.webhooks.deliveries(organizationOf(request, id), id, { limit, after });
     return { deliveries: items, next };
   }
 }

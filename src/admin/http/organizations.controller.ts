@@ -4,7 +4,7 @@ import type { Actor } from '../../domain/caller.js';
 import { ApiErrors, BODY_ERRORS, invalidField, unknownParameter } from '../../http/error-docs.js';
 import { ApiResult } from '../../http/response-docs.js';
 import { NoParameters } from '../../http/validation.js';
-import { UnknownCursorError } from '../../organizations/organization-errors.js';
+import { UnknownCursorError } from '../../domain/page.js';
 import { DeletedOrganization, Organization } from '../../organizations/organization.entity.js';
 import { OrganizationsService } from '../../organizations/organizations.service.js';
 import { AdminRoutes, ApiOrganizationId, Operator } from './admin-route.js';
@@ -36,8 +36,8 @@ export class AdminOrganizationsController {
     next: null,
   })
   @ApiErrors(new UnknownCursorError('org_x'))
-  async list(@Query() { limit: count, after }: PageQueryDto): Promise<OrganizationsPageDto> {
-    const { items, next } = await this.organizations.list({ count, after });
+  async list(@Query() { limit, after }: PageQueryDto): Promise<OrganizationsPageDto> {
+    const { items, next } = await this.organizations.list({ limit, after });
     return { organizations: items, next };
   }
 
