@@ -2,6 +2,7 @@ import type { INestApplication } from '@nestjs/common';
 import { DocumentBuilder, SwaggerModule, type OpenAPIObject } from '@nestjs/swagger';
 import { ADMIN_TOKEN_SCHEME } from './admin/http/admin-route.js';
 import { API_KEY_SCHEME } from './auth/guarded.decorator.js';
+import { withOtherContent } from './http/response-docs.js';
 import { METRICS_TOKEN_SCHEME } from './monitoring/metrics.controller.js';
 
 /** The version of the API. Additions increment the minor version. */
@@ -55,12 +56,11 @@ export function createDocument(app: INestApplication): OpenAPIObject {
   return SwaggerModule.createDocument(app, builder.build());
 }
 
-/** Serves the document at /docs-json and Swagger UI at /docs. It is created for the first request, not at each start. */
+/** Serves the document at /docs-json and Swagger UI at /docs. Each is created for the first request, not at each start. */
 export function serveDocument(app: INestApplication): void {
-  SwaggerModule.setup('docs', app, () => createDocument(app), {
-    jsonDocumentUrl: 'docs-json',
-    ui: true,
-    raw: ['json'],
+  SwaggerModule.setup('docs', app, () => createDocument(app), { ui: false, raw: ['json'] });
+  SwaggerModule.setup('docs', app, () => withOtherContent(createDocument(app)), {
+    raw: false,
     customSiteTitle: 'Channel Transcripts',
     // The key is not stored in the browser, where any script of this origin could read it.
     swaggerOptions: { persistAuthorization: false, tryItOutEnabled: true, displayRequestDuration: true },

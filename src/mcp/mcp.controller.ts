@@ -6,7 +6,7 @@ import { Environment } from '../config/environment.js';
 import { RefusedRequestError } from '../domain/errors.js';
 import { ApiErrors, KEY_ERRORS } from '../http/error-docs.js';
 import { bodyTooLarge, JsonBody } from '../http/json-body.js';
-import { API_HEADERS, REQUEST_ID_HEADER } from '../http/response-docs.js';
+import { API_HEADERS, contentOf, REQUEST_ID_HEADER } from '../http/response-docs.js';
 import { McpTools } from './mcp-tools.js';
 
 /** Messages have cursors and the client's description of itself; the proxy in deploy/nginx.conf has the same limit. */
@@ -62,9 +62,9 @@ export class McpController {
     },
   })
   @ApiOkResponse({
-    description: 'The JSON-RPC response; as server-sent events for the revisions of 2025.',
+    description: 'The JSON-RPC response; as server-sent events (`text/event-stream`) for the revisions of 2025.',
     headers: API_HEADERS,
-    content: { ...JSON_OBJECT, 'text/event-stream': { schema: { type: 'string' } } },
+    ...contentOf(JSON_OBJECT['application/json'], { 'text/event-stream': { schema: { type: 'string' } } }),
   })
   @ApiResponse({ status: HttpStatus.ACCEPTED, description: 'The message is a notification, which has no response.' })
   @ApiResponse({
