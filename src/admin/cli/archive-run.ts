@@ -141,8 +141,8 @@ class ArchiveRun {
 
   /** Ends the work on the job. What its running slice has fetched is stored. */
   private async stopJob(): Promise<void> {
-    const { jobs, worker } = this.services;
-    await worker.close();
+    const { jobs, background } = this.services;
+    await background.stop();
     const { id, state } = await jobs.get(this.payer.organizationId, this.job.id);
     if (!isFinished(state)) await jobs.cancel(this.payer.organizationId, id);
   }
