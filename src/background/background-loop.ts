@@ -60,8 +60,12 @@ export class BackgroundLoop {
     while (!stopped.aborted) {
       // Taken before the round, so that a wake during it is not lost.
       const { signal: woken } = this.waking;
+      const round = new AbortController();
+      this.rounds.add(round);
       try {
-        const result = await this.runRound();
+        const result = await this.round(round.signal).finally(() => this.rounds.delete(round));
+        this.metrics.lastSuccess.setToCurrentTime({ loop: this.name });
+        this.isFailing = false;
         failures = 0;
         if (result !== 'again') await pause(this.pauseMs, woken);
       } catch (error) {
@@ -70,19 +74,6 @@ export class BackgroundLoop {
         const backOffMs = Math.min(BACK_OFF_MAX_MS, this.pauseMs * 2 ** failures++);
         await pause(Math.max(this.pauseMs, backOffMs), stopped);
       }
-    }
-  }
-
-  private async runRound(): Promise<unknown> {
-    const round = new AbortController();
-    this.rounds.add(round);
-    try {
-      const result = await this.round(round.signal);
-      this.metrics.lastSuccess.setToCurrentTime({ loop: this.name });
-      this.isFailing = false;
-      return result;
-    } finally {
-      this.rounds.delete(round);
     }
   }
 

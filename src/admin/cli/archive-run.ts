@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { ChannelNotFoundError } from '../../domain/errors.js';
 import type { Channel } from '../../domain/transcript.js';
 import type { JobDto, JobRequestDto } from '../../jobs/dto/job.dto.js';
-import { isFinished } from '../../jobs/job.js';
+import { isFinished } from '../../jobs/job-states.js';
 import type { JobsService } from '../../jobs/jobs.service.js';
 import type { Payer } from '../../quota/quota.service.js';
 import { ArchiveFiles, type ArchiveOptions } from './archive-files.js';
