@@ -130,7 +130,7 @@ class ArchiveRun {
       const page = { limit: ENTRIES_PER_READ, after: this.after };
       const { job, entries } = await this.services.jobs.results(this.payer.organizationId, this.job.id, page);
       this.job = job;
-      if (job.channel) this.files.check(job.channel);
+      if (job.channel) await this.files.mark(job.channel, job.id);
       for (const entry of entries) {
         await this.files.add(entry);
         this.after = entry.position;
