@@ -19,7 +19,7 @@ const DELIVERY_ID = /^msg_[0-9a-f]{32}$/;
 
 const WEBHOOK = `
   id, url, events, created_at AS "createdAt",
-  CASE WHEN previous_secret_until > quota_now() THEN previous_secret_until END AS "previousSecretUntil",
+  CASE WHEN previous_secret_until > clock_now() THEN previous_secret_until END AS "previousSecretUntil",
   failing_since AS "failingSince", disabled_at AS "disabledAt", disabled_reason AS "disabledReason"`;
 
 const CREATE = `SELECT ${WEBHOOK} FROM webhook_create($1, $2, $3, $4, $5, $6)`;
@@ -31,11 +31,11 @@ const DELETE = 'DELETE FROM webhooks WHERE id = $1 AND organization_id = $2 RETU
 /** $3 new stored secret, $4 hours for which the old one signs too. */
 const ROTATE = `
   UPDATE webhooks
-    SET previous_secret = secret, previous_secret_until = quota_now() + make_interval(hours => $4), secret = $3
+    SET previous_secret = secret, previous_secret_until = clock_now() + make_interval(hours => $4), secret = $3
     WHERE id = $1 AND organization_id = $2 RETURNING ${WEBHOOK}`;
 
 const TARGET = `
-  SELECT url, secret, CASE WHEN previous_secret_until > quota_now() THEN previous_secret END AS previous_secret
+  SELECT url, secret, CASE WHEN previous_secret_until > clock_now() THEN previous_secret END AS previous_secret
     FROM webhooks WHERE id = $1 AND organization_id = $2`;
 
 /** $1 webhook, $2 count, $3 the delivery before the page; null for the first page. */
