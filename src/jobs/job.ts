@@ -111,8 +111,7 @@ export class StoredResultsLimitError extends DomainError {
     const maximum = 'jobs' in stored ? `${stored.jobs} jobs` : `${stored.megabytes} MB of job results`;
     super(
       'too_many_jobs',
-      `Your organization stores ${maximum}, the maximum. ` +
-        'Delete finished jobs, or wait until they expire.',
+      `Your organization stores ${maximum}, the maximum. ` + 'Delete finished jobs, or wait until they expire.',
       { retryAfterSeconds: JOBS_RETRY_AFTER_SECONDS },
     );
   }

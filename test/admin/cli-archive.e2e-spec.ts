@@ -64,6 +64,8 @@ describe('the command archive', () => {
     const { code, output, errorOutput } = await archive('@harbourlight', out, '--json');
     expect(code).toBe(1);
     expect(errorOutput).toMatch(/^error: 5 videos could not be read yet\. Run the same command again in 10 min/m);
+    expect(errorOutput.match(/hl-\S{8} \((?:video|upstream|transcript)_\w+\)/g)).toHaveLength(5);
+    expect(errorOutput).toMatch(/ min to retry: .*hl-tidecam_ \(video_live\)/);
     const files = filesOf(out);
     expect(JSON.parse(output)).toMatchObject({
       directory: out,
