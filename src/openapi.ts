@@ -36,7 +36,10 @@ export function createDocument(app: INestApplication): OpenAPIObject {
       'Management of organizations, API keys, usage and archive jobs by the operator. Available only when `ADMIN_TOKEN` is set.',
     )
     // Not addBearerAuth, which states that a token without a format is a JWT. Swagger UI shows them in this order.
-    .addSecurity(API_KEY_SCHEME, bearer('An API key of an organization (`ctk_…`), without the word `Bearer`.'))
+    .addSecurity(API_KEY_SCHEME, {
+      ...bearer('An API key of an organization (`ctk_…`), without the word `Bearer`.'),
+      bearerFormat: 'API key',
+    })
     .addSecurity(ADMIN_TOKEN_SCHEME, bearer('The `ADMIN_TOKEN` of the service.'))
     .addSecurity(METRICS_TOKEN_SCHEME, bearer('The `METRICS_TOKEN` of the service, when it is set.'));
   return SwaggerModule.createDocument(app, builder.build());
