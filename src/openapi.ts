@@ -36,25 +36,35 @@ export function createDocument(app: INestApplication): OpenAPIObject {
       'admin',
       'Management of organizations, API keys, usage and archive jobs by the operator. Available only when `ADMIN_TOKEN` is set.',
     )
-    .addBearerAuth(
-      {
-        type: 'http',
-        scheme: 'bearer',
-        bearerFormat: 'API key',
-        description: 'An API key of an organization (`ctk_…`).',
-      },
-      API_KEY_SCHEME,
-    )
-    .addBearerAuth(
-      { type: 'http', scheme: 'bearer', description: 'The `ADMIN_TOKEN` of the service.' },
-      ADMIN_TOKEN_SCHEME,
-    )
-    .addBearerAuth(
-      { type: 'http', scheme: 'bearer', description: 'The `METRICS_TOKEN` of the service, when it is set.' },
-      METRICS_TOKEN_SCHEME,
-    );
+    // Not addBearerAuth, which states that a token without a format is a JWT. Swagger UI shows them in this order.
+    .addSecurity(API_KEY_SCHEME, {
+      ...bearer('An API key of an organization (`ctk_…`), without the word `Bearer`.'),
+      bearerFormat: 'API key',
+    })
+    .addSecurity(ADMIN_TOKEN_SCHEME, bearer('The `ADMIN_TOKEN` of the service.'))
+    .addSecurity(METRICS_TOKEN_SCHEME, bearer('The `METRICS_TOKEN` of the service, when it is set.'));
   return SwaggerModule.createDocument(app, builder.build());
 }
+
+const bearer = (description: string) => ({ type: 'http' as const, scheme: 'bearer', description });
+
+/** Of the browser, where Swagger UI runs `focusFirstKey`. */
+declare const document: { querySelector(selector: string): { focus(): void } | null };
+
+/** A plugin of Swagger UI: every field of the dialog takes the focus, and the last one, of the metrics token, would keep it. */
+const focusFirstKey = {
+  statePlugins: {
+    auth: {
+      wrapActions: {
+        showDefinitions: (show: (schemes: unknown) => void) => (schemes: unknown) => {
+          show(schemes);
+          // An action without schemes closes the dialog.
+          setTimeout(() => document.querySelector('.auth-container input')?.focus());
+        },
+      },
+    },
+  },
+};
 
 /** Serves the document at /docs-json and Swagger UI at /docs. Each is created for the first request, not at each start. */
 export function serveDocument(app: INestApplication): void {
@@ -63,6 +73,11 @@ export function serveDocument(app: INestApplication): void {
     raw: false,
     customSiteTitle: 'Channel Transcripts',
     // The key is not stored in the browser, where any script of this origin could read it.
-    swaggerOptions: { persistAuthorization: false, tryItOutEnabled: true, displayRequestDuration: true },
+    swaggerOptions: {
+      persistAuthorization: false,
+      tryItOutEnabled: true,
+      displayRequestDuration: true,
+      plugins: [focusFirstKey],
+    },
   });
 }

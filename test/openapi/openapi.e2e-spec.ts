@@ -1,3 +1,4 @@
+import { runInNewContext } from 'node:vm';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
@@ -157,6 +158,38 @@ describe('the OpenAPI document', () => {
       expect(shown(path, method)?.content).toEqual({ ...response.content, ...response['x-other-content'] });
       expect(shown(path, method)).not.toHaveProperty('x-other-content');
     }
+  });
+
+  it('has the API key as its first scheme, and no token with a format that it does not have', () => {
+    const schemes = (document as { components?: { securitySchemes?: Record<string, object> } }).components
+      ?.securitySchemes;
+    expect(Object.keys(schemes ?? {})).toEqual(['apiKey', 'adminToken', 'metricsToken']);
+    expect(JSON.stringify(schemes)).not.toContain('JWT');
+  });
+
+  it('is shown by a page whose dialog for keys gives the focus to the first one', async () => {
+    const { text } = await service.request('GET', '/docs/swagger-ui-init.js');
+    const calls: string[] = [];
+    const swaggerUi = Object.assign(
+      ({ plugins }: { plugins: unknown[] }) => {
+        const plugin = plugins.find((one) => typeof one === 'object') as {
+          statePlugins: { auth: { wrapActions: { showDefinitions(show: () => void): (schemes: unknown) => void } } };
+        };
+        plugin.statePlugins.auth.wrapActions.showDefinitions(() => void calls.push('shown'))({});
+        return { initOAuth: () => undefined };
+      },
+      { presets: {}, plugins: {} },
+    );
+    const page = {
+      window: { location: { search: '', origin: service.url } } as { onload?: () => void },
+      SwaggerUIBundle: swaggerUi,
+      SwaggerUIStandalonePreset: [],
+      setTimeout: (done: () => void) => done(),
+      document: { querySelector: (selector: string) => ({ focus: () => void calls.push(selector) }) },
+    };
+    runInNewContext(text, page);
+    page.window.onload?.();
+    expect(calls).toEqual(['shown', '.auth-container input']);
   });
 
   it('requires the Bearer scheme for the operation and not for the probes', () => {

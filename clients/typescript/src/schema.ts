@@ -1171,7 +1171,7 @@ export interface components {
             /** @description The value of `after` for the next page. Null on the last page. */
             next: string | null;
         };
-        Organization: {
+        CreatedOrganization: {
             /** @description The ID of the organization. */
             id: string;
             /** @description The name. Names need not be unique. */
@@ -1188,6 +1188,8 @@ export interface components {
              * @description When the organization was created.
              */
             createdAt: string;
+            /** @description The IDs of other organizations with this name, at most ten. Present only if there are any: commands then need the ID. */
+            sameName?: string[];
         };
         NewOrganizationBody: {
             /**
@@ -1206,6 +1208,24 @@ export interface components {
              * @example 20000
              */
             monthlyLimit?: number | null;
+        };
+        Organization: {
+            /** @description The ID of the organization. */
+            id: string;
+            /** @description The name. Names need not be unique. */
+            name: string;
+            /**
+             * @description The plan.
+             * @enum {string}
+             */
+            plan: "free" | "pro";
+            /** @description Transcripts per month, instead of the limit of the plan. Null when the limit of the plan applies. */
+            monthlyLimit: number | null;
+            /**
+             * Format: date-time
+             * @description When the organization was created.
+             */
+            createdAt: string;
         };
         OrganizationsPage: {
             /** @description The organizations, oldest first. */
@@ -5891,7 +5911,7 @@ export interface operations {
                      *       "createdAt": "2026-11-02T09:30:00.000Z"
                      *     }
                      */
-                    "application/json": components["schemas"]["Organization"];
+                    "application/json": components["schemas"]["CreatedOrganization"];
                 };
             };
             /** @description `invalid_request`: A parameter or a field is invalid. */

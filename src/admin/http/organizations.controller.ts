@@ -5,7 +5,7 @@ import { ApiErrors, BODY_ERRORS, invalidField, unknownParameter } from '../../ht
 import { ApiResult } from '../../http/response-docs.js';
 import { NoParameters } from '../../http/validation.js';
 import { UnknownCursorError } from '../../domain/page.js';
-import { DeletedOrganization, Organization } from '../../organizations/organization.entity.js';
+import { CreatedOrganization, DeletedOrganization, Organization } from '../../organizations/organization.entity.js';
 import { OrganizationsService } from '../../organizations/organizations.service.js';
 import { AdminRoutes, ApiOrganizationId, Operator } from './admin-route.js';
 import { CreateOrganizationDto, PageQueryDto, UpdateOrganizationDto } from './dto/requests.dto.js';
@@ -19,13 +19,13 @@ export class AdminOrganizationsController {
 
   @Post()
   @ApiOperation({ operationId: 'createOrganization', summary: 'Create an organization' })
-  @ApiResult(HttpStatus.CREATED, Organization, 'The new organization.', ORGANIZATION)
+  @ApiResult(HttpStatus.CREATED, CreatedOrganization, 'The new organization.', ORGANIZATION)
   @ApiErrors(invalidField('plan', 'plan must be free or pro.'), ...BODY_ERRORS)
   async create(
     @Body() body: CreateOrganizationDto,
     @Query() _query: NoParameters,
     @Operator() actor: Actor,
-  ): Promise<Organization> {
+  ): Promise<CreatedOrganization> {
     return this.organizations.create(body, actor);
   }
 
