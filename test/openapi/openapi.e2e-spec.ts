@@ -56,6 +56,27 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
+/** The options with which the page at /docs starts Swagger UI. @param onFocus called with the selector of what it focuses */
+async function swaggerUi(onFocus?: (selector: string) => void): Promise<{ spec: Document; plugins: unknown[] }> {
+  const { text } = await service.request('GET', '/docs/swagger-ui-init.js');
+  let options: { spec: Document; plugins: unknown[] } | undefined;
+  const start = (given: typeof options): object => {
+    options = given;
+    return { initOAuth: () => undefined };
+  };
+  const page = {
+    window: { location: { search: '', origin: service.url } } as { onload?: () => void },
+    SwaggerUIBundle: Object.assign(start, { presets: {}, plugins: {} }),
+    SwaggerUIStandalonePreset: [],
+    setTimeout: (done: () => void) => done(),
+    document: { querySelector: (selector: string) => ({ focus: () => onFocus?.(selector) }) },
+  };
+  runInNewContext(text, page);
+  page.window.onload?.();
+  if (!options) throw new Error('The page did not start Swagger UI.');
+  return options;
+}
+
 function mismatch(schema: Schema, value: unknown): unknown {
   const validate = ajv.compile(
     JSON.parse(JSON.stringify(closed(schema)).replaceAll('"#/components', '"openapi#/components')) as object,
@@ -150,9 +171,7 @@ describe('the OpenAPI document', () => {
   });
 
   it('has every media type in the content for Swagger UI, where one is chosen', async () => {
-    const script = (await service.request('GET', '/docs/swagger-ui-init.js')).text;
-    const [, options = ''] = /let options = (\{.*?\n\});\n/s.exec(script) ?? [];
-    const { swaggerDoc } = JSON.parse(options) as { swaggerDoc: Document };
+    const { spec: swaggerDoc } = await swaggerUi();
     const shown = (path: string, method: string) => swaggerDoc.paths[path]?.[method]?.responses['200'];
     for (const [path, method, response] of chosen()) {
       expect(shown(path, method)?.content).toEqual({ ...response.content, ...response['x-other-content'] });
@@ -168,27 +187,12 @@ describe('the OpenAPI document', () => {
   });
 
   it('is shown by a page whose dialog for keys gives the focus to the first one', async () => {
-    const { text } = await service.request('GET', '/docs/swagger-ui-init.js');
     const calls: string[] = [];
-    const swaggerUi = Object.assign(
-      ({ plugins }: { plugins: unknown[] }) => {
-        const plugin = plugins.find((one) => typeof one === 'object') as {
-          statePlugins: { auth: { wrapActions: { showDefinitions(show: () => void): (schemes: unknown) => void } } };
-        };
-        plugin.statePlugins.auth.wrapActions.showDefinitions(() => void calls.push('shown'))({});
-        return { initOAuth: () => undefined };
-      },
-      { presets: {}, plugins: {} },
-    );
-    const page = {
-      window: { location: { search: '', origin: service.url } } as { onload?: () => void },
-      SwaggerUIBundle: swaggerUi,
-      SwaggerUIStandalonePreset: [],
-      setTimeout: (done: () => void) => done(),
-      document: { querySelector: (selector: string) => ({ focus: () => void calls.push(selector) }) },
+    const { plugins } = await swaggerUi((selector) => calls.push(selector));
+    const plugin = plugins.find((one) => typeof one === 'object') as {
+      statePlugins: { auth: { wrapActions: { showDefinitions(show: () => void): (schemes: unknown) => void } } };
     };
-    runInNewContext(text, page);
-    page.window.onload?.();
+    plugin.statePlugins.auth.wrapActions.showDefinitions(() => void calls.push('shown'))({});
     expect(calls).toEqual(['shown', '.auth-container input']);
   });
 
