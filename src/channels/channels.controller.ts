@@ -5,10 +5,11 @@ import { RequiresFeature } from '../auth/guarded.decorator.js';
 import { ApiErrors } from '../http/error-docs.js';
 import { requestContext } from '../http/request-context.js';
 import { API_HEADERS } from '../http/response-docs.js';
+import { AllowsHead, RawUrlId } from '../http/route.decorators.js';
 import { OwnRateLimit } from '../rate-limit/rate-limit.guard.js';
 import { TranscriptsResponse } from '../transcripts/response/transcripts-response.js';
 import { ChannelUploads } from '../transcripts/sources/channel-uploads.js';
-import { ApiTranscripts, LIST_ERRORS, READ_ERRORS, TRANSCRIPTS_EXAMPLE } from '../transcripts/dto/api-transcripts.js';
+import { ApiTranscripts, SOURCE_ERRORS, TRANSCRIPTS_EXAMPLE } from '../transcripts/dto/api-transcripts.js';
 import { TranscriptsQueryDto, UploadsQueryDto } from '../transcripts/dto/transcripts-query.dto.js';
 import { ChannelUploadsDto, toUploadsDto, UPLOADS_RATE_LIMIT } from './dto/uploads-response.dto.js';
 import { TranscriptsDto } from '../transcripts/dto/transcripts-response.dto.js';
@@ -31,6 +32,7 @@ export class ChannelsController {
   ) {}
 
   @Get(':id/transcripts')
+  @RawUrlId('channel')
   @RequiresFeature('channel_transcripts')
   @ApiOperation({
     operationId: 'getChannelTranscripts',
@@ -48,7 +50,7 @@ export class ChannelsController {
     type: TranscriptsDto,
     example: TRANSCRIPTS_EXAMPLE,
     order: 'newest first',
-    errors: [...LIST_ERRORS, 'channel_not_found', 'feature_not_in_plan'],
+    source: 'channel',
   })
   list(
     @Param('id') id: string,
@@ -61,6 +63,8 @@ export class ChannelsController {
   }
 
   @Get(':id/uploads')
+  @AllowsHead()
+  @RawUrlId('channel')
   @RequiresFeature('channel_uploads')
   @OwnRateLimit(UPLOADS_RATE_LIMIT)
   @ApiOperation({
@@ -76,10 +80,7 @@ export class ChannelsController {
     description: 'The newest uploads, newest first.',
     headers: API_HEADERS,
   })
-  @ApiErrors(
-    ...READ_ERRORS,
-    ...(['channel_not_found', 'upstream_failure', 'upstream_blocked', 'upstream_busy', 'upstream_timeout'] as const),
-  )
+  @ApiErrors(...SOURCE_ERRORS.channel)
   async listUploads(
     @Param('id') id: string,
     @Query() query: UploadsQueryDto,

@@ -1,36 +1,18 @@
-import {
-  Body,
-  Controller,
-  Delete,
-  Get,
-  HttpCode,
-  HttpStatus,
-  Param,
-  Post,
-  Query,
-  Req,
-  Res,
-  UseInterceptors,
-} from '@nestjs/common';
+import { Body, Controller, Delete, Get, HttpCode, HttpStatus, Param, Post, Query, Req, Res } from '@nestjs/common';
 import { ApiExtraModels, ApiNoContentResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { RequiresApiKey, RequiresFeature } from '../auth/guarded.decorator.js';
-import { READ_ERRORS } from '../transcripts/dto/api-transcripts.js';
 import { payerOf } from '../transcripts/transcripts.service.js';
-import { FeatureNotInPlanError } from '../domain/errors.js';
-import { ApiErrors, BODY_ERRORS, invalidField, unknownParameter } from '../http/error-docs.js';
-import { JsonBody } from '../http/json-body.js';
+import { ApiErrors, invalidField } from '../http/error-docs.js';
 import { requestContext } from '../http/request-context.js';
 import { API_HEADERS, ApiResult } from '../http/response-docs.js';
-import { NoParameters } from '../http/validation.js';
+import { AllowsHead } from '../http/route.decorators.js';
 import { UnknownCursorError } from '../organizations/organization-errors.js';
 import { OwnRateLimit } from '../rate-limit/rate-limit.guard.js';
 import {
   ApiIdempotencyKey,
   ApiJobId,
   ApiJobResults,
-  JOB_NOT_FOUND,
-  JOBS_ERRORS,
   JOBS_RATE_LIMIT,
   LOCATION,
   RESULTS_EXPIRED,
@@ -67,7 +49,6 @@ export class JobsController {
 
   @Post()
   @RequiresFeature('channel_archives', { limitsConcurrency: false })
-  @UseInterceptors(new JsonBody())
   @ApiOperation({
     operationId: 'createJob',
     summary: 'Create an archive job',
@@ -85,21 +66,14 @@ export class JobsController {
     { ...API_HEADERS, ...LOCATION },
   )
   @ApiErrors(
-    ...JOBS_ERRORS.filter((code) => code !== 'invalid_request'),
     invalidField('limit', 'limit must be an integer from 1 to 2147483647.'),
     'channel_not_found',
     { title: 'The Idempotency-Key was used with another request', error: new IdempotencyConflictError() },
     TOO_MANY_JOBS,
     TOO_MUCH_STORED,
-    {
-      title: 'The plan does not include archive jobs',
-      error: new FeatureNotInPlanError('channel_archives', 'free', 'pro'),
-    },
-    ...BODY_ERRORS,
   )
   async create(
     @Body() { channel, languages = [], limit, since, onQuota }: CreateJobDto,
-    @Query() _query: NoParameters,
     @Req() request: Request,
     @Res({ passthrough: true }) response: Response,
   ): Promise<JobDto> {
@@ -112,6 +86,7 @@ export class JobsController {
   }
 
   @Get()
+  @AllowsHead()
   @RequiresApiKey()
   @OwnRateLimit(JOBS_RATE_LIMIT)
   @ApiOperation({
@@ -122,12 +97,13 @@ export class JobsController {
       'rate limit of their own: as many requests per minute as the other operations together, counted separately.',
   })
   @ApiResult(HttpStatus.OK, JobsPageDto, 'A page of jobs, newest first.', JOBS_PAGE_EXAMPLE, API_HEADERS)
-  @ApiErrors(...JOBS_ERRORS, new UnknownCursorError(NEW_JOB_EXAMPLE.id))
+  @ApiErrors(new UnknownCursorError(NEW_JOB_EXAMPLE.id))
   list(@Query() page: JobsQueryDto, @Req() request: Request): Promise<JobsPageDto> {
     return this.jobs.list(organizationOf(request), page);
   }
 
   @Get(':id')
+  @AllowsHead()
   @RequiresApiKey()
   @OwnRateLimit(JOBS_RATE_LIMIT)
   @ApiOperation({
@@ -138,15 +114,13 @@ export class JobsController {
   })
   @ApiJobId()
   @ApiResult(HttpStatus.OK, JobDto, 'The job.', RUNNING_JOB_EXAMPLE, API_HEADERS)
-  @ApiErrors(...JOBS_ERRORS, JOB_NOT_FOUND)
-  get(@Param('id') id: string, @Query() _query: NoParameters, @Req() request: Request): Promise<JobDto> {
+  get(@Param('id') id: string, @Req() request: Request): Promise<JobDto> {
     return this.jobs.get(organizationOf(request, id), id);
   }
 
   @Post(':id/cancel')
   @RequiresApiKey()
   @OwnRateLimit(JOBS_RATE_LIMIT)
-  @UseInterceptors(new JsonBody())
   @ApiOperation({
     operationId: 'cancelJob',
     summary: 'Cancel an archive job',
@@ -156,25 +130,17 @@ export class JobsController {
   })
   @ApiJobId()
   @ApiResult(HttpStatus.OK, JobDto, 'The canceled job.', CANCELED_JOB_EXAMPLE, API_HEADERS)
-  @ApiErrors(
-    ...JOBS_ERRORS,
-    JOB_NOT_FOUND,
-    { title: 'The job has already been completed or has failed', error: new JobFinishedError('cancel', 'completed') },
-    ...BODY_ERRORS,
-  )
-  async cancel(
-    @Param('id') id: string,
-    @Body() _body: NoParameters,
-    @Query() _query: NoParameters,
-    @Req() request: Request,
-  ): Promise<JobDto> {
+  @ApiErrors({
+    title: 'The job has already been completed or has failed',
+    error: new JobFinishedError('cancel', 'completed'),
+  })
+  async cancel(@Param('id') id: string, @Req() request: Request): Promise<JobDto> {
     return (await this.jobs.cancel(organizationOf(request, id), id)).job;
   }
 
   @Post(':id/resume')
   @RequiresApiKey()
   @OwnRateLimit(JOBS_RATE_LIMIT)
-  @UseInterceptors(new JsonBody())
   @ApiOperation({
     operationId: 'resumeJob',
     summary: 'Resume an archive job',
@@ -185,20 +151,12 @@ export class JobsController {
   @ApiJobId()
   @ApiResult(HttpStatus.OK, JobDto, 'The job.', RUNNING_JOB_EXAMPLE, API_HEADERS)
   @ApiErrors(
-    ...JOBS_ERRORS,
-    JOB_NOT_FOUND,
     { title: 'The job has already been completed', error: new JobFinishedError('resume', 'completed') },
     RESULTS_EXPIRED,
     TOO_MANY_JOBS,
     TOO_MUCH_STORED,
-    ...BODY_ERRORS,
   )
-  resume(
-    @Param('id') id: string,
-    @Body() _body: NoParameters,
-    @Query() _query: NoParameters,
-    @Req() request: Request,
-  ): Promise<JobDto> {
+  resume(@Param('id') id: string, @Req() request: Request): Promise<JobDto> {
     return this.jobs.resume(organizationOf(request, id), id);
   }
 
@@ -215,8 +173,7 @@ export class JobsController {
   })
   @ApiJobId()
   @ApiNoContentResponse({ description: 'The job was deleted.', headers: API_HEADERS })
-  @ApiErrors(...JOBS_ERRORS, JOB_NOT_FOUND)
-  async delete(@Param('id') id: string, @Query() _query: NoParameters, @Req() request: Request): Promise<void> {
+  async delete(@Param('id') id: string, @Req() request: Request): Promise<void> {
     await this.jobs.delete(organizationOf(request, id), id);
   }
 
@@ -234,12 +191,7 @@ export class JobsController {
   })
   @ApiJobId()
   @ApiJobResults()
-  @ApiErrors(
-    ...READ_ERRORS.filter((code) => code !== 'invalid_request'),
-    unknownParameter('page'),
-    JOB_NOT_FOUND,
-    RESULTS_EXPIRED,
-  )
+  @ApiErrors(RESULTS_EXPIRED)
   sendResults(
     @Param('id') id: string,
     @Query() query: ResultsQueryDto,

@@ -1,14 +1,17 @@
 import { Controller, Get, Res } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiServiceUnavailableResponse, ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
-import { ApiErrors } from '../http/error-docs.js';
+import { AllowsHead, AnyQuery, Probe, Public } from '../http/route.decorators.js';
 import { HealthService } from './health.service.js';
 import { LiveDto, ReadyDto } from './health.dto.js';
 
 /** Probes for load balancers and orchestrators. */
 @ApiTags('health')
 @Controller('health')
-@ApiErrors('method_not_allowed')
+@Public()
+@Probe()
+@AllowsHead()
+@AnyQuery()
 export class HealthController {
   constructor(private readonly health: HealthService) {}
 

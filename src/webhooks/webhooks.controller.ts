@@ -10,24 +10,14 @@ import {
   Post,
   Query,
   Req,
-  UseInterceptors,
 } from '@nestjs/common';
 import { ApiOperation, ApiParam, ApiResponse, ApiTags } from '@nestjs/swagger';
 import type { Request } from 'express';
 import { RequiresApiKey, RequiresFeature } from '../auth/guarded.decorator.js';
-import { FeatureNotInPlanError } from '../domain/errors.js';
-import {
-  ApiErrors,
-  BODY_ERRORS,
-  invalidField,
-  KEY_ERRORS,
-  unknownParameter,
-  type ErrorExample,
-} from '../http/error-docs.js';
-import { JsonBody } from '../http/json-body.js';
+import { ApiErrors, invalidField, type ErrorExample } from '../http/error-docs.js';
 import { requestContext } from '../http/request-context.js';
 import { API_HEADERS, ApiResult } from '../http/response-docs.js';
-import { NoParameters } from '../http/validation.js';
+import { AllowsHead } from '../http/route.decorators.js';
 import { UnknownCursorError } from '../organizations/organization-errors.js';
 import { CreateWebhookDto, DeliveriesQueryDto, JOB_EVENT_CALLBACKS } from './dto/webhooks-request.dto.js';
 import {
@@ -54,38 +44,20 @@ import {
 import { PRIVATE_HOST } from './webhook-url.js';
 import { WEBHOOK_ID, WebhooksService } from './webhooks.service.js';
 
+/** The parameter of the routes of a webhook, and their 404. */
 function ApiWebhookId(): MethodDecorator {
-  return ApiParam({
-    name: 'id',
-    description: 'The ID of the webhook (`whk_…`).',
-    schema: { type: 'string', example: WEBHOOK.id },
-  });
+  const description = 'The ID of the webhook (`whk_…`).';
+  const title = 'The webhook does not exist, or belongs to another organization';
+  return applyDecorators(
+    ApiParam({ name: 'id', description, schema: { type: 'string', example: WEBHOOK.id } }),
+    ApiErrors({ title, error: new WebhookNotFoundError() }),
+  );
 }
-
-const NOT_FOUND: ErrorExample = {
-  title: 'The webhook does not exist, or belongs to another organization',
-  error: new WebhookNotFoundError(),
-};
 
 const DISABLED: ErrorExample = {
   title: 'The service has no key for the secrets of webhooks',
   error: new WebhooksDisabledError(),
 };
-
-/** The errors of the operations that need the plan and have a body. */
-const PLAN_ERRORS = [
-  ...KEY_ERRORS,
-  { title: 'The plan does not include webhooks', error: new FeatureNotInPlanError('channel_archives', 'free', 'pro') },
-  ...BODY_ERRORS,
-];
-
-/** Guards an operation that changes something, which needs the plan, and reads its body. */
-function ChangesWebhook(): MethodDecorator {
-  return applyDecorators(
-    RequiresFeature('channel_archives', { limitsConcurrency: false }),
-    UseInterceptors(new JsonBody()),
-  );
-}
 
 /** Any other text in the place of an ID is not logged. */
 function organizationOf(request: Request, webhookId?: string): string {
@@ -97,11 +69,12 @@ function organizationOf(request: Request, webhookId?: string): string {
 /** The webhooks of the caller's organization. After a change of the plan they can still be read and deleted. */
 @ApiTags('webhooks')
 @Controller('webhooks')
+@AllowsHead()
 export class WebhooksController {
   constructor(private readonly webhooks: WebhooksService) {}
 
   @Post()
-  @ChangesWebhook()
+  @RequiresFeature('channel_archives', { limitsConcurrency: false })
   @ApiOperation({
     operationId: 'createWebhook',
     summary: 'Create a webhook',
@@ -118,16 +91,11 @@ export class WebhooksController {
     API_HEADERS,
   )
   @ApiErrors(
-    ...PLAN_ERRORS,
     invalidField('url', PRIVATE_HOST),
     { title: 'The organization has too many webhooks', error: new TooManyWebhooksError() },
     DISABLED,
   )
-  create(
-    @Body() body: CreateWebhookDto,
-    @Query() _query: NoParameters,
-    @Req() request: Request,
-  ): Promise<WebhookWithSecretDto> {
+  create(@Body() body: CreateWebhookDto, @Req() request: Request): Promise<WebhookWithSecretDto> {
     return this.webhooks.create(organizationOf(request), body);
   }
 
@@ -139,8 +107,7 @@ export class WebhooksController {
     description: 'Available on every plan.',
   })
   @ApiResult(HttpStatus.OK, WebhooksDto, 'The webhooks, oldest first, without their secrets.', WEBHOOKS, API_HEADERS)
-  @ApiErrors(...KEY_ERRORS, unknownParameter('limit'))
-  async list(@Query() _query: NoParameters, @Req() request: Request): Promise<WebhooksDto> {
+  async list(@Req() request: Request): Promise<WebhooksDto> {
     return { webhooks: await this.webhooks.list(organizationOf(request)) };
   }
 
@@ -154,13 +121,12 @@ export class WebhooksController {
     description: 'Its deliveries are deleted too. One that is being sent may still arrive. Available on every plan.',
   })
   @ApiResponse({ status: HttpStatus.NO_CONTENT, description: 'The webhook is deleted.', headers: API_HEADERS })
-  @ApiErrors(...KEY_ERRORS, unknownParameter('force'), NOT_FOUND)
-  delete(@Param('id') id: string, @Query() _query: NoParameters, @Req() request: Request): Promise<void> {
+  delete(@Param('id') id: string, @Req() request: Request): Promise<void> {
     return this.webhooks.delete(organizationOf(request, id), id);
   }
 
   @Post(':id/rotate')
-  @ChangesWebhook()
+  @RequiresFeature('channel_archives', { limitsConcurrency: false })
   @ApiWebhookId()
   @ApiOperation({
     operationId: 'rotateWebhook',
@@ -176,18 +142,13 @@ export class WebhooksController {
     ROTATED_WEBHOOK,
     API_HEADERS,
   )
-  @ApiErrors(...PLAN_ERRORS, unknownParameter('graceHours'), NOT_FOUND, DISABLED)
-  rotate(
-    @Param('id') id: string,
-    @Body() _body: NoParameters,
-    @Query() _query: NoParameters,
-    @Req() request: Request,
-  ): Promise<WebhookWithSecretDto> {
+  @ApiErrors(DISABLED)
+  rotate(@Param('id') id: string, @Req() request: Request): Promise<WebhookWithSecretDto> {
     return this.webhooks.rotate(organizationOf(request, id), id);
   }
 
   @Post(':id/test')
-  @ChangesWebhook()
+  @RequiresFeature('channel_archives', { limitsConcurrency: false })
   @ApiWebhookId()
   @ApiOperation({
     operationId: 'testWebhook',
@@ -197,16 +158,11 @@ export class WebhooksController {
       'turn the webhook off or on.',
   })
   @ApiResult(HttpStatus.OK, TestResultDto, 'Whether the receiver accepted the event.', TEST_RESULT, API_HEADERS)
-  @ApiErrors(...PLAN_ERRORS, unknownParameter('type'), NOT_FOUND, {
+  @ApiErrors({
     title: 'The secret of the webhook cannot be read',
     error: new UnreadableSecretError(),
   })
-  async test(
-    @Param('id') id: string,
-    @Body() _body: NoParameters,
-    @Query() _query: NoParameters,
-    @Req() request: Request,
-  ): Promise<TestResultDto> {
+  async test(@Param('id') id: string, @Req() request: Request): Promise<TestResultDto> {
     const { outcome, status, error, durationMs } = await this.webhooks.test(organizationOf(request, id), id);
     return { delivered: outcome === 'succeeded', responseStatus: status, error, durationMs };
   }
@@ -220,7 +176,7 @@ export class WebhooksController {
     description: 'Available on every plan.',
   })
   @ApiResult(HttpStatus.OK, DeliveriesPageDto, 'A page of deliveries, newest first.', DELIVERIES, API_HEADERS)
-  @ApiErrors(...KEY_ERRORS, new UnknownCursorError('msg_x'), NOT_FOUND)
+  @ApiErrors(new UnknownCursorError('msg_x'))
   async deliveries(
     @Param('id') id: string,
     @Query() { limit: count, after }: DeliveriesQueryDto,

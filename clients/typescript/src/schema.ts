@@ -604,52 +604,6 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
-        InvalidField: {
-            /** @description The name of the invalid parameter or body field. */
-            field: string;
-            /** @description Why the value is invalid and which values are valid. */
-            message: string;
-        };
-        Error: {
-            /**
-             * @description A stable error code. docs/errors.md describes each.
-             * @enum {string}
-             */
-            code: "invalid_request" | "unauthorized" | "invalid_api_key" | "plan_limit_exceeded" | "feature_not_in_plan" | "channel_not_found" | "video_not_found" | "playlist_not_found" | "job_not_found" | "not_found" | "method_not_allowed" | "conflict" | "job_finished" | "idempotency_conflict" | "results_expired" | "rate_limited" | "too_many_jobs" | "internal_error" | "upstream_failure" | "upstream_blocked" | "service_unavailable" | "upstream_timeout" | "transcript_unavailable" | "language_unavailable" | "video_unavailable" | "video_private" | "video_members_only" | "video_age_restricted" | "video_not_live_yet" | "video_live" | "upstream_busy";
-            /** @description A message for developers. Its wording may change; match on `code` instead. */
-            message: string;
-            /** @description Whether the same request can succeed later. */
-            retryable: boolean;
-            /** @description Identifies the request in the logs of the service. Also sent as `X-Request-Id`. */
-            requestId: string;
-            /** @description With `invalid_request`: every invalid parameter or body field. */
-            details?: components["schemas"]["InvalidField"][];
-            /** @description With `plan_limit_exceeded`: the monthly limit of the organization, in transcripts. */
-            limit?: number;
-            /** @description With `plan_limit_exceeded`: transcripts charged in the current month. */
-            used?: number;
-            /** @description With `plan_limit_exceeded`: transcripts reserved by requests in progress. */
-            reserved?: number;
-            /** @description With `plan_limit_exceeded`: the maximum number of transcripts that this request could have charged. */
-            required?: number;
-            /**
-             * Format: date-time
-             * @description With `plan_limit_exceeded`: the start of the next calendar month (UTC), when the quota resets.
-             */
-            resetAt?: string;
-            /** @description With `plan_limit_exceeded`: what the limit applies to; always `organization`. */
-            scope?: string;
-            /** @description With `feature_not_in_plan`: the feature that the plan does not include. */
-            feature?: string;
-            /** @description With `feature_not_in_plan`: the current plan of the organization. */
-            plan?: string;
-            /** @description With `feature_not_in_plan`: the lowest plan that includes the feature. */
-            requiredPlan?: string;
-        };
-        ErrorAnswer: {
-            /** @description The error. */
-            error: components["schemas"]["Error"];
-        };
         Channel: {
             /** @description The YouTube channel ID. */
             id: string;
@@ -1018,7 +972,6 @@ export interface components {
             /** @description The `after` of the next page. Null on the last page. */
             next: string | null;
         };
-        NoParameters: Record<string, never>;
         JobResults: {
             /** @description Entries of the job in the order of the channel's uploads, newest first. A page ends before the first pending video. */
             results: components["schemas"]["VideoTranscript"][];
@@ -1594,6 +1547,52 @@ export interface components {
             dependencies: {
                 [key: string]: components["schemas"]["Dependency"];
             };
+        };
+        InvalidField: {
+            /** @description The name of the invalid parameter or body field. */
+            field: string;
+            /** @description Why the value is invalid and which values are valid. */
+            message: string;
+        };
+        Error: {
+            /**
+             * @description A stable error code. docs/errors.md describes each.
+             * @enum {string}
+             */
+            code: "invalid_request" | "unauthorized" | "invalid_api_key" | "plan_limit_exceeded" | "feature_not_in_plan" | "channel_not_found" | "video_not_found" | "playlist_not_found" | "job_not_found" | "not_found" | "method_not_allowed" | "conflict" | "job_finished" | "idempotency_conflict" | "results_expired" | "rate_limited" | "too_many_jobs" | "internal_error" | "upstream_failure" | "upstream_blocked" | "service_unavailable" | "upstream_timeout" | "transcript_unavailable" | "language_unavailable" | "video_unavailable" | "video_private" | "video_members_only" | "video_age_restricted" | "video_not_live_yet" | "video_live" | "upstream_busy";
+            /** @description A message for developers. Its wording may change; match on `code` instead. */
+            message: string;
+            /** @description Whether the same request can succeed later. */
+            retryable: boolean;
+            /** @description Identifies the request in the logs of the service. Also sent as `X-Request-Id`. */
+            requestId: string;
+            /** @description With `invalid_request`: every invalid parameter or body field. */
+            details?: components["schemas"]["InvalidField"][];
+            /** @description With `plan_limit_exceeded`: the monthly limit of the organization, in transcripts. */
+            limit?: number;
+            /** @description With `plan_limit_exceeded`: transcripts charged in the current month. */
+            used?: number;
+            /** @description With `plan_limit_exceeded`: transcripts reserved by requests in progress. */
+            reserved?: number;
+            /** @description With `plan_limit_exceeded`: the maximum number of transcripts that this request could have charged. */
+            required?: number;
+            /**
+             * Format: date-time
+             * @description With `plan_limit_exceeded`: the start of the next calendar month (UTC), when the quota resets.
+             */
+            resetAt?: string;
+            /** @description With `plan_limit_exceeded`: what the limit applies to; always `organization`. */
+            scope?: string;
+            /** @description With `feature_not_in_plan`: the feature that the plan does not include. */
+            feature?: string;
+            /** @description With `feature_not_in_plan`: the current plan of the organization. */
+            plan?: string;
+            /** @description With `feature_not_in_plan`: the lowest plan that includes the feature. */
+            requiredPlan?: string;
+        };
+        ErrorAnswer: {
+            /** @description The error. */
+            error: components["schemas"]["Error"];
         };
     };
     responses: never;
@@ -2308,7 +2307,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `feature_not_in_plan`: The plan does not include playlists. */
+            /** @description `feature_not_in_plan`: The plan does not include bulk transcripts. */
             403: {
                 headers: {
                     /** @description The ID of the request. */
@@ -2909,7 +2908,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `feature_not_in_plan`: The plan does not include lists of videos. */
+            /** @description `feature_not_in_plan`: The plan does not include bulk transcripts. */
             403: {
                 headers: {
                     /** @description The ID of the request. */
@@ -3228,7 +3227,7 @@ export interface operations {
                     "application/json": components["schemas"]["Jobs"];
                 };
             };
-            /** @description `invalid_request`: A parameter or a field is invalid. `invalid_request`: A parameter or a field is invalid. */
+            /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
                     /** @description The ID of the request. */
@@ -3420,7 +3419,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `feature_not_in_plan`: The plan does not include archive jobs. */
+            /** @description `feature_not_in_plan`: The plan does not include channel archives. */
             403: {
                 headers: {
                     /** @description The ID of the request. */
@@ -3870,11 +3869,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["NoParameters"];
-            };
-        };
+        requestBody?: never;
         responses: {
             /** @description The canceled job. */
             200: {
@@ -4084,11 +4079,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["NoParameters"];
-            };
-        };
+        requestBody?: never;
         responses: {
             /** @description The job. */
             200: {
@@ -4795,7 +4786,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `feature_not_in_plan`: The plan does not include webhooks. */
+            /** @description `feature_not_in_plan`: The plan does not include channel archives. */
             403: {
                 headers: {
                     /** @description The ID of the request. */
@@ -5057,11 +5048,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["NoParameters"];
-            };
-        };
+        requestBody?: never;
         responses: {
             /** @description The webhook, including its new secret. */
             200: {
@@ -5130,7 +5117,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `feature_not_in_plan`: The plan does not include webhooks. */
+            /** @description `feature_not_in_plan`: The plan does not include channel archives. */
             403: {
                 headers: {
                     /** @description The ID of the request. */
@@ -5263,11 +5250,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["NoParameters"];
-            };
-        };
+        requestBody?: never;
         responses: {
             /** @description Whether the receiver accepted the event. */
             200: {
@@ -5328,7 +5311,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `feature_not_in_plan`: The plan does not include webhooks. */
+            /** @description `feature_not_in_plan`: The plan does not include channel archives. */
             403: {
                 headers: {
                     /** @description The ID of the request. */
@@ -5735,7 +5718,7 @@ export interface operations {
                     "application/json": Record<string, never>;
                 };
             };
-            /** @description `invalid_request`: The message is too large. */
+            /** @description `invalid_request`: The body is too large. */
             413: {
                 headers: {
                     /** @description The ID of the request. */
@@ -6168,7 +6151,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `not_found`: The organization does not exist, or `ADMIN_TOKEN` is not set. */
+            /** @description `not_found`: The organization does not exist. `not_found`: `ADMIN_TOKEN` is not set. */
             404: {
                 headers: {
                     /** @description The ID of the request. */
@@ -6305,7 +6288,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `not_found`: The organization does not exist, or `ADMIN_TOKEN` is not set. */
+            /** @description `not_found`: The organization does not exist. `not_found`: `ADMIN_TOKEN` is not set. */
             404: {
                 headers: {
                     /** @description The ID of the request. */
@@ -6444,7 +6427,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `not_found`: The organization does not exist, or `ADMIN_TOKEN` is not set. */
+            /** @description `not_found`: The organization does not exist. `not_found`: `ADMIN_TOKEN` is not set. */
             404: {
                 headers: {
                     /** @description The ID of the request. */
@@ -6615,7 +6598,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `not_found`: The organization does not exist, or `ADMIN_TOKEN` is not set. */
+            /** @description `not_found`: The organization does not exist. `not_found`: `ADMIN_TOKEN` is not set. */
             404: {
                 headers: {
                     /** @description The ID of the request. */
@@ -6759,7 +6742,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `not_found`: The organization does not exist, or `ADMIN_TOKEN` is not set. */
+            /** @description `not_found`: The organization does not exist. `not_found`: `ADMIN_TOKEN` is not set. */
             404: {
                 headers: {
                     /** @description The ID of the request. */
@@ -6936,7 +6919,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `not_found`: The key does not exist, or `ADMIN_TOKEN` is not set. */
+            /** @description `not_found`: The key does not exist. `not_found`: `ADMIN_TOKEN` is not set. */
             404: {
                 headers: {
                     /** @description The ID of the request. */
@@ -7109,7 +7092,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `not_found`: The key does not exist, or `ADMIN_TOKEN` is not set. */
+            /** @description `not_found`: The key does not exist. `not_found`: `ADMIN_TOKEN` is not set. */
             404: {
                 headers: {
                     /** @description The ID of the request. */
@@ -7264,7 +7247,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `not_found`: The organization does not exist, or `ADMIN_TOKEN` is not set. */
+            /** @description `not_found`: The organization does not exist. `not_found`: `ADMIN_TOKEN` is not set. */
             404: {
                 headers: {
                     /** @description The ID of the request. */
@@ -7350,11 +7333,7 @@ export interface operations {
             path?: never;
             cookie?: never;
         };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["NoParameters"];
-            };
-        };
+        requestBody?: never;
         responses: {
             /** @description What was removed. */
             200: {
@@ -7510,11 +7489,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["NoParameters"];
-            };
-        };
+        requestBody?: never;
         responses: {
             /** @description The canceled job. */
             200: {
@@ -7789,7 +7764,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `not_found`: The organization does not exist, or `ADMIN_TOKEN` is not set. */
+            /** @description `not_found`: The organization does not exist. `not_found`: `ADMIN_TOKEN` is not set. */
             404: {
                 headers: {
                     /** @description The ID of the request. */

@@ -1,9 +1,8 @@
 import { Body, Controller, Delete, Get, HttpStatus, Param, Post, Query } from '@nestjs/common';
 import { ApiOperation } from '@nestjs/swagger';
 import type { Actor } from '../../domain/caller.js';
-import { ApiErrors, BODY_ERRORS, invalidField, unknownParameter } from '../../http/error-docs.js';
+import { ApiErrors, invalidField } from '../../http/error-docs.js';
 import { ApiResult } from '../../http/response-docs.js';
-import { NoParameters } from '../../http/validation.js';
 import { IssuedKey, RevokedKey, RotatedKey } from '../../organizations/api-key.js';
 import { ApiKeysService } from '../../organizations/api-keys.service.js';
 import {
@@ -34,14 +33,10 @@ export class AdminKeysController {
     description: 'The response contains the key, which cannot be retrieved later.',
   })
   @ApiResult(HttpStatus.CREATED, IssuedKey, 'The new key, including its plaintext.', ISSUED_KEY)
-  @ApiErrors(
-    invalidField('expiresInDays', `expiresInDays must be an integer from 1 to ${KEY_LIFETIME_DAYS_MAX}.`),
-    ...BODY_ERRORS,
-  )
+  @ApiErrors(invalidField('expiresInDays', `expiresInDays must be an integer from 1 to ${KEY_LIFETIME_DAYS_MAX}.`))
   async issue(
     @Param('id') id: string,
     @Body() { name, expiresInDays }: IssueKeyDto,
-    @Query() _query: NoParameters,
     @Operator() actor: Actor,
   ): Promise<IssuedKey> {
     const { id: organizationId } = await this.organizations.get(id);
@@ -69,18 +64,13 @@ export class AdminKeysController {
       'response contains the new key, which cannot be retrieved later.',
   })
   @ApiResult(HttpStatus.CREATED, RotatedKey, 'The new key, including its plaintext, and the old key.', ROTATED_KEY)
-  @ApiErrors(
-    invalidField('graceHours', `graceHours must be an integer from 0 to ${GRACE_HOURS_MAX}.`),
-    {
-      title: 'The key is revoked, expired or already replaced',
-      error: new InactiveKeyError(KEY.id),
-    },
-    ...BODY_ERRORS,
-  )
+  @ApiErrors(invalidField('graceHours', `graceHours must be an integer from 0 to ${GRACE_HOURS_MAX}.`), {
+    title: 'The key is revoked, expired or already replaced',
+    error: new InactiveKeyError(KEY.id),
+  })
   async rotate(
     @Param('id') id: string,
     @Body() { graceHours }: RotateKeyDto,
-    @Query() _query: NoParameters,
     @Operator() actor: Actor,
   ): Promise<RotatedKey> {
     return this.keys.rotate(id, graceHours, actor);
@@ -96,8 +86,7 @@ export class AdminKeysController {
       'revoked: `stillValid` lists those whose grace period has not ended.',
   })
   @ApiResult(HttpStatus.OK, RevokedKey, 'The revoked key.', REVOKED_KEY)
-  @ApiErrors(unknownParameter('force'))
-  async revoke(@Param('id') id: string, @Query() _query: NoParameters, @Operator() actor: Actor): Promise<RevokedKey> {
+  async revoke(@Param('id') id: string, @Operator() actor: Actor): Promise<RevokedKey> {
     return this.keys.revoke(id, actor);
   }
 }

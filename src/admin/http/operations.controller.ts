@@ -1,10 +1,9 @@
-import { Body, Controller, Get, HttpStatus, Param, Post, Query } from '@nestjs/common';
+import { Controller, Get, HttpStatus, Param, Post, Query } from '@nestjs/common';
 import { ApiOperation } from '@nestjs/swagger';
 import type { Actor } from '../../domain/caller.js';
-import { JobFinishedError, JobNotFoundError } from '../../jobs/job.js';
-import { ApiErrors, BODY_ERRORS, invalidField, unknownParameter } from '../../http/error-docs.js';
+import { JobFinishedError } from '../../jobs/job.js';
+import { ApiErrors, invalidField } from '../../http/error-docs.js';
 import { API_HEADERS, ApiResult } from '../../http/response-docs.js';
-import { NoParameters } from '../../http/validation.js';
 import { ApiJobId } from '../../jobs/dto/api-jobs.js';
 import { CANCELED_JOB_EXAMPLE, JobDto } from '../../jobs/dto/job.dto.js';
 import { JobsService } from '../../jobs/jobs.service.js';
@@ -14,7 +13,7 @@ import { OrganizationsService } from '../../organizations/organizations.service.
 import { QuotaService } from '../../quota/quota.service.js';
 import { UsageReports } from '../../quota/usage-report.js';
 import { Pruned, UsageRetention } from '../../quota/usage-retention.js';
-import { ADMIN_DISABLED, AdminRoutes, ApiOrganizationId, Operator, ORGANIZATION_NOT_FOUND } from './admin-route.js';
+import { AdminRoutes, ApiOrganizationId, Operator, ORGANIZATION_NOT_FOUND } from './admin-route.js';
 import { AuditQueryDto, UsageQueryDto } from './dto/requests.dto.js';
 import { ADMIN_USAGE, AdminUsageDto, AUDIT_ENTRY, AuditPageDto, PRUNED } from './dto/responses.dto.js';
 
@@ -61,13 +60,12 @@ export class AdminOperationsController {
     description: 'Removes the usage and the settled calls of months older than `USAGE_RETENTION_MONTHS`.',
   })
   @ApiResult(HttpStatus.OK, Pruned, 'What was removed.', PRUNED)
-  @ApiErrors(unknownParameter('months'), ...BODY_ERRORS)
-  async prune(@Body() _body: NoParameters, @Query() _query: NoParameters, @Operator() actor: Actor): Promise<Pruned> {
+  async prune(@Operator() actor: Actor): Promise<Pruned> {
     return this.retention.prune(actor);
   }
 
   @Post('jobs/:id/cancel')
-  @ApiJobId()
+  @ApiJobId('The job does not exist')
   @ApiOperation({
     operationId: 'cancelAnyJob',
     summary: 'Cancel an archive job of any organization',
@@ -75,19 +73,11 @@ export class AdminOperationsController {
       'What was fetched stays charged, and its results stay available. A job that is already canceled is returned unchanged.',
   })
   @ApiResult(HttpStatus.OK, JobDto, 'The canceled job.', CANCELED_JOB_EXAMPLE, API_HEADERS)
-  @ApiErrors(
-    unknownParameter('force'),
-    { title: 'The job does not exist', error: new JobNotFoundError() },
-    ADMIN_DISABLED,
-    { title: 'The job has already been completed or has failed', error: new JobFinishedError('cancel', 'completed') },
-    ...BODY_ERRORS,
-  )
-  async cancelJob(
-    @Param('id') id: string,
-    @Body() _body: NoParameters,
-    @Query() _query: NoParameters,
-    @Operator() actor: Actor,
-  ): Promise<JobDto> {
+  @ApiErrors({
+    title: 'The job has already been completed or has failed',
+    error: new JobFinishedError('cancel', 'completed'),
+  })
+  async cancelJob(@Param('id') id: string, @Operator() actor: Actor): Promise<JobDto> {
     return (await this.jobs.cancel(actor, id)).job;
   }
 

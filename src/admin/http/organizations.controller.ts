@@ -1,9 +1,8 @@
 import { Body, Controller, Delete, Get, HttpStatus, Param, Patch, Post, Query } from '@nestjs/common';
 import { ApiOperation } from '@nestjs/swagger';
 import type { Actor } from '../../domain/caller.js';
-import { ApiErrors, BODY_ERRORS, invalidField, unknownParameter } from '../../http/error-docs.js';
+import { ApiErrors, invalidField } from '../../http/error-docs.js';
 import { ApiResult } from '../../http/response-docs.js';
-import { NoParameters } from '../../http/validation.js';
 import { UnknownCursorError } from '../../organizations/organization-errors.js';
 import { DeletedOrganization, Organization } from '../../organizations/organization.entity.js';
 import { OrganizationsService } from '../../organizations/organizations.service.js';
@@ -20,12 +19,8 @@ export class AdminOrganizationsController {
   @Post()
   @ApiOperation({ operationId: 'createOrganization', summary: 'Create an organization' })
   @ApiResult(HttpStatus.CREATED, Organization, 'The new organization.', ORGANIZATION)
-  @ApiErrors(invalidField('plan', 'plan must be free or pro.'), ...BODY_ERRORS)
-  async create(
-    @Body() body: CreateOrganizationDto,
-    @Query() _query: NoParameters,
-    @Operator() actor: Actor,
-  ): Promise<Organization> {
+  @ApiErrors(invalidField('plan', 'plan must be free or pro.'))
+  async create(@Body() body: CreateOrganizationDto, @Operator() actor: Actor): Promise<Organization> {
     return this.organizations.create(body, actor);
   }
 
@@ -45,8 +40,7 @@ export class AdminOrganizationsController {
   @ApiOrganizationId()
   @ApiOperation({ operationId: 'getOrganization', summary: 'Retrieve an organization' })
   @ApiResult(HttpStatus.OK, Organization, 'The organization.', ORGANIZATION)
-  @ApiErrors(unknownParameter('month'))
-  async get(@Param('id') id: string, @Query() _query: NoParameters): Promise<Organization> {
+  async get(@Param('id') id: string): Promise<Organization> {
     return this.organizations.get(id);
   }
 
@@ -58,14 +52,10 @@ export class AdminOrganizationsController {
     description: 'Takes effect with the next call. Running calls are charged in full.',
   })
   @ApiResult(HttpStatus.OK, Organization, 'The updated organization.', ORGANIZATION)
-  @ApiErrors(
-    invalidField('monthlyLimit', 'monthlyLimit must be null or an integer from 0 to 2147483647.'),
-    ...BODY_ERRORS,
-  )
+  @ApiErrors(invalidField('monthlyLimit', 'monthlyLimit must be null or an integer from 0 to 2147483647.'))
   async change(
     @Param('id') id: string,
     @Body() body: UpdateOrganizationDto,
-    @Query() _query: NoParameters,
     @Operator() actor: Actor,
   ): Promise<Organization> {
     if (body.plan === undefined && body.monthlyLimit === undefined) {
@@ -84,12 +74,7 @@ export class AdminOrganizationsController {
       'usage of the organization remains available by its ID.',
   })
   @ApiResult(HttpStatus.OK, DeletedOrganization, 'The deleted organization.', DELETED_ORGANIZATION)
-  @ApiErrors(unknownParameter('force'))
-  async delete(
-    @Param('id') id: string,
-    @Query() _query: NoParameters,
-    @Operator() actor: Actor,
-  ): Promise<DeletedOrganization> {
+  async delete(@Param('id') id: string, @Operator() actor: Actor): Promise<DeletedOrganization> {
     return this.organizations.delete(id, actor);
   }
 }

@@ -1,7 +1,6 @@
 import { applyDecorators } from '@nestjs/common';
 import { ApiExtraModels, ApiHeader, ApiOkResponse, ApiParam, getSchemaPath } from '@nestjs/swagger';
-import { READ_ERRORS } from '../../transcripts/dto/api-transcripts.js';
-import type { ErrorExample } from '../../http/error-docs.js';
+import { ApiErrors, type ErrorExample } from '../../http/error-docs.js';
 import { API_HEADERS } from '../../http/response-docs.js';
 import { NDJSON } from '../../transcripts/response/transcripts-response.js';
 import { JobNotFoundError, ResultsExpiredError, TooManyJobsError } from '../job.js';
@@ -10,14 +9,6 @@ import { IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_LENGTH_MAX } from './jobs-request.dto.
 
 /** The name of the count of the operations on existing jobs, so that looking at a job takes no call from other operations. */
 export const JOBS_RATE_LIMIT = 'jobs';
-
-/** The errors of every operation on jobs but that for results, which also has concurrency limits. */
-export const JOBS_ERRORS = READ_ERRORS.filter((code) => code !== 'concurrency_limited' && code !== 'at_capacity');
-
-export const JOB_NOT_FOUND: ErrorExample = {
-  title: 'The organization has no job with this ID',
-  error: new JobNotFoundError(),
-};
 
 export const RESULTS_EXPIRED: ErrorExample = {
   title: 'The results were deleted at `expiresAt`',
@@ -34,12 +25,13 @@ export const LOCATION = {
   Location: { description: 'The path of the job: `/jobs/{id}`.', schema: { type: 'string' as const } },
 };
 
-export function ApiJobId(): MethodDecorator {
-  return ApiParam({
-    name: 'id',
-    description: 'The ID of the job (`job_…`).',
-    schema: { type: 'string', example: RUNNING_JOB_EXAMPLE.id },
-  });
+/** The parameter of the routes of a job, and their 404. */
+export function ApiJobId(title = 'The organization has no job with this ID'): MethodDecorator {
+  const description = 'The ID of the job (`job_…`).';
+  return applyDecorators(
+    ApiParam({ name: 'id', description, schema: { type: 'string', example: RUNNING_JOB_EXAMPLE.id } }),
+    ApiErrors({ title, error: new JobNotFoundError() }),
+  );
 }
 
 /** Documents the header that makes the creation of a job repeatable. */

@@ -11,29 +11,14 @@ import type {
   VideoTranscriptsDto,
 } from './transcripts-response.dto.js';
 
-/** The errors of every operation with an API key that reads the platform. */
-export const READ_ERRORS = [
-  'invalid_request',
-  'unauthorized',
-  'invalid_api_key',
-  'method_not_allowed',
-  'rate_limited',
-  'concurrency_limited',
-  'failed_authentications',
-  'internal_error',
-  'service_unavailable',
-  'at_capacity',
-] as const;
+const LIST_ERRORS = ['upstream_failure', 'upstream_blocked', 'upstream_busy', 'upstream_timeout'] as const;
 
-/** The errors of an operation that lists videos of the platform and returns their transcripts. */
-export const LIST_ERRORS = [
-  ...READ_ERRORS,
-  'plan_limit_exceeded',
-  'upstream_failure',
-  'upstream_blocked',
-  'upstream_busy',
-  'upstream_timeout',
-] as const;
+/** The errors that an operation has because of where its list of videos comes from. */
+export const SOURCE_ERRORS = {
+  channel: ['channel_not_found', ...LIST_ERRORS],
+  playlist: ['playlist_not_found', 'playlist_private', ...LIST_ERRORS],
+  videos: ['upstream_timeout'],
+} as const;
 
 // The examples of the OpenAPI document: one transcript, and one video without captions.
 
@@ -111,7 +96,7 @@ interface ListDocs<T> {
   example: T;
   /** The order of the JSON response. */
   order: string;
-  errors: Parameters<typeof ApiErrors>;
+  source: keyof typeof SOURCE_ERRORS;
 }
 
 /** Documents the responses of an operation for many videos. Its type names the list before the results, if at all. */
@@ -119,7 +104,7 @@ export function ApiTranscripts<T extends VideoTranscriptsDto>({
   type,
   example,
   order,
-  errors,
+  source,
 }: ListDocs<T>): MethodDecorator {
   const { results, summary, ...header } = example;
   const [list] = Object.keys(header);
@@ -129,7 +114,7 @@ export function ApiTranscripts<T extends VideoTranscriptsDto>({
     { type: 'summary', summary },
   ];
   return applyDecorators(
-    ApiErrors(...errors),
+    ApiErrors('plan_limit_exceeded', ...SOURCE_ERRORS[source]),
     ApiExtraModels(type),
     ApiOkResponse({
       content: {
