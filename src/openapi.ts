@@ -1,5 +1,4 @@
 import type { INestApplication } from '@nestjs/common';
-import { DiscoveryService, ModulesContainer } from '@nestjs/core';
 import { DocumentBuilder, SwaggerModule, type OpenAPIObject } from '@nestjs/swagger';
 import type { NextFunction, Request, Response } from 'express';
 import { ADMIN_TOKEN_SCHEME } from './admin/http/admin-route.js';
@@ -59,8 +58,7 @@ export function createDocument(app: INestApplication): OpenAPIObject {
       METRICS_TOKEN_SCHEME,
     );
   const document = SwaggerModule.createDocument(app, builder.build(), { extraModels: [ErrorBodyDto] });
-  // Read anew: in Nest's preview mode no provider exists.
-  describeErrors(document, new Routes(new DiscoveryService(app.get(ModulesContainer))).all);
+  describeErrors(document, Routes.preview(app).all);
   return document;
 }
 

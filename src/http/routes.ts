@@ -1,4 +1,4 @@
-import { Injectable, RequestMethod, type Type } from '@nestjs/common';
+import { Injectable, RequestMethod, type INestApplicationContext, type Type } from '@nestjs/common';
 import {
   GUARDS_METADATA,
   METHOD_METADATA,
@@ -7,7 +7,7 @@ import {
   ROUTE_ARGS_METADATA,
 } from '@nestjs/common/constants.js';
 import { RouteParamtypes } from '@nestjs/common/enums/route-paramtypes.enum.js';
-import { DiscoveryService, MetadataScanner, Reflector } from '@nestjs/core';
+import { DiscoveryService, MetadataScanner, ModulesContainer, Reflector } from '@nestjs/core';
 import type { NextFunction, Request, Response } from 'express';
 import { MethodNotAllowedError } from '../domain/errors.js';
 import { rawUrlEncoder } from './request-paths.js';
@@ -59,6 +59,11 @@ export class Routes {
     this.audiences = new Map(restricted.map(({ path, audience }) => [firstSegment(path), audience]));
     this.probes = this.all.filter(({ isProbe }) => isProbe);
     this.encoders = this.all.flatMap(({ path, rawUrlId }) => (rawUrlId ? [rawUrlEncoder(path, rawUrlId)] : []));
+  }
+
+  /** Those of an application in Nest's preview mode, in which no provider exists. */
+  static preview(app: INestApplicationContext): Routes {
+    return new Routes(new DiscoveryService(app.get(ModulesContainer)));
   }
 
   /** The route of the handler that Nest has chosen. */
