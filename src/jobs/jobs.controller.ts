@@ -73,13 +73,12 @@ export class JobsController {
     TOO_MUCH_STORED,
   )
   async create(
-    @Body() { channel, languages = [], limit, since, onQuota }: CreateJobDto,
+    @Body() body: CreateJobDto,
     @Req() request: Request,
     @Res({ passthrough: true }) response: Response,
   ): Promise<JobDto> {
     const context = requestContext(request);
-    const wanted = { channel, languages, limit: limit ?? null, since: since ?? null, onQuota };
-    const job = await this.jobs.create(wanted, payerOf(context), idempotencyKey(request));
+    const job = await this.jobs.create(body, payerOf(context), idempotencyKey(request));
     context.log['jobId'] = job.id;
     response.setHeader('Location', `/jobs/${job.id}`);
     return job;

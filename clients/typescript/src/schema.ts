@@ -936,7 +936,7 @@ export interface components {
         };
         NewJobBody: {
             /**
-             * @description A handle (`@name`, or without the `@`), a channel ID (`UC` and 22 characters) or the URL of a channel, as in `GET /channels/{id}/transcripts`.
+             * @description The channel, in any form that `GET /channels/{id}/transcripts` accepts.
              * @example @harbourlight
              */
             channel: string;

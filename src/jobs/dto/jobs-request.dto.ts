@@ -7,6 +7,7 @@ import {
   parseLanguageList,
   SINCE_INVALID,
 } from '../../transcripts/dto/transcripts-query.dto.js';
+import { CHANNEL_FORMS } from '../../domain/channel-reference.js';
 import { InvalidRequestError } from '../../domain/errors.js';
 import { REFERENCE_LENGTH_MAX } from '../../domain/page-url.js';
 import { LANGUAGES_MAX } from '../../domain/language-codes.js';
@@ -39,13 +40,11 @@ export const IDEMPOTENCY_KEY_CHARACTERS = /^[ -~]+$/;
 @ApiSchema({ name: 'NewJobBody' })
 export class CreateJobDto {
   @ApiProperty({
-    description:
-      'A handle (`@name`, or without the `@`), a channel ID (`UC` and 22 characters) or the URL of a channel, as in ' +
-      '`GET /channels/{id}/transcripts`.',
+    description: 'The channel, in any form that `GET /channels/{id}/transcripts` accepts.',
     maxLength: REFERENCE_LENGTH_MAX,
     example: NEW_JOB_EXAMPLE.request.channel,
   })
-  @IsString({ message: 'channel must be a handle, a channel ID or the URL of a channel.' })
+  @IsString({ message: `channel must be ${CHANNEL_FORMS}.` })
   @HasNoApiKey()
   channel: string;
 
