@@ -5,7 +5,7 @@ import { ADMIN_TOKEN_SCHEME } from './admin/http/admin-route.js';
 import { API_KEY_SCHEME } from './auth/guarded.decorator.js';
 import { MethodNotAllowedError, RouteNotFoundError } from './domain/errors.js';
 import { ErrorBodyDto } from './http/error-body.js';
-import { describeErrors } from './http/error-docs.js';
+import { describeRoutes } from './http/error-docs.js';
 import { Routes } from './http/routes.js';
 import { METRICS_TOKEN_SCHEME } from './monitoring/metrics.controller.js';
 
@@ -57,8 +57,11 @@ export function createDocument(app: INestApplication): OpenAPIObject {
       { type: 'http', scheme: 'bearer', description: 'The `METRICS_TOKEN` of the service, when it is set.' },
       METRICS_TOKEN_SCHEME,
     );
-  const document = SwaggerModule.createDocument(app, builder.build(), { extraModels: [ErrorBodyDto] });
-  describeErrors(document, Routes.preview(app).all);
+  const document = SwaggerModule.createDocument(app, builder.build(), {
+    extraModels: [ErrorBodyDto],
+    operationIdFactory: (_controller, handler) => handler,
+  });
+  describeRoutes(document, Routes.preview(app).all);
   return document;
 }
 

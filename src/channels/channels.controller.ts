@@ -4,7 +4,6 @@ import type { Request, Response } from 'express';
 import { RequiresFeature } from '../auth/guarded.decorator.js';
 import { ApiErrors } from '../http/error-docs.js';
 import { requestContext } from '../http/request-context.js';
-import { API_HEADERS } from '../http/response-docs.js';
 import { AllowsHead, RawUrlId } from '../http/route.decorators.js';
 import { OwnRateLimit } from '../rate-limit/rate-limit.guard.js';
 import { TranscriptsResponse } from '../transcripts/response/transcripts-response.js';
@@ -35,7 +34,6 @@ export class ChannelsController {
   @RawUrlId('channel')
   @RequiresFeature('channel_transcripts')
   @ApiOperation({
-    operationId: 'getChannelTranscripts',
     summary: "The transcripts of a channel's newest uploads",
     description:
       'Returns a transcript and a status for each of the newest uploads of a YouTube channel (videos, Shorts and past live ' +
@@ -46,13 +44,8 @@ export class ChannelsController {
       'unknown parameters are refused.',
   })
   @ApiParam(CHANNEL_PARAMETER)
-  @ApiTranscripts({
-    type: TranscriptsDto,
-    example: TRANSCRIPTS_EXAMPLE,
-    order: 'newest first',
-    source: 'channel',
-  })
-  list(
+  @ApiTranscripts({ type: TranscriptsDto, example: TRANSCRIPTS_EXAMPLE, order: 'newest first', source: 'channel' })
+  getChannelTranscripts(
     @Param('id') id: string,
     @Query() query: TranscriptsQueryDto,
     @Req() request: Request,
@@ -68,20 +61,15 @@ export class ChannelsController {
   @RequiresFeature('channel_uploads')
   @OwnRateLimit(UPLOADS_RATE_LIMIT)
   @ApiOperation({
-    operationId: 'listChannelUploads',
     summary: "A channel's newest uploads, without transcripts",
     description:
       'Lists the newest uploads of a YouTube channel with the metadata of the list, on every plan. It costs no quota and ' +
       'has a rate limit of its own: as many requests per minute as the other operations together, counted separately.',
   })
   @ApiParam(CHANNEL_PARAMETER)
-  @ApiOkResponse({
-    type: ChannelUploadsDto,
-    description: 'The newest uploads, newest first.',
-    headers: API_HEADERS,
-  })
+  @ApiOkResponse({ type: ChannelUploadsDto, description: 'The newest uploads, newest first.' })
   @ApiErrors(...SOURCE_ERRORS.channel)
-  async listUploads(
+  async listChannelUploads(
     @Param('id') id: string,
     @Query() query: UploadsQueryDto,
     @Req() request: Request,

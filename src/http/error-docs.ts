@@ -11,7 +11,6 @@ import {
   PlanLimitExceededError,
   PlaylistNotFoundError,
   RequestRateExceededError,
-  RouteNotFoundError,
   ServiceAtCapacityError,
   TooManyFailedAuthenticationsError,
   UnauthorizedError,
@@ -22,7 +21,6 @@ import {
 import { errorBody, ErrorBodyDto } from './error-body.js';
 import { bodyTooLarge, METHODS_WITH_BODY, unsupportedBody } from './declared-input.js';
 import { QUOTA_HEADERS, RATE_LIMIT_HEADERS } from './limit-headers.js';
-import { REQUEST_ID_HEADER } from './response-docs.js';
 import type { Declared, Route } from './routes.js';
 
 const INVALID_REQUEST = 'A parameter or a field is invalid';
@@ -58,7 +56,6 @@ const EXAMPLES = {
   playlist_not_found: { title: 'The playlist does not exist', error: new PlaylistNotFoundError() },
   playlist_private: { title: 'The playlist is private', error: new PlaylistNotFoundError('private') },
   body_not_json: { title: 'The body is not JSON', error: unsupportedBody() },
-  not_found: { title: 'The endpoint does not exist', error: new RouteNotFoundError() },
   method_not_allowed: { title: 'The endpoint does not support the method', error: new MethodNotAllowedError('GET') },
   rate_limited: { title: 'The rate limit of the API key is exceeded', error: new RequestRateExceededError(60, 12) },
   concurrency_limited: {
@@ -121,12 +118,21 @@ function documentedBy(subject: Declared): readonly DocumentedError[] {
   return reflector.get<readonly DocumentedError[] | undefined>(DOCUMENTED, subject) ?? [];
 }
 
-/** Adds the errors of the routes to their operations: a response for each status that an operation does not describe itself. */
-export function describeErrors({ paths }: OpenAPIObject, routes: readonly Route[]): void {
+/**
+ * Adds to the operations what follows from their routes: the headers of the responses, and the errors, as a response for each status
+ * that an operation does not describe itself.
+ */
+export function describeRoutes({ paths }: OpenAPIObject, routes: readonly Route[]): void {
   for (const route of routes) {
     const responses = paths[route.path]?.[route.method.toLowerCase() as 'get']?.responses;
     if (!responses) continue;
     const errors = errorsOf(route);
+    const isLimited = errors.includes(EXAMPLES.rate_limited);
+    for (const [status, response] of Object.entries(responses)) {
+      if (!response || '$ref' in response) continue;
+      const limits = isLimited && status.startsWith('2') ? RATE_LIMIT_HEADERS : {};
+      response.headers = { ...REQUEST_ID_HEADER, ...limits, ...response.headers };
+    }
     for (const status of new Set(errors.map(({ error }) => error.status))) {
       const examples = errors.filter(({ error }) => error.status === status);
       responses[status] ??= errorResponse(status, examples);
@@ -151,6 +157,8 @@ function errorsOf({ declaredBy, method, query, bodyBytesMax }: Route): ErrorExam
 }
 
 const text = (description: string) => ({ description, schema: { type: 'string' as const } });
+
+const REQUEST_ID_HEADER = { 'X-Request-Id': text('The ID of the request.') };
 
 const RETRY_AFTER = {
   'Retry-After': { description: 'Seconds to wait before a retry.', schema: { type: 'integer' as const } },

@@ -1,20 +1,19 @@
 import { Body, Controller, Delete, Get, HttpCode, HttpStatus, Param, Post, Query, Req, Res } from '@nestjs/common';
 import { ApiExtraModels, ApiNoContentResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
-import { RequiresApiKey, RequiresFeature } from '../auth/guarded.decorator.js';
+import { RequiresFeature } from '../auth/guarded.decorator.js';
 import { payerOf } from '../transcripts/transcripts.service.js';
 import { ApiErrors, invalidField } from '../http/error-docs.js';
 import { requestContext } from '../http/request-context.js';
-import { API_HEADERS, ApiResult } from '../http/response-docs.js';
+import { ApiResult } from '../http/response-docs.js';
 import { AllowsHead } from '../http/route.decorators.js';
 import { UnknownCursorError } from '../organizations/organization-errors.js';
-import { OwnRateLimit } from '../rate-limit/rate-limit.guard.js';
 import {
   ApiIdempotencyKey,
-  ApiJobId,
   ApiJobResults,
-  JOBS_RATE_LIMIT,
   LOCATION,
+  OnJob,
+  OnJobs,
   RESULTS_EXPIRED,
   TOO_MANY_JOBS,
 } from './dto/api-jobs.js';
@@ -50,7 +49,6 @@ export class JobsController {
   @Post()
   @RequiresFeature('channel_archives', { limitsConcurrency: false })
   @ApiOperation({
-    operationId: 'createJob',
     summary: 'Create an archive job',
     description:
       'Fetches the transcripts of all uploads of a channel in the background. Requires the Pro plan. The list of uploads is taken ' +
@@ -63,7 +61,7 @@ export class JobsController {
     JobDto,
     'The new job, or the one that a request with the same key has created.',
     NEW_JOB_EXAMPLE,
-    { ...API_HEADERS, ...LOCATION },
+    LOCATION,
   )
   @ApiErrors(
     invalidField('limit', 'limit must be an integer from 1 to 2147483647.'),
@@ -72,7 +70,7 @@ export class JobsController {
     TOO_MANY_JOBS,
     TOO_MUCH_STORED,
   )
-  async create(
+  async createJob(
     @Body() body: CreateJobDto,
     @Req() request: Request,
     @Res({ passthrough: true }) response: Response,
@@ -86,101 +84,85 @@ export class JobsController {
 
   @Get()
   @AllowsHead()
-  @RequiresApiKey()
-  @OwnRateLimit(JOBS_RATE_LIMIT)
+  @OnJobs()
   @ApiOperation({
-    operationId: 'listJobs',
     summary: 'List archive jobs',
     description:
       'Lists the jobs of the organization, newest first, on every plan. Operations on existing jobs cost no quota and share a ' +
       'rate limit of their own: as many requests per minute as the other operations together, counted separately.',
   })
-  @ApiResult(HttpStatus.OK, JobsPageDto, 'A page of jobs, newest first.', JOBS_PAGE_EXAMPLE, API_HEADERS)
+  @ApiResult(HttpStatus.OK, JobsPageDto, 'A page of jobs, newest first.', JOBS_PAGE_EXAMPLE)
   @ApiErrors(new UnknownCursorError(NEW_JOB_EXAMPLE.id))
-  list(@Query() page: JobsQueryDto, @Req() request: Request): Promise<JobsPageDto> {
+  listJobs(@Query() page: JobsQueryDto, @Req() request: Request): Promise<JobsPageDto> {
     return this.jobs.list(organizationOf(request), page);
   }
 
   @Get(':id')
   @AllowsHead()
-  @RequiresApiKey()
-  @OwnRateLimit(JOBS_RATE_LIMIT)
+  @OnJob()
   @ApiOperation({
-    operationId: 'getJob',
     summary: 'Retrieve an archive job',
     description:
       'Returns the state and the counts of a job, on every plan. `checkAgainSeconds` states when to look again.',
   })
-  @ApiJobId()
-  @ApiResult(HttpStatus.OK, JobDto, 'The job.', RUNNING_JOB_EXAMPLE, API_HEADERS)
-  get(@Param('id') id: string, @Req() request: Request): Promise<JobDto> {
+  @ApiResult(HttpStatus.OK, JobDto, 'The job.', RUNNING_JOB_EXAMPLE)
+  getJob(@Param('id') id: string, @Req() request: Request): Promise<JobDto> {
     return this.jobs.get(organizationOf(request, id), id);
   }
 
   @Post(':id/cancel')
-  @RequiresApiKey()
-  @OwnRateLimit(JOBS_RATE_LIMIT)
+  @OnJob()
   @ApiOperation({
-    operationId: 'cancelJob',
     summary: 'Cancel an archive job',
     description:
       'Ends a job that has not finished, on every plan. What was fetched stays charged and its results stay available; the slice ' +
       'that is being fetched is still stored. A job that is already canceled is returned unchanged.',
   })
-  @ApiJobId()
-  @ApiResult(HttpStatus.OK, JobDto, 'The canceled job.', CANCELED_JOB_EXAMPLE, API_HEADERS)
+  @ApiResult(HttpStatus.OK, JobDto, 'The canceled job.', CANCELED_JOB_EXAMPLE)
   @ApiErrors({
     title: 'The job has already been completed or has failed',
     error: new JobFinishedError('cancel', 'completed'),
   })
-  async cancel(@Param('id') id: string, @Req() request: Request): Promise<JobDto> {
+  async cancelJob(@Param('id') id: string, @Req() request: Request): Promise<JobDto> {
     return (await this.jobs.cancel(organizationOf(request, id), id)).job;
   }
 
   @Post(':id/resume')
-  @RequiresApiKey()
-  @OwnRateLimit(JOBS_RATE_LIMIT)
+  @OnJob()
   @ApiOperation({
-    operationId: 'resumeJob',
     summary: 'Resume an archive job',
     description:
       'Lets a paused, canceled or failed job go on where it ended; nothing is fetched or charged again. A job that is queued or ' +
       'running is returned unchanged. On a plan without archive jobs it pauses again with the reason `plan_changed`.',
   })
-  @ApiJobId()
-  @ApiResult(HttpStatus.OK, JobDto, 'The job.', RUNNING_JOB_EXAMPLE, API_HEADERS)
+  @ApiResult(HttpStatus.OK, JobDto, 'The job.', RUNNING_JOB_EXAMPLE)
   @ApiErrors(
     { title: 'The job has already been completed', error: new JobFinishedError('resume', 'completed') },
     RESULTS_EXPIRED,
     TOO_MANY_JOBS,
     TOO_MUCH_STORED,
   )
-  resume(@Param('id') id: string, @Req() request: Request): Promise<JobDto> {
+  resumeJob(@Param('id') id: string, @Req() request: Request): Promise<JobDto> {
     return this.jobs.resume(organizationOf(request, id), id);
   }
 
   @Delete(':id')
   @HttpCode(HttpStatus.NO_CONTENT)
-  @RequiresApiKey()
-  @OwnRateLimit(JOBS_RATE_LIMIT)
+  @OnJob()
   @ApiOperation({
-    operationId: 'deleteJob',
     summary: 'Delete an archive job',
     description:
       'Deletes a job in any state with its results, on every plan. What was fetched stays charged, also by the slice that is ' +
       'running: its transcripts are then cached. An unfinished job ends without an event for webhooks.',
   })
-  @ApiJobId()
-  @ApiNoContentResponse({ description: 'The job was deleted.', headers: API_HEADERS })
-  async delete(@Param('id') id: string, @Req() request: Request): Promise<void> {
+  @ApiNoContentResponse({ description: 'The job was deleted.' })
+  async deleteJob(@Param('id') id: string, @Req() request: Request): Promise<void> {
     await this.jobs.delete(organizationOf(request, id), id);
   }
 
   @Get(':id/results')
-  @RequiresApiKey({ limitsConcurrency: true })
-  @OwnRateLimit(JOBS_RATE_LIMIT)
+  @OnJob({ limitsConcurrency: true })
   @ApiOperation({
-    operationId: 'getJobResults',
     summary: 'The results of an archive job',
     description:
       'Returns the entries of a job in the order of the uploads, newest first, on every plan and also while the job runs. A page ends before ' +
@@ -188,10 +170,9 @@ export class JobsController {
       'repeated. While `next` is not null there can be more, now or after `job.checkAgainSeconds`. NDJSON without `limit` has every ' +
       'entry so far, also those that follow a pending video. Results are deleted at `expiresAt`.',
   })
-  @ApiJobId()
   @ApiJobResults()
   @ApiErrors(RESULTS_EXPIRED)
-  sendResults(
+  getJobResults(
     @Param('id') id: string,
     @Query() query: ResultsQueryDto,
     @Req() request: Request,

@@ -5,7 +5,6 @@ import { RequiresApiKey } from '../auth/guarded.decorator.js';
 import { Environment } from '../config/environment.js';
 import { RefusedRequestError } from '../domain/errors.js';
 import { ApiErrors } from '../http/error-docs.js';
-import { API_HEADERS, REQUEST_ID_HEADER } from '../http/response-docs.js';
 import { AnyQuery, BodyBytesMax } from '../http/route.decorators.js';
 import { McpTools } from './mcp-tools.js';
 
@@ -36,7 +35,6 @@ export class McpController {
   @Post()
   @HttpCode(HttpStatus.OK)
   @ApiOperation({
-    operationId: 'sendMcpMessage',
     summary: 'Model Context Protocol (MCP)',
     description:
       'The endpoint for AI assistants, by the Streamable HTTP transport of MCP without sessions. One JSON-RPC message per ' +
@@ -64,24 +62,21 @@ export class McpController {
   })
   @ApiOkResponse({
     description: 'The JSON-RPC response; as server-sent events for the revisions of 2025.',
-    headers: API_HEADERS,
     content: { ...JSON_OBJECT, 'text/event-stream': { schema: { type: 'string' } } },
   })
   @ApiResponse({ status: HttpStatus.ACCEPTED, description: 'The message is a notification, which has no response.' })
   @ApiResponse({
     status: HttpStatus.BAD_REQUEST,
     description: 'The body is not one JSON-RPC message (an error of JSON-RPC), or not JSON (`invalid_request`).',
-    headers: REQUEST_ID_HEADER,
     content: JSON_OBJECT,
   })
   @ApiResponse({
     status: HttpStatus.NOT_ACCEPTABLE,
     description: 'The revision of the protocol requires that the client accepts JSON and server-sent events.',
-    headers: REQUEST_ID_HEADER,
     content: JSON_OBJECT,
   })
   @ApiErrors({ title: 'The page that sends the request is not allowed to', error: ORIGIN_NOT_ALLOWED })
-  async receive(@Body() message: unknown, @Req() request: Request, @Res() response: Response): Promise<void> {
+  async sendMcpMessage(@Body() message: unknown, @Req() request: Request, @Res() response: Response): Promise<void> {
     if (!this.isAllowedOrigin(request.headers.origin)) throw ORIGIN_NOT_ALLOWED;
     await this.tools.serve(request, response, message);
   }

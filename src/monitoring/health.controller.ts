@@ -18,19 +18,17 @@ export class HealthController {
   @Get('live')
   @ApiOperation({
     security: [],
-    operationId: 'getLive',
     summary: 'Check liveness',
     description: 'Responds while the process runs, without checking any dependency.',
   })
   @ApiOkResponse({ type: LiveDto, description: 'The process is alive.' })
-  live(): LiveDto {
+  getLive(): LiveDto {
     return { status: 'ok' };
   }
 
   @Get('ready')
   @ApiOperation({
     security: [],
-    operationId: 'getReady',
     summary: 'Check readiness',
     description: 'Checks whether the service can serve requests, and reports the state of each dependency.',
   })
@@ -42,7 +40,7 @@ export class HealthController {
     type: ReadyDto,
     description: 'A critical dependency is down, or the service is shutting down.',
   })
-  async ready(@Res({ passthrough: true }) response: Response): Promise<ReadyDto> {
+  async getReady(@Res({ passthrough: true }) response: Response): Promise<ReadyDto> {
     const readiness = await this.health.readiness();
     if (readiness.status === 'unavailable') response.status(503);
     return readiness;

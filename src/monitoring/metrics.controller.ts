@@ -79,7 +79,6 @@ export class MetricsController {
   @Get()
   @Header('Content-Type', 'text/plain; version=0.0.4; charset=utf-8')
   @ApiOperation({
-    operationId: 'getMetrics',
     summary: 'Retrieve metrics',
     description:
       'Returns the metrics of the process in the Prometheus text format. Requires the metrics token when `METRICS_TOKEN` is set.',
@@ -88,7 +87,7 @@ export class MetricsController {
     description: 'All metrics. docs/monitoring.md describes them.',
     content: { 'text/plain': { schema: { type: 'string' }, example: EXAMPLE } },
   })
-  show(): Promise<string> {
+  getMetrics(): Promise<string> {
     return Registry.merge([this.registry, processMetrics]).metrics();
   }
 }

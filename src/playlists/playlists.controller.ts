@@ -22,7 +22,6 @@ export class PlaylistsController {
   @RawUrlId('page')
   @RequiresFeature('bulk_transcripts')
   @ApiOperation({
-    operationId: 'getPlaylistTranscripts',
     summary: 'The transcripts of a playlist',
     description:
       'Returns a transcript and a status for each of the first videos of a public or unlisted playlist, in its order; ' +
@@ -41,7 +40,7 @@ export class PlaylistsController {
     order: "in the playlist's order",
     source: 'playlist',
   })
-  list(
+  getPlaylistTranscripts(
     @Param('id') id: string,
     @Query() { limit, languages }: PlaylistQueryDto,
     @Req() request: Request,

@@ -3,7 +3,6 @@ import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { Request } from 'express';
 import { AuthModule } from '../auth/auth.module.js';
 import { RequiresApiKey } from '../auth/guarded.decorator.js';
-import { RATE_LIMIT_HEADERS } from '../http/limit-headers.js';
 import { requestContext } from '../http/request-context.js';
 import { AllowsHead } from '../http/route.decorators.js';
 import { QuotaModule } from '../quota/quota.module.js';
@@ -20,16 +19,11 @@ export class UsageController {
   @Get()
   @AllowsHead()
   @ApiOperation({
-    operationId: 'getUsage',
     summary: 'Retrieve quota usage',
     description: 'Returns how much of its monthly quota the organization has used. Available on every plan, and free.',
   })
-  @ApiOkResponse({
-    type: Usage,
-    description: 'The usage of the current calendar month.',
-    headers: RATE_LIMIT_HEADERS,
-  })
-  usage(@Req() request: Request): Promise<Usage> {
+  @ApiOkResponse({ type: Usage, description: 'The usage of the current calendar month.' })
+  getUsage(@Req() request: Request): Promise<Usage> {
     return this.quota.usage(requestContext(request).caller.organization.id);
   }
 }

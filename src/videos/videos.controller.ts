@@ -32,7 +32,6 @@ export class VideosController {
   @RawUrlId('page')
   @RequiresFeature('video_transcripts')
   @ApiOperation({
-    operationId: 'getVideoTranscript',
     summary: 'The transcript of one video',
     description:
       'Returns the entry of one video, on every plan. A transcript that is successful and not cached counts against the ' +
@@ -72,7 +71,7 @@ export class VideosController {
     headers: ENTRY_HEADERS,
   })
   @ApiErrors('plan_limit_exceeded', 'video_not_found', ...VIDEO_FAILURE_CODES.map(failureExample))
-  one(
+  getVideoTranscript(
     @Param('id') id: string,
     @Query() { languages, format }: VideoQueryDto,
     @Req() request: Request,
@@ -88,7 +87,6 @@ export class VideosController {
   @HttpCode(HttpStatus.OK)
   @RequiresFeature('bulk_transcripts')
   @ApiOperation({
-    operationId: 'getVideoTranscripts',
     summary: 'The transcripts of a list of videos',
     description:
       'Returns a transcript and a status for each of up to 100 videos, in the order of the request. Requires the Pro plan. ' +
@@ -100,7 +98,7 @@ export class VideosController {
     order: 'in the order of the request',
     source: 'videos',
   })
-  list(
+  getVideoTranscripts(
     @Body() { videos, languages }: VideosBodyDto,
     @Req() request: Request,
     @Res() response: Response,

@@ -16,7 +16,7 @@ import type { Request } from 'express';
 import { RequiresApiKey, RequiresFeature } from '../auth/guarded.decorator.js';
 import { ApiErrors, invalidField, type ErrorExample } from '../http/error-docs.js';
 import { requestContext } from '../http/request-context.js';
-import { API_HEADERS, ApiResult } from '../http/response-docs.js';
+import { ApiResult } from '../http/response-docs.js';
 import { AllowsHead } from '../http/route.decorators.js';
 import { UnknownCursorError } from '../organizations/organization-errors.js';
 import { CreateWebhookDto, DeliveriesQueryDto, JOB_EVENT_CALLBACKS } from './dto/webhooks-request.dto.js';
@@ -76,38 +76,27 @@ export class WebhooksController {
   @Post()
   @RequiresFeature('channel_archives', { limitsConcurrency: false })
   @ApiOperation({
-    operationId: 'createWebhook',
     summary: 'Create a webhook',
     description:
       'Events of archive jobs are sent to its URL, signed as Standard Webhooks defines it. The response contains the secret, ' +
       `which cannot be retrieved later. An organization can have ${WEBHOOKS_MAX} webhooks. Requires the Pro plan.`,
     callbacks: JOB_EVENT_CALLBACKS,
   })
-  @ApiResult(
-    HttpStatus.CREATED,
-    WebhookWithSecretDto,
-    'The new webhook, including its secret.',
-    WEBHOOK_WITH_SECRET,
-    API_HEADERS,
-  )
+  @ApiResult(HttpStatus.CREATED, WebhookWithSecretDto, 'The new webhook, including its secret.', WEBHOOK_WITH_SECRET)
   @ApiErrors(
     invalidField('url', PRIVATE_HOST),
     { title: 'The organization has too many webhooks', error: new TooManyWebhooksError() },
     DISABLED,
   )
-  create(@Body() body: CreateWebhookDto, @Req() request: Request): Promise<WebhookWithSecretDto> {
+  createWebhook(@Body() body: CreateWebhookDto, @Req() request: Request): Promise<WebhookWithSecretDto> {
     return this.webhooks.create(organizationOf(request), body);
   }
 
   @Get()
   @RequiresApiKey()
-  @ApiOperation({
-    operationId: 'listWebhooks',
-    summary: 'List the webhooks of the organization',
-    description: 'Available on every plan.',
-  })
-  @ApiResult(HttpStatus.OK, WebhooksDto, 'The webhooks, oldest first, without their secrets.', WEBHOOKS, API_HEADERS)
-  async list(@Req() request: Request): Promise<WebhooksDto> {
+  @ApiOperation({ summary: 'List the webhooks of the organization', description: 'Available on every plan.' })
+  @ApiResult(HttpStatus.OK, WebhooksDto, 'The webhooks, oldest first, without their secrets.', WEBHOOKS)
+  async listWebhooks(@Req() request: Request): Promise<WebhooksDto> {
     return { webhooks: await this.webhooks.list(organizationOf(request)) };
   }
 
@@ -116,12 +105,11 @@ export class WebhooksController {
   @HttpCode(HttpStatus.NO_CONTENT)
   @ApiWebhookId()
   @ApiOperation({
-    operationId: 'deleteWebhook',
     summary: 'Delete a webhook',
     description: 'Its deliveries are deleted too. One that is being sent may still arrive. Available on every plan.',
   })
-  @ApiResponse({ status: HttpStatus.NO_CONTENT, description: 'The webhook is deleted.', headers: API_HEADERS })
-  delete(@Param('id') id: string, @Req() request: Request): Promise<void> {
+  @ApiResponse({ status: HttpStatus.NO_CONTENT, description: 'The webhook is deleted.' })
+  deleteWebhook(@Param('id') id: string, @Req() request: Request): Promise<void> {
     return this.webhooks.delete(organizationOf(request, id), id);
   }
 
@@ -129,21 +117,14 @@ export class WebhooksController {
   @RequiresFeature('channel_archives', { limitsConcurrency: false })
   @ApiWebhookId()
   @ApiOperation({
-    operationId: 'rotateWebhook',
     summary: 'Replace the secret of a webhook',
     description:
       `For ${ROTATION_HOURS} hours each delivery is signed with the new and the old secret. A secret that an earlier rotation ` +
       'replaced ends at once. The response contains the new secret, which cannot be retrieved later.',
   })
-  @ApiResult(
-    HttpStatus.OK,
-    WebhookWithSecretDto,
-    'The webhook, including its new secret.',
-    ROTATED_WEBHOOK,
-    API_HEADERS,
-  )
+  @ApiResult(HttpStatus.OK, WebhookWithSecretDto, 'The webhook, including its new secret.', ROTATED_WEBHOOK)
   @ApiErrors(DISABLED)
-  rotate(@Param('id') id: string, @Req() request: Request): Promise<WebhookWithSecretDto> {
+  rotateWebhook(@Param('id') id: string, @Req() request: Request): Promise<WebhookWithSecretDto> {
     return this.webhooks.rotate(organizationOf(request, id), id);
   }
 
@@ -151,18 +132,14 @@ export class WebhooksController {
   @RequiresFeature('channel_archives', { limitsConcurrency: false })
   @ApiWebhookId()
   @ApiOperation({
-    operationId: 'testWebhook',
     summary: 'Send a test event to a webhook',
     description:
       `Sends an event \`${TEST_EVENT}\` now and reports the result. It is sent once, is no delivery of the list, and does not ` +
       'turn the webhook off or on.',
   })
-  @ApiResult(HttpStatus.OK, TestResultDto, 'Whether the receiver accepted the event.', TEST_RESULT, API_HEADERS)
-  @ApiErrors({
-    title: 'The secret of the webhook cannot be read',
-    error: new UnreadableSecretError(),
-  })
-  async test(@Param('id') id: string, @Req() request: Request): Promise<TestResultDto> {
+  @ApiResult(HttpStatus.OK, TestResultDto, 'Whether the receiver accepted the event.', TEST_RESULT)
+  @ApiErrors({ title: 'The secret of the webhook cannot be read', error: new UnreadableSecretError() })
+  async testWebhook(@Param('id') id: string, @Req() request: Request): Promise<TestResultDto> {
     const { outcome, status, error, durationMs } = await this.webhooks.test(organizationOf(request, id), id);
     return { delivered: outcome === 'succeeded', responseStatus: status, error, durationMs };
   }
@@ -170,14 +147,10 @@ export class WebhooksController {
   @Get(':id/deliveries')
   @RequiresApiKey()
   @ApiWebhookId()
-  @ApiOperation({
-    operationId: 'listWebhookDeliveries',
-    summary: 'List the deliveries of a webhook',
-    description: 'Available on every plan.',
-  })
-  @ApiResult(HttpStatus.OK, DeliveriesPageDto, 'A page of deliveries, newest first.', DELIVERIES, API_HEADERS)
+  @ApiOperation({ summary: 'List the deliveries of a webhook', description: 'Available on every plan.' })
+  @ApiResult(HttpStatus.OK, DeliveriesPageDto, 'A page of deliveries, newest first.', DELIVERIES)
   @ApiErrors(new UnknownCursorError('msg_x'))
-  async deliveries(
+  async listWebhookDeliveries(
     @Param('id') id: string,
     @Query() { limit: count, after }: DeliveriesQueryDto,
     @Req() request: Request,

@@ -780,7 +780,7 @@ export interface components {
              */
             videos: string[];
             /**
-             * @description Language codes in order of preference, as in `languages` of the other operations: a list, or one text separated by commas.
+             * @description Language codes in order of preference, as in `languages` of the other operations: a list, or one text separated by commas. By default each transcript is in the original language of the video.
              * @example [
              *       "en",
              *       "de"
@@ -1627,8 +1627,6 @@ export interface operations {
                 headers: {
                     /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description `Accept-Encoding, Accept`: the body is compressed for clients that accept gzip, and has another content type for clients that accept it. */
-                    Vary?: string;
                     /**
                      * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
                      * @example "minute";q=60;w=60, "month";q=5000;w=2592000
@@ -1645,6 +1643,8 @@ export interface operations {
                     "X-RateLimit-Remaining"?: number;
                     /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
+                    /** @description `Accept-Encoding, Accept`: the body is compressed for clients that accept gzip, and has another content type for clients that accept it. */
+                    Vary?: string;
                     /** @description Monthly transcript limit of the organization. */
                     "X-Quota-Limit"?: number;
                     /** @description Transcripts that remain after the maximum cost of this request is reserved. */
@@ -2119,8 +2119,6 @@ export interface operations {
                 headers: {
                     /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description `Accept-Encoding, Accept`: the body is compressed for clients that accept gzip, and has another content type for clients that accept it. */
-                    Vary?: string;
                     /**
                      * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
                      * @example "minute";q=60;w=60, "month";q=5000;w=2592000
@@ -2137,6 +2135,8 @@ export interface operations {
                     "X-RateLimit-Remaining"?: number;
                     /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
+                    /** @description `Accept-Encoding, Accept`: the body is compressed for clients that accept gzip, and has another content type for clients that accept it. */
+                    Vary?: string;
                     /** @description Monthly transcript limit of the organization. */
                     "X-Quota-Limit"?: number;
                     /** @description Transcripts that remain after the maximum cost of this request is reserved. */
@@ -2441,8 +2441,6 @@ export interface operations {
                 headers: {
                     /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description `Accept-Encoding, Accept`: the body is compressed for clients that accept gzip, and has another content type for clients that accept it. */
-                    Vary?: string;
                     /**
                      * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
                      * @example "minute";q=60;w=60, "month";q=5000;w=2592000
@@ -2459,6 +2457,8 @@ export interface operations {
                     "X-RateLimit-Remaining"?: number;
                     /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
+                    /** @description `Accept-Encoding, Accept`: the body is compressed for clients that accept gzip, and has another content type for clients that accept it. */
+                    Vary?: string;
                     /** @description Monthly transcript limit of the organization. */
                     "X-Quota-Limit"?: number;
                     /** @description Transcripts that remain after the maximum cost of this request is reserved. */
@@ -2725,8 +2725,6 @@ export interface operations {
                 headers: {
                     /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description `Accept-Encoding, Accept`: the body is compressed for clients that accept gzip, and has another content type for clients that accept it. */
-                    Vary?: string;
                     /**
                      * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
                      * @example "minute";q=60;w=60, "month";q=5000;w=2592000
@@ -2743,6 +2741,8 @@ export interface operations {
                     "X-RateLimit-Remaining"?: number;
                     /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
+                    /** @description `Accept-Encoding, Accept`: the body is compressed for clients that accept gzip, and has another content type for clients that accept it. */
+                    Vary?: string;
                     /** @description Monthly transcript limit of the organization. */
                     "X-Quota-Limit"?: number;
                     /** @description Transcripts that remain after the maximum cost of this request is reserved. */
@@ -3032,6 +3032,8 @@ export interface operations {
             /** @description The usage of the current calendar month. */
             200: {
                 headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
                     /**
                      * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
                      * @example "minute";q=60;w=60, "month";q=5000;w=2592000
@@ -5655,6 +5657,24 @@ export interface operations {
             /** @description The message is a notification, which has no response. */
             202: {
                 headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /**
+                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
+                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
+                     */
+                    "RateLimit-Policy"?: string;
+                    /**
+                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
+                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
+                     */
+                    RateLimit?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the window ends and requests are allowed again. */
+                    "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
                 content?: never;
@@ -7496,22 +7516,6 @@ export interface operations {
                 headers: {
                     /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -7855,6 +7859,8 @@ export interface operations {
             /** @description The process is alive. */
             200: {
                 headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -7888,6 +7894,8 @@ export interface operations {
             /** @description The service can serve requests. The status is `degraded` while a non-critical dependency is down. */
             200: {
                 headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -7910,6 +7918,8 @@ export interface operations {
             /** @description A critical dependency is down, or the service is shutting down. */
             503: {
                 headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -7930,6 +7940,8 @@ export interface operations {
             /** @description All metrics. docs/monitoring.md describes them. */
             200: {
                 headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {

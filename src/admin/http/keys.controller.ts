@@ -28,13 +28,12 @@ export class AdminKeysController {
   @Post('organizations/:id/keys')
   @ApiOrganizationId()
   @ApiOperation({
-    operationId: 'issueKey',
     summary: 'Issue an API key',
     description: 'The response contains the key, which cannot be retrieved later.',
   })
   @ApiResult(HttpStatus.CREATED, IssuedKey, 'The new key, including its plaintext.', ISSUED_KEY)
   @ApiErrors(invalidField('expiresInDays', `expiresInDays must be an integer from 1 to ${KEY_LIFETIME_DAYS_MAX}.`))
-  async issue(
+  async issueKey(
     @Param('id') id: string,
     @Body() { name, expiresInDays }: IssueKeyDto,
     @Operator() actor: Actor,
@@ -45,10 +44,10 @@ export class AdminKeysController {
 
   @Get('organizations/:id/keys')
   @ApiOrganizationId()
-  @ApiOperation({ operationId: 'listKeys', summary: 'List the API keys of an organization' })
+  @ApiOperation({ summary: 'List the API keys of an organization' })
   @ApiResult(HttpStatus.OK, KeysPageDto, 'A page of keys, oldest first.', { keys: [KEY], next: null })
   @ApiErrors(new UnknownCursorError('key_x'))
-  async list(@Param('id') id: string, @Query() { limit: count, after }: PageQueryDto): Promise<KeysPageDto> {
+  async listKeys(@Param('id') id: string, @Query() { limit: count, after }: PageQueryDto): Promise<KeysPageDto> {
     const { id: organizationId } = await this.organizations.get(id);
     const { items, next } = await this.keys.list(organizationId, { count, after });
     return { keys: items, next };
@@ -57,7 +56,6 @@ export class AdminKeysController {
   @Post('keys/:id/rotate')
   @ApiKeyId()
   @ApiOperation({
-    operationId: 'rotateKey',
     summary: 'Rotate an API key',
     description:
       'Issues a key that replaces another, with the same name and lifetime. The old key stays valid for a grace period. The ' +
@@ -68,7 +66,7 @@ export class AdminKeysController {
     title: 'The key is revoked, expired or already replaced',
     error: new InactiveKeyError(KEY.id),
   })
-  async rotate(
+  async rotateKey(
     @Param('id') id: string,
     @Body() { graceHours }: RotateKeyDto,
     @Operator() actor: Actor,
@@ -79,14 +77,13 @@ export class AdminKeysController {
   @Delete('keys/:id')
   @ApiKeyId()
   @ApiOperation({
-    operationId: 'revokeKey',
     summary: 'Revoke an API key',
     description:
       'The next call with the key is refused. Revoking a key again changes nothing. The keys that it replaced are not ' +
       'revoked: `stillValid` lists those whose grace period has not ended.',
   })
   @ApiResult(HttpStatus.OK, RevokedKey, 'The revoked key.', REVOKED_KEY)
-  async revoke(@Param('id') id: string, @Operator() actor: Actor): Promise<RevokedKey> {
+  async revokeKey(@Param('id') id: string, @Operator() actor: Actor): Promise<RevokedKey> {
     return this.keys.revoke(id, actor);
   }
 }

@@ -3,7 +3,7 @@ import { ApiOperation } from '@nestjs/swagger';
 import type { Actor } from '../../domain/caller.js';
 import { JobFinishedError } from '../../jobs/job.js';
 import { ApiErrors, invalidField } from '../../http/error-docs.js';
-import { API_HEADERS, ApiResult } from '../../http/response-docs.js';
+import { ApiResult } from '../../http/response-docs.js';
 import { ApiJobId } from '../../jobs/dto/api-jobs.js';
 import { CANCELED_JOB_EXAMPLE, JobDto } from '../../jobs/dto/job.dto.js';
 import { JobsService } from '../../jobs/jobs.service.js';
@@ -33,7 +33,6 @@ export class AdminOperationsController {
   @Get('organizations/:id/usage')
   @ApiOrganizationId()
   @ApiOperation({
-    operationId: 'getOrganizationUsage',
     summary: 'Retrieve the quota usage of an organization',
     description:
       'Returns the usage of the current calendar month and, with `verify=true`, compares the count of every month with the ' +
@@ -41,7 +40,10 @@ export class AdminOperationsController {
   })
   @ApiResult(HttpStatus.OK, AdminUsageDto, 'The usage of the current calendar month.', ADMIN_USAGE)
   @ApiErrors(invalidField('from', 'from must be a day such as 2026-10-31.'))
-  async usage(@Param('id') id: string, @Query() { verify, ...range }: UsageQueryDto): Promise<AdminUsageDto> {
+  async getOrganizationUsage(
+    @Param('id') id: string,
+    @Query() { verify, ...range }: UsageQueryDto,
+  ): Promise<AdminUsageDto> {
     const { id: organizationId } = await this.organizations.get(id, { deleted: true });
     const usage = await this.quota.usage(organizationId);
     const { from, to, by } = range;
@@ -55,35 +57,32 @@ export class AdminOperationsController {
 
   @Post('usage/prune')
   @ApiOperation({
-    operationId: 'pruneUsage',
     summary: 'Prune old usage',
     description: 'Removes the usage and the settled calls of months older than `USAGE_RETENTION_MONTHS`.',
   })
   @ApiResult(HttpStatus.OK, Pruned, 'What was removed.', PRUNED)
-  async prune(@Operator() actor: Actor): Promise<Pruned> {
+  async pruneUsage(@Operator() actor: Actor): Promise<Pruned> {
     return this.retention.prune(actor);
   }
 
   @Post('jobs/:id/cancel')
   @ApiJobId('The job does not exist')
   @ApiOperation({
-    operationId: 'cancelAnyJob',
     summary: 'Cancel an archive job of any organization',
     description:
       'What was fetched stays charged, and its results stay available. A job that is already canceled is returned unchanged.',
   })
-  @ApiResult(HttpStatus.OK, JobDto, 'The canceled job.', CANCELED_JOB_EXAMPLE, API_HEADERS)
+  @ApiResult(HttpStatus.OK, JobDto, 'The canceled job.', CANCELED_JOB_EXAMPLE)
   @ApiErrors({
     title: 'The job has already been completed or has failed',
     error: new JobFinishedError('cancel', 'completed'),
   })
-  async cancelJob(@Param('id') id: string, @Operator() actor: Actor): Promise<JobDto> {
+  async cancelAnyJob(@Param('id') id: string, @Operator() actor: Actor): Promise<JobDto> {
     return (await this.jobs.cancel(actor, id)).job;
   }
 
   @Get('audit')
   @ApiOperation({
-    operationId: 'listAudit',
     summary: 'List the changes made by operators',
     description:
       'Returns who changed organizations, API keys, jobs and usage, over HTTP or by a command, and what it was before. An ' +

@@ -17,43 +17,42 @@ export class AdminOrganizationsController {
   constructor(private readonly organizations: OrganizationsService) {}
 
   @Post()
-  @ApiOperation({ operationId: 'createOrganization', summary: 'Create an organization' })
+  @ApiOperation({ summary: 'Create an organization' })
   @ApiResult(HttpStatus.CREATED, Organization, 'The new organization.', ORGANIZATION)
   @ApiErrors(invalidField('plan', 'plan must be free or pro.'))
-  async create(@Body() body: CreateOrganizationDto, @Operator() actor: Actor): Promise<Organization> {
+  async createOrganization(@Body() body: CreateOrganizationDto, @Operator() actor: Actor): Promise<Organization> {
     return this.organizations.create(body, actor);
   }
 
   @Get()
-  @ApiOperation({ operationId: 'listOrganizations', summary: 'List organizations' })
+  @ApiOperation({ summary: 'List organizations' })
   @ApiResult(HttpStatus.OK, OrganizationsPageDto, 'A page of organizations, oldest first.', {
     organizations: [ORGANIZATION],
     next: null,
   })
   @ApiErrors(new UnknownCursorError('org_x'))
-  async list(@Query() { limit: count, after }: PageQueryDto): Promise<OrganizationsPageDto> {
+  async listOrganizations(@Query() { limit: count, after }: PageQueryDto): Promise<OrganizationsPageDto> {
     const { items, next } = await this.organizations.list({ count, after });
     return { organizations: items, next };
   }
 
   @Get(':id')
   @ApiOrganizationId()
-  @ApiOperation({ operationId: 'getOrganization', summary: 'Retrieve an organization' })
+  @ApiOperation({ summary: 'Retrieve an organization' })
   @ApiResult(HttpStatus.OK, Organization, 'The organization.', ORGANIZATION)
-  async get(@Param('id') id: string): Promise<Organization> {
+  async getOrganization(@Param('id') id: string): Promise<Organization> {
     return this.organizations.get(id);
   }
 
   @Patch(':id')
   @ApiOrganizationId()
   @ApiOperation({
-    operationId: 'changeOrganization',
     summary: 'Update the plan or the monthly limit of an organization',
     description: 'Takes effect with the next call. Running calls are charged in full.',
   })
   @ApiResult(HttpStatus.OK, Organization, 'The updated organization.', ORGANIZATION)
   @ApiErrors(invalidField('monthlyLimit', 'monthlyLimit must be null or an integer from 0 to 2147483647.'))
-  async change(
+  async changeOrganization(
     @Param('id') id: string,
     @Body() body: UpdateOrganizationDto,
     @Operator() actor: Actor,
@@ -67,14 +66,13 @@ export class AdminOrganizationsController {
   @Delete(':id')
   @ApiOrganizationId()
   @ApiOperation({
-    operationId: 'deleteOrganization',
     summary: 'Delete an organization',
     description:
       'Revokes every key of the organization; the next call with one of them is refused. Running calls are settled, and the ' +
       'usage of the organization remains available by its ID.',
   })
   @ApiResult(HttpStatus.OK, DeletedOrganization, 'The deleted organization.', DELETED_ORGANIZATION)
-  async delete(@Param('id') id: string, @Operator() actor: Actor): Promise<DeletedOrganization> {
+  async deleteOrganization(@Param('id') id: string, @Operator() actor: Actor): Promise<DeletedOrganization> {
     return this.organizations.delete(id, actor);
   }
 }

@@ -1,14 +1,15 @@
 import { applyDecorators } from '@nestjs/common';
 import { ApiExtraModels, ApiHeader, ApiOkResponse, ApiParam, getSchemaPath } from '@nestjs/swagger';
+import { RequiresApiKey } from '../../auth/guarded.decorator.js';
 import { ApiErrors, type ErrorExample } from '../../http/error-docs.js';
-import { API_HEADERS } from '../../http/response-docs.js';
+import { OwnRateLimit } from '../../rate-limit/rate-limit.guard.js';
 import { NDJSON } from '../../transcripts/response/transcripts-response.js';
 import { JobNotFoundError, ResultsExpiredError, TooManyJobsError } from '../job.js';
 import { JobResultsDto, RESULTS_EXAMPLE, RESULTS_NDJSON_EXAMPLE, RUNNING_JOB_EXAMPLE } from './job.dto.js';
 import { IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_LENGTH_MAX } from './jobs-request.dto.js';
 
 /** The name of the count of the operations on existing jobs, so that looking at a job takes no call from other operations. */
-export const JOBS_RATE_LIMIT = 'jobs';
+const JOBS_RATE_LIMIT = 'jobs';
 
 export const RESULTS_EXPIRED: ErrorExample = {
   title: 'The results were deleted at `expiresAt`',
@@ -34,6 +35,16 @@ export function ApiJobId(title = 'The organization has no job with this ID'): Me
   );
 }
 
+/** Guards an operation on the jobs that exist, which is on every plan and has a rate limit of its own. */
+export function OnJobs(limits?: { limitsConcurrency: boolean }): MethodDecorator {
+  return applyDecorators(RequiresApiKey(limits), OwnRateLimit(JOBS_RATE_LIMIT));
+}
+
+/** The same for an operation on one job. */
+export function OnJob(limits?: { limitsConcurrency: boolean }): MethodDecorator {
+  return applyDecorators(OnJobs(limits), ApiJobId());
+}
+
 /** Documents the header that makes the creation of a job repeatable. */
 export function ApiIdempotencyKey(): MethodDecorator {
   return ApiHeader({
@@ -55,7 +66,6 @@ export function ApiJobResults(): MethodDecorator {
       description:
         'Entries in the order of the uploads, newest first. JSON is a page; NDJSON (`Accept: application/x-ndjson`) has all entries from `after` on, also those that follow a pending video.',
       headers: {
-        ...API_HEADERS,
         Vary: {
           description:
             '`Accept-Encoding, Accept`: the body is compressed for clients that accept gzip, and NDJSON for clients that accept it.',

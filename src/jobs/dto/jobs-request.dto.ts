@@ -1,16 +1,11 @@
 import { ApiProperty, ApiPropertyOptional, ApiSchema } from '@nestjs/swagger';
 import { Transform } from 'class-transformer';
-import { IsArray, IsIn, IsString, Matches, Max, Min } from 'class-validator';
+import { IsIn, IsString, Matches, Max, Min } from 'class-validator';
 import type { Request } from 'express';
-import {
-  LANGUAGE_LIST_INVALID,
-  parseLanguageList,
-  SINCE_INVALID,
-} from '../../transcripts/dto/transcripts-query.dto.js';
+import { LanguageList, SINCE_INVALID } from '../../transcripts/dto/transcripts-query.dto.js';
 import { CHANNEL_FORMS } from '../../domain/channel-reference.js';
 import { InvalidRequestError } from '../../domain/errors.js';
 import { REFERENCE_LENGTH_MAX } from '../../domain/page-url.js';
-import { LANGUAGES_MAX } from '../../domain/language-codes.js';
 import {
   AFTER_INVALID,
   digitsOf,
@@ -48,16 +43,7 @@ export class CreateJobDto {
   @HasNoApiKey()
   channel: string;
 
-  @ApiPropertyOptional({
-    description:
-      'Language codes in order of preference, as in `languages` of the other operations: a list, or one text separated by commas. ' +
-      'By default each transcript is in the original language of the video.',
-    oneOf: [{ type: 'array', items: { type: 'string' }, minItems: 1, maxItems: LANGUAGES_MAX }, { type: 'string' }],
-    example: NEW_JOB_EXAMPLE.request.languages,
-  })
-  @Optional()
-  @Transform(({ value }: { value: unknown }) => parseLanguageList(value))
-  @IsArray({ message: LANGUAGE_LIST_INVALID })
+  @LanguageList()
   languages?: string[];
 
   @ApiPropertyOptional({

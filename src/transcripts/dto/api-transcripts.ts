@@ -1,7 +1,7 @@
 import { applyDecorators, type Type } from '@nestjs/common';
 import { ApiExtraModels, ApiOkResponse, getSchemaPath } from '@nestjs/swagger';
 import { VIDEO_FAILURES } from '../../domain/transcript.js';
-import { QUOTA_HEADERS, RATE_LIMIT_HEADERS } from '../../http/limit-headers.js';
+import { QUOTA_HEADERS } from '../../http/limit-headers.js';
 import { ApiErrors } from '../../http/error-docs.js';
 import { MARKDOWN, NDJSON } from '../response/transcripts-response.js';
 import type {
@@ -150,13 +150,11 @@ export function ApiTranscripts<T extends VideoTranscriptsDto>({
 
 /** The headers of a response with transcripts. */
 export const ENTRY_HEADERS = {
-  'X-Request-Id': { description: 'The ID of the request.', schema: { type: 'string' as const } },
   Vary: {
     description:
       '`Accept-Encoding, Accept`: the body is compressed for clients that accept gzip, and has another content type for ' +
       'clients that accept it.',
     schema: { type: 'string' as const },
   },
-  ...RATE_LIMIT_HEADERS,
   ...QUOTA_HEADERS,
 };
