@@ -6,7 +6,6 @@ import { ChannelsController } from './channels/channels.controller.js';
 import { ConfigModule } from './config/config.module.js';
 import type { Environment } from './config/environment.js';
 import { DatabaseModule } from './database/database.module.js';
-import { MIGRATIONS } from './database/migrations/all-migrations.js';
 import { HttpModule } from './http/http.module.js';
 import { JobsModule } from './jobs/jobs.module.js';
 import { McpModule } from './mcp/mcp.module.js';
@@ -30,7 +29,7 @@ export class AppModule {
       controllers: [ChannelsController, PlaylistsController, VideosController],
       imports: [
         ConfigModule.forRoot(environment),
-        DatabaseModule.forRoot({ as: 'service', entities: [Organization, ApiKey], migrations: MIGRATIONS }),
+        DatabaseModule.forRoot({ as: 'service', entities: [Organization, ApiKey] }),
         CacheModule.forRoot(environment),
         HttpModule,
         { module: YoutubeModule, global: true },

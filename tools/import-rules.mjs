@@ -37,7 +37,7 @@ const FLOORS = [
   {
     // A slice is a call without HTTP: it waits for the database and is settled as calls are.
     jobs: [
-      ...['transcripts', PORT, 'quota', 'auth', 'rate-limit', 'organizations/(api-key|organization-errors)\\.ts$'],
+      ...['transcripts', PORT, 'quota', 'auth', 'rate-limit'],
       ...['http', STATEMENTS, TRACING, REGISTRY, 'config', 'domain'],
     ],
     webhooks: ['auth', 'organizations', 'http', STATEMENTS, REGISTRY, 'config', 'domain'],

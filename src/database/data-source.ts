@@ -1,16 +1,16 @@
 import { Logger, type Type } from '@nestjs/common';
 import pg from 'pg';
-import { DataSource, EventSubscriber, type AfterQueryEvent, type MigrationInterface } from 'typeorm';
+import { DataSource, EventSubscriber, type AfterQueryEvent } from 'typeorm';
 import type { Environment } from '../config/environment.js';
 import { DatabaseUnreachableError, sqlStateOf } from './database-errors.js';
+import { migrate, SCHEMA } from './migrate.js';
 
+const APPLICATION_NAME = 'channel-transcripts';
 const CONNECTIONS_MAX = 10;
 /** For a connection of the pool, open or new. */
 const CONNECT_TIMEOUT_MS = 2_000;
 /** Longer than the server's statement timeout, which leaves the connection usable. */
 const RESPONSE_TIMEOUT_MS = 5_500;
-/** An arbitrary key, the same in every process of this application. */
-const MIGRATIONS_LOCK = 4_771_902_381;
 /** A new connection needs a look-up of the server's name. After a failover an open one may still lead to the old server. */
 const CONNECTION_LIFETIME_SECONDS = 60;
 const READ_ONLY = '25006';
@@ -32,15 +32,15 @@ const settings = (statement: string, lock: string, idle: string): string => `
  * within a transaction loses its locks.
  */
 const SESSION_SETTINGS = settings('5s', '750ms', '15s');
-/** A migration may take longer than any other statement, and may wait for another process to finish it. */
+/** A migration may take longer than any other statement. */
 const MIGRATION_SETTINGS = settings('0', '0', '0');
 
 export interface DatabaseOptions {
   /** The role of this process on an embedded database: one service at a time, any number of commands. */
   readonly as: 'service' | 'command';
   readonly entities: readonly Type<unknown>[];
-  /** In the order in which they run; each name ends in its timestamp, as TypeORM requires. */
-  readonly migrations: readonly Type<MigrationInterface>[];
+  /** The folder with `migrations` and `functions`; default: the schema of the service. */
+  readonly schema?: string;
   /** After which a server that stopped responding fails a statement, and its connection is closed; default: 5,500 ms. */
   readonly responseTimeoutMs?: number;
 }
@@ -53,10 +53,11 @@ export interface OpenDatabase {
 }
 
 /**
- * Opens the database at DATABASE_URL, or the embedded one when DATABASE_URL is not set, and runs pending migrations.
+ * Opens the database at DATABASE_URL, or the embedded one when DATABASE_URL is not set, and brings its schema up to date.
  *
  * @throws DatabaseUnreachableError when the server at DATABASE_URL does not respond or refuses the connection
  * @throws EmbeddedPostgresError when the embedded one cannot be used
+ * @throws MigrationError when its schema does not fit this program
  */
 export async function openDatabase(environment: Environment, options: DatabaseOptions): Promise<OpenDatabase> {
   const embedded =
@@ -82,7 +83,7 @@ export async function openDatabase(environment: Environment, options: DatabaseOp
     await embedded?.close();
   };
   try {
-    await runMigrations(url, options.migrations);
+    await migrateDatabase(url, options.schema);
     await dataSource.initialize();
     return { dataSource, close };
   } catch (error) {
@@ -101,26 +102,29 @@ class ReadOnlyConnections {
 }
 
 /**
- * Runs pending migrations in one transaction, on connections of their own. When several processes start together, one runs
- * them and the others wait.
+ * Brings the schema up to date, on a connection of its own.
  *
+ * @param schema the folder with `migrations` and `functions`
  * @throws DatabaseUnreachableError when the server does not respond or refuses the connection
+ * @throws MigrationError when the schema of the database does not fit
  */
-export async function runMigrations(url: string, migrations: readonly Type<MigrationInterface>[]): Promise<void> {
-  const dataSource = new DataSource({ ...connectionOptions(url, MIGRATION_SETTINGS), migrations: [...migrations] });
+export async function migrateDatabase(url: string, schema = SCHEMA): Promise<void> {
+  const client = new pg.Client({
+    connectionString: url,
+    application_name: APPLICATION_NAME,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    keepAlive: true,
+  });
+  // The statement that runs reports that the connection broke.
+  client.on('error', () => undefined);
   try {
-    await dataSource.initialize();
-  } catch (error) {
-    throw new DatabaseUnreachableError(url, error);
-  }
-  try {
-    await dataSource.transaction(async (manager) => {
-      await manager.query('SELECT pg_advisory_xact_lock($1)', [MIGRATIONS_LOCK]);
-      // On another connection, so that each sees what the previous process committed.
-      await dataSource.runMigrations({ transaction: 'all' });
+    await client.connect().catch((error: unknown) => {
+      throw new DatabaseUnreachableError(url, error);
     });
+    await client.query(MIGRATION_SETTINGS);
+    await migrate(client, schema);
   } finally {
-    await dataSource.destroy();
+    await client.end();
   }
 }
 
@@ -151,7 +155,7 @@ function connectionOptions(url: string, statements: string) {
     url,
     synchronize: false,
     installExtensions: false,
-    applicationName: 'channel-transcripts',
+    applicationName: APPLICATION_NAME,
     connectTimeoutMS: CONNECT_TIMEOUT_MS,
     // An idle connection that breaks is replaced by the pool; the next query reports an unavailable database.
     poolErrorHandler: () => undefined,

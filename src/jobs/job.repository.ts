@@ -47,8 +47,8 @@ export interface ChangedRow extends JobRow {
 
 /** The columns of a `JobRow`, of the row that the expression names. */
 function columnsOf(job: string): string {
-  return `${job}.*, CASE WHEN ${job}.claimed_until > quota_now() THEN 0 WHEN ${job}.next_run_at IS NOT NULL
-    THEN greatest(0, extract(epoch FROM ${job}.next_run_at - quota_now()))::double precision END AS due_in_seconds`;
+  return `${job}.*, CASE WHEN ${job}.claimed_until > clock_now() THEN 0 WHEN ${job}.next_run_at IS NOT NULL
+    THEN greatest(0, extract(epoch FROM ${job}.next_run_at - clock_now()))::double precision END AS due_in_seconds`;
 }
 
 /** The columns of a `ChangedRow`, of the result of a function. */
@@ -191,7 +191,7 @@ export class JobRepository {
     const deleted = await this.change(
       organizationId,
       `WITH deleted AS (
-         UPDATE jobs SET deleted_at = quota_now(), idempotency_key = NULL,
+         UPDATE jobs SET deleted_at = clock_now(), idempotency_key = NULL,
              state = CASE WHEN finished_at IS NULL THEN 'canceled' ELSE state END
            WHERE organization_id = $1 AND id = $2 AND deleted_at IS NULL RETURNING id
        ) SELECT id FROM deleted`,
@@ -214,8 +214,8 @@ export class JobRepository {
   ): Promise<StoredResults | undefined> {
     const rows = await this.query<ResultRow>(
       `WITH found AS MATERIALIZED (
-         SELECT ${columnsOf('job')}, coalesce(expires_at <= quota_now(), false) AS expired,
-                finished_at IS NOT NULL AND coalesce(claimed_until <= quota_now(), true) AS is_final
+         SELECT ${columnsOf('job')}, coalesce(expires_at <= clock_now(), false) AS expired,
+                finished_at IS NOT NULL AND coalesce(claimed_until <= clock_now(), true) AS is_final
            FROM jobs job WHERE organization_id = $1 AND id = $2 AND deleted_at IS NULL
        ), decided AS (
          SELECT position, sum(octet_length(entry)) OVER (ORDER BY position) - octet_length(entry) AS bytes_before

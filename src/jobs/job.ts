@@ -1,5 +1,5 @@
 import { counted, DomainError, fixedError } from '../domain/errors.js';
-import { UnknownCursorError } from '../organizations/organization-errors.js';
+import { UnknownCursorError } from '../domain/page.js';
 
 /** The form of the ID of a job. */
 export const JOB_ID = /^job_[0-9A-Za-z]{22}$/;

@@ -3,11 +3,11 @@ import { ApiExtraModels, ApiNoContentResponse, ApiOperation, ApiTags } from '@ne
 import type { Request, Response } from 'express';
 import { RequiresFeature } from '../auth/guarded.decorator.js';
 import { payerOf } from '../transcripts/transcripts.service.js';
+import { UnknownCursorError } from '../domain/page.js';
 import { ApiErrors, invalidField } from '../http/error-docs.js';
 import { requestContext } from '../http/request-context.js';
 import { ApiResult } from '../http/response-docs.js';
 import { AllowsHead } from '../http/route.decorators.js';
-import { UnknownCursorError } from '../organizations/organization-errors.js';
 import {
   ApiIdempotencyKey,
   ApiJobResults,

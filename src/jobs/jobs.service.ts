@@ -3,9 +3,10 @@ import { Injectable, Logger } from '@nestjs/common';
 import { Subject } from 'rxjs';
 import { Environment } from '../config/environment.js';
 import type { Actor } from '../domain/caller.js';
+import { bytesToBase62 } from '../domain/base62.js';
 import { parseChannelReference } from '../domain/channel-reference.js';
 import { ChannelNotFoundError } from '../domain/errors.js';
-import { base62 } from '../organizations/api-key.js';
+import { toPage } from '../domain/page.js';
 import type { Payer } from '../quota/quota.service.js';
 import type { JobDto, JobRequestDto, JobsPageDto } from './dto/job.dto.js';
 import {
@@ -61,7 +62,7 @@ export class JobsService {
     const { channel, languages = [], limit = null, since = null, onQuota } = wanted;
     const request = { channel, languages, limit, since, onQuota };
     if (UNSTORABLE.test(channel) || !parseChannelReference(channel)) throw new ChannelNotFoundError();
-    const id = `job_${base62(BigInt(`0x${randomBytes(16).toString('hex')}`), 22)}`;
+    const id = `job_${bytesToBase62(randomBytes(16))}`;
     const { outcome, job } = await this.store.create(id, request, payer, idempotencyKey);
     if (outcome === 'conflict') throw new IdempotencyConflictError();
     if (outcome === 'too_many_stored') throw new StoredResultsLimitError({ jobs: STORED_JOBS_MAX });
@@ -78,9 +79,8 @@ export class JobsService {
   async list(organizationId: string, page: { limit: number; after?: string | undefined }): Promise<JobsPageDto> {
     const { limit, after } = page;
     const rows = await this.store.list(organizationId, limit + 1, after === undefined ? undefined : parseCursor(after));
-    const jobs = rows.slice(0, limit);
-    const last = jobs.at(-1);
-    return { jobs, next: last && rows.length > limit ? toCursor(last) : null };
+    const { items: jobs, next } = toPage(rows, limit, toCursor);
+    return { jobs, next };
   }
 
   /** @throws JobNotFoundError */

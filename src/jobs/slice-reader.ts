@@ -1,4 +1,4 @@
-import { Injectable } from '@nestjs/common';
+import { Injectable, Logger } from '@nestjs/common';
 import { Environment } from '../config/environment.js';
 import { ChannelNotFoundError, PlanLimitExceededError, UpstreamError } from '../domain/errors.js';
 import { VIDEO_FAILURES, type Upload } from '../domain/transcript.js';
@@ -9,8 +9,9 @@ import { Call } from '../transcripts/call.js';
 import { GzipMember } from '../transcripts/response/gzip-member.js';
 import { entryJson } from '../transcripts/response/response-writer.js';
 import { ChannelUploads } from '../transcripts/sources/channel-uploads.js';
-import type { Entry } from '../transcripts/transcript-events.js';
 import type { CallPlan } from '../transcripts/call-plan.js';
+import type { DeliveryRules } from '../transcripts/transcript-delivery.js';
+import { failedEntry, type Entry } from '../transcripts/transcript-events.js';
 import { TranscriptsService } from '../transcripts/transcripts.service.js';
 import { SliceRepository } from './slice.repository.js';
 import {
@@ -31,6 +32,22 @@ import {
 
 /** Few enough for a slice to end within the deadline of a call, and for organizations to take turns often. */
 const SLICE_VIDEOS = 25;
+
+const logger = new Logger('SliceReader');
+
+/** The results are counted and settled when they are stored. A bug is tried again, so that it does not hold up other videos. */
+const RULES: DeliveryRules = {
+  settle: () => Promise.resolve(),
+  onEntry: () => undefined,
+  onBug: (upload, error) => {
+    const stack = error instanceof Error ? error.stack : undefined;
+    logger.error({ event: 'job_video_failed', videoId: upload.videoId, cause: String(error), stack });
+    return failedEntry(upload, {
+      code: 'upstream_failure',
+      message: 'The service failed to read this video. Retry later.',
+    });
+  },
+};
 
 /** A slice of videos that was read and is not stored yet. */
 export interface ReadSlice {
@@ -134,7 +151,7 @@ export class SliceReader {
 
   /** Fetches the videos of a plan, which is settled when its slice is stored. */
   private async read(plan: CallPlan, videos: readonly PendingVideo[]): Promise<Omit<Decision, 'disposition'>[]> {
-    const delivery = this.transcripts.deliver(plan);
+    const delivery = this.transcripts.deliver(plan, RULES);
     const entries = new Map<string, Pick<Decision, 'entry' | 'text'>>();
     for await (const event of delivery.events('as-finished')) {
       if (event.type !== 'result') continue;

@@ -10,7 +10,7 @@ import { QuotaService } from '../quota/quota.service.js';
 import { retryDelayMs } from '../quota/settlement-retries.js';
 import { ContinuationRejectedError } from '../platform/video-platform.js';
 import { CallEnded } from '../transcripts/call.js';
-import { count, emptySummary } from '../transcripts/transcript-events.js';
+import { addToSummary, emptySummary } from '../transcripts/transcript-events.js';
 import { TranscriptMetrics } from '../transcripts/transcript-metrics.js';
 import type { ChangedJob } from './job.repository.js';
 import { SliceReader, type ReadSlice } from './slice-reader.js';
@@ -111,7 +111,7 @@ export class SliceRunner {
     if (reservation) this.quota.countSettlement(changed?.charged ?? 0);
     const summary = emptySummary();
     for (const entry of read.decided) {
-      count(summary, entry);
+      addToSummary(summary, entry);
       if (changed) this.entries.entry(entry);
     }
     const { succeeded, failed, cached, fetched } = summary;

@@ -47,7 +47,7 @@ export class SliceRepository {
     const claim = randomUUID();
     const [row] = await this.database.query<(ChangedRow & { plan: Plan | null; listed: boolean })[]>(
       `SELECT ${CHANGED}, CASE WHEN organization.deleted_at IS NULL THEN organization.plan END AS plan,
-              (result.job).listed_at IS NOT NULL OR coalesce((result.job).list_retry_at > quota_now(), false) AS listed
+              (result.job).listed_at IS NOT NULL OR coalesce((result.job).list_retry_at > clock_now(), false) AS listed
          FROM job_claim($1, $2, $3) result JOIN organizations organization ON organization.id = (result.job).organization_id`,
       [claim, this.environment.REQUEST_DEADLINE_SECONDS + CLAIM_MARGIN_SECONDS, organizationId],
     );
@@ -63,7 +63,7 @@ export class SliceRepository {
   async pendingVideos(jobId: string, { count, random }: { count: number; random: boolean }): Promise<PendingVideo[]> {
     const rows = await this.database.query<{ position: number; video_id: string; upload: string; retries: number }[]>(
       `SELECT position, video_id, upload, retries FROM job_videos
-         WHERE job_id = $1 AND state = 'pending' AND (retry_at IS NULL OR retry_at <= quota_now())
+         WHERE job_id = $1 AND state = 'pending' AND (retry_at IS NULL OR retry_at <= clock_now())
          ORDER BY ${random ? 'random()' : 'position'} LIMIT $2`,
       [jobId, count],
     );
@@ -145,8 +145,8 @@ export class SliceRepository {
   figures(): Promise<JobFigures[]> {
     return this.database.query<JobFigures[]>(
       `SELECT state, reason, count(*)::integer AS jobs, sum(stored_bytes)::double precision AS stored_bytes,
-              coalesce(max(extract(epoch FROM quota_now() - next_run_at)) FILTER (
-                WHERE next_run_at <= quota_now() AND (claim IS NULL OR claimed_until <= quota_now())), 0)::double precision
+              coalesce(max(extract(epoch FROM clock_now() - next_run_at)) FILTER (
+                WHERE next_run_at <= clock_now() AND (claim IS NULL OR claimed_until <= clock_now())), 0)::double precision
                 AS oldest_due_seconds,
               max(setbacks) AS setbacks_max
          FROM jobs WHERE deleted_at IS NULL GROUP BY state, reason`,

@@ -53,7 +53,7 @@ interface PageStart extends Pick<Position, 'languages' | 'range'> {
   skip?: Position['skip'];
 }
 
-interface PageRequest {
+interface TextRequest {
   tool: Position['tool'];
   /** Of the last page; undefined for the first one. */
   cursor?: string | undefined;
@@ -64,7 +64,7 @@ interface PageRequest {
 }
 
 /** As much of the texts as fits into one result. */
-export interface Page {
+export interface TextResult {
   text: string;
   resource: string;
   /** The entries that were read for this page, without their texts. */
@@ -79,11 +79,11 @@ export interface Page {
  *
  * @throws InvalidRequestError for an invalid cursor, and the errors that refuse the call
  */
-export async function readPage(
-  { tool, cursor, start, maxChars }: PageRequest,
+export async function readTexts(
+  { tool, cursor, start, maxChars }: TextRequest,
   context: RequestContext,
   { transcripts }: ToolServices,
-): Promise<Page> {
+): Promise<TextResult> {
   const { source, languages, range, skip = 0 } = cursor === undefined ? start() : readCursor(cursor, tool);
   const delivery = await transcripts.start({ source, languages }, context);
   const { resource, order } = delivery.plan;

@@ -3,9 +3,9 @@ import { crc32 } from 'node:zlib';
 import { ApiProperty, ApiSchema } from '@nestjs/swagger';
 import { Column, Entity, PrimaryColumn } from 'typeorm';
 import { KEY_PREFIX } from '../domain/api-key-text.js';
+import { base62, bytesToBase62 } from '../domain/base62.js';
 import { dateTime, dateTimeOrNull, textOrNull } from '../http/response-docs.js';
 
-const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const RANDOM_BYTES = 32;
 /** The length of 256 bits in base 62. */
 const RANDOM_LENGTH = 43;
@@ -79,7 +79,7 @@ export class RevokedKey extends ApiKey {
 
 /** Generates an API key: `ctk_`, 256 random bits, and a checksum that detects a mistyped key without a query. */
 export function generateKey(): string {
-  const body = KEY_PREFIX + base62(BigInt(`0x${randomBytes(RANDOM_BYTES).toString('hex')}`), RANDOM_LENGTH);
+  const body = KEY_PREFIX + bytesToBase62(randomBytes(RANDOM_BYTES));
   return body + checksum(body);
 }
 
@@ -96,11 +96,4 @@ export function hashKey(key: string): Buffer {
 
 function checksum(body: string): string {
   return base62(BigInt(crc32(body)), CHECKSUM_LENGTH);
-}
-
-/** Writes a number in base 62 with a fixed number of digits. */
-export function base62(value: bigint, length: number): string {
-  const digits: string[] = [];
-  for (let rest = value; digits.length < length; rest /= 62n) digits.unshift(ALPHABET.charAt(Number(rest % 62n)));
-  return digits.join('');
 }

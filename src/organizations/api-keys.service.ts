@@ -18,7 +18,8 @@ import {
 import { recordChange } from './audit-trail.js';
 import { InactiveKeyError, UnknownKeyError, UnknownOrganizationError } from './organization-errors.js';
 import { parseName } from './organizations.service.js';
-import { readPage, type Page, type PageRequest } from './page.js';
+import type { Page, PageRequest } from '../domain/page.js';
+import { readPage } from './read-page.js';
 
 interface NewKey {
   organizationId: string;

@@ -3,8 +3,7 @@ import { ApiProperty, ApiSchema } from '@nestjs/swagger';
 import { DataSource, type EntityManager } from 'typeorm';
 import type { Actor } from '../domain/caller.js';
 import { dateTime, textOrNull } from '../http/response-docs.js';
-import { UnknownCursorError } from './organization-errors.js';
-import { toPage, type Page, type PageRequest } from './page.js';
+import { toPage, UnknownCursorError, type Page, type PageRequest } from '../domain/page.js';
 
 /** What an operator can change. */
 export const AUDIT_ACTIONS = [
@@ -103,8 +102,8 @@ export class AuditTrail {
    * @param organizationId null for the changes of all organizations
    * @throws UnknownCursorError
    */
-  async list(organizationId: string | null, { count, after = null }: PageRequest): Promise<Page<AuditEntry>> {
+  async list(organizationId: string | null, { limit, after = null }: PageRequest): Promise<Page<AuditEntry>> {
     if (after !== null && !ENTRY_ID.test(after)) throw new UnknownCursorError(after);
-    return toPage(await this.database.query<AuditEntry[]>(LIST, [organizationId, after, count + 1]), count);
+    return toPage(await this.database.query<AuditEntry[]>(LIST, [organizationId, after, limit + 1]), limit);
   }
 }

@@ -1,5 +1,5 @@
-import { DomainError, InvalidRequestError } from '../domain/errors.js';
-import { redactApiKeys } from '../domain/api-key-text.js';
+import { quoted } from '../domain/api-key-text.js';
+import { DomainError } from '../domain/errors.js';
 
 export const NAME_LENGTH_MAX = 100;
 /** The largest value of the database column. */
@@ -26,18 +26,4 @@ export class InactiveKeyError extends DomainError {
   constructor(id: string) {
     super('conflict', `The key ${quoted(id)} is revoked, expired or already replaced. Issue a new key instead.`);
   }
-}
-
-/** The cursor of a page is not an item of the list. */
-export class UnknownCursorError extends InvalidRequestError {
-  constructor(after: string) {
-    super([
-      { field: 'after', message: `after must be the "next" value of a page of this list, not ${quoted(after)}.` },
-    ]);
-  }
-}
-
-/** A value of a caller in an error: shortened, and without keys. */
-export function quoted(text: string): string {
-  return JSON.stringify(redactApiKeys(text).slice(0, NAME_LENGTH_MAX));
 }

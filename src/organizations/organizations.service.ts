@@ -1,14 +1,15 @@
 import { randomBytes } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager, IsNull, type Repository } from 'typeorm';
-import { redactApiKeys } from '../domain/api-key-text.js';
+import { quoted, redactApiKeys } from '../domain/api-key-text.js';
 import type { Actor } from '../domain/caller.js';
 import { InvalidRequestError } from '../domain/errors.js';
+import type { Page, PageRequest } from '../domain/page.js';
 import type { Plan } from '../domain/plan.js';
 import { recordChange } from './audit-trail.js';
-import { NAME_LENGTH_MAX, quoted, UnknownOrganizationError } from './organization-errors.js';
+import { NAME_LENGTH_MAX, UnknownOrganizationError } from './organization-errors.js';
 import { Organization, type DeletedOrganization } from './organization.entity.js';
-import { readPage, type Page, type PageRequest } from './page.js';
+import { readPage } from './read-page.js';
 
 interface NewOrganization {
   name: string;

@@ -26,7 +26,7 @@ export class Pruned {
 const BATCH_CALLS = 1_000;
 
 const RETAINED_FROM = `
-  SELECT to_char(quota_period(quota_now()) - make_interval(months => $1), 'YYYY-MM-DD') AS kept_from`;
+  SELECT to_char(quota_period(clock_now()) - make_interval(months => $1), 'YYYY-MM-DD') AS kept_from`;
 
 // Also deleted ones.
 const ORGANIZATIONS = 'SELECT id FROM organizations ORDER BY id';

@@ -105,7 +105,7 @@ export interface UsageRow extends QuotaStateRow {
 
 // One statement, so that all values are from one snapshot.
 const stateWith = (more: string): string => `
-  WITH clock AS MATERIALIZED (SELECT quota_now() AS now)
+  WITH clock AS MATERIALIZED (SELECT clock_now() AS now)
   SELECT organization.id, organization.plan, organization.deleted_at, clock.now AS decided_at,
          quota_limit(organization.monthly_limit, organization.plan, $2, $3) AS limit_in_force,
          quota_period(clock.now)::timestamp AT TIME ZONE 'UTC' AS period_start,

@@ -5,9 +5,10 @@ import fc from 'fast-check';
 import { Environment } from '../config/environment.js';
 import { NO_DETAILS, unlistedVideo } from '../domain/transcript.js';
 import { Call } from './call.js';
-import type { VideoFetcher } from './fetching.js';
+import type { VideoFetcher } from './video-fetcher.js';
 import { HeldTexts, ResponseMemory } from './response/response-memory.js';
-import { Delivery, inOrderOfCompletion } from './transcript-delivery.js';
+import { Delivery, inOrderOfCompletion, type DeliveryRules } from './transcript-delivery.js';
+import { failedEntry } from './transcript-events.js';
 import type { CallPlan } from './call-plan.js';
 
 Logger.overrideLogger(false);
@@ -35,7 +36,10 @@ function deliver(
   videoIds: readonly string[],
   options: ConstructorParameters<typeof Call>[1] = {},
   held = new HeldTexts(memory, 'org'),
-): { delivery: Delivery; call: Call } {
+  onBug: DeliveryRules['onBug'] = (_upload, error) => {
+    throw error;
+  },
+): { delivery: Delivery; call: Call; fetched: Promise<number> } {
   const call = new Call(60, options);
   calls.push(call);
   const cached = { ok: true, details: NO_DETAILS, transcript: TEXT } as const;
@@ -44,8 +48,14 @@ function deliver(
   held.addCached(videoIds.includes('cached') ? [TEXT.deflated] : []);
   const order = videoIds.flatMap((id) => known.get(id) ?? []);
   const plan = { call, header: { type: 'videos' }, videos: [...known.values()], order, languages: [], held };
-  const metrics = { entry: () => undefined };
-  return { delivery: new Delivery(plan as unknown as CallPlan, fetcher, metrics), call };
+  let charged = 0;
+  const settle = (count: number): Promise<void> => {
+    charged = count;
+    return Promise.resolve();
+  };
+  const delivery = new Delivery(plan as unknown as CallPlan, fetcher, { settle, onEntry: () => undefined, onBug });
+  const fetched = delivery.start().then(() => charged);
+  return { delivery, call, fetched };
 }
 
 async function codesOf({ delivery }: { delivery: Delivery }): Promise<unknown[]> {
@@ -68,9 +78,10 @@ describe('the delivery of a job', () => {
   });
 
   it('fails only the video with which the service has a fault', async () => {
-    const started = deliver(['faulty', 'fetched'], { background: true });
+    const failed: DeliveryRules['onBug'] = (upload) => failedEntry(upload, { code: 'upstream_failure' });
+    const started = deliver(['faulty', 'fetched'], { background: true }, undefined, failed);
     expect(await codesOf(started)).toEqual([['faulty', 'upstream_failure'], true]);
-    expect(await started.delivery.fetched).toBe(1);
+    expect(await started.fetched).toBe(1);
   });
 });
 
@@ -82,7 +93,7 @@ describe('the delivery of a call', () => {
   it.each(['listed', 'as-finished'] as const)(
     'charges a video that is listed several times once, and its further entries are cached (%s)',
     async (order) => {
-      const { delivery } = deliver(['fetched-1', 'fetched-2', 'fetched-1', 'fetched-1']);
+      const { delivery, fetched } = deliver(['fetched-1', 'fetched-2', 'fetched-1', 'fetched-1']);
       const cached: [string, boolean][] = [];
       for await (const event of delivery.events(order))
         if (event.type === 'result' && event.entry.ok) cached.push([event.entry.videoId, event.entry.cached]);
@@ -91,16 +102,16 @@ describe('the delivery of a call', () => {
         ['fetched-2', false],
       ]);
       expect(cached.length).toBe(4);
-      expect(await delivery.fetched).toBe(2);
+      expect(await fetched).toBe(2);
       expect(delivery.summary).toEqual({ total: 4, succeeded: 4, failed: 0, cached: 2, fetched: 2 });
     },
   );
 
   it('is charged and holds nothing when its reader leaves before the first event', async () => {
-    const { delivery, call } = deliver(['fetched-1', 'queued']);
+    const { call, fetched } = deliver(['fetched-1', 'queued']);
     await Promise.resolve();
     call.disconnect();
-    expect(await delivery.fetched).toBe(1);
+    expect(await fetched).toBe(1);
     expect(memory.heldBytes).toBe(0);
   });
 

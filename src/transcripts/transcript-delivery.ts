@@ -1,24 +1,21 @@
-import { Logger } from '@nestjs/common';
 import type { Upload, VideoFailure } from '../domain/transcript.js';
 import { withTimeout } from '../domain/with-timeout.js';
 import type { CallPlan, PlannedVideo } from './call-plan.js';
 import { CallEnded } from './call.js';
-import type { VideoFetcher } from './fetching.js';
-import { count, emptySummary, entryOf, failedEntry, type Entry, type TranscriptsEvent } from './transcript-events.js';
-import type { TranscriptMetrics } from './transcript-metrics.js';
-
-const logger = new Logger('TranscriptDelivery');
+import type { VideoFetcher } from './video-fetcher.js';
+import {
+  addToSummary,
+  emptySummary,
+  entryOf,
+  failedEntry,
+  type Entry,
+  type TranscriptsEvent,
+} from './transcript-events.js';
 
 /** How long the summary waits for the settlement, so that a slow database does not delay a complete response. */
 const SETTLEMENT_WAIT_MS = 2_000;
 /** No response outlasts its deadline by more than a second: this, and the time to write the summary. */
 const AFTER_DEADLINE_MAX_MS = 800;
-
-/** An unexpected error while a job reads a video. */
-const READING_FAILED: VideoFailure = {
-  code: 'upstream_failure',
-  message: 'The service failed to read this video. Retry later.',
-};
 
 const BUFFER_FULL: VideoFailure = {
   code: 'upstream_failure',
@@ -31,6 +28,16 @@ const FULL = new Error('The response buffer of the call is full.');
 /** `listed` sends entries in the order of the list; `as-finished` sends each as soon as it is available. */
 type EntryOrder = 'listed' | 'as-finished';
 
+/** What differs between the response to a call and the results of a job. */
+export interface DeliveryRules {
+  /** Called when the fetching has ended, with the number of transcripts to pay for. */
+  settle(fetched: number): Promise<void>;
+  /** Called with each entry that is yielded. */
+  onEntry(entry: Entry): void;
+  /** The entry of a video whose reading met an unexpected error. Throws the error when it is for the reader. */
+  onBug(upload: Upload, error: unknown): Entry;
+}
+
 /**
  * The second half of a call, which cannot fail as a whole: a failure is an entry. All missing videos wait for
  * the platform from the start; the fetching never waits for the reader, so that the settlement does not either. A text
@@ -41,30 +48,30 @@ export class Delivery {
   readonly summary = emptySummary();
   /** Videos that failed within the service: not requested before the deadline, or the response buffer was full. */
   readonly givenUp = new Set<string>();
-  /** Resolves to the number of transcripts that the call pays for, when its fetching has ended. */
-  readonly fetched: Promise<number>;
-  /** Resolves when the reservation of a call is settled. */
-  settled: Promise<void> = Promise.resolve();
   /** The entries of the videos that the plan lacks, until they are sent. */
-  private readonly fetching: Map<PlannedVideo, Promise<Entry>>;
+  private readonly fetching = new Map<PlannedVideo, Promise<Entry>>();
   /** Of the videos that are being fetched: ended with the call. */
   private readonly open = new Set<AbortController>();
   /** Of those that wait for their first request: given up when the response buffer is full. */
   private readonly waiting = new Set<AbortController>();
+  /** What `start` returned. */
+  private settled: Promise<void> = Promise.resolve();
   private charged = 0;
   private reading = false;
 
   constructor(
     readonly plan: CallPlan,
     private readonly fetcher: Pick<VideoFetcher, 'fetch'>,
-    private readonly metrics: Pick<TranscriptMetrics, 'entry'>,
-  ) {
-    const { held, call } = plan;
-    const missing = plan.videos.filter(({ outcome }) => !outcome);
-    this.fetching = new Map(missing.map((video) => [video, this.fetch(video.upload)]));
+    private readonly rules: DeliveryRules,
+  ) {}
+
+  /** Starts to fetch what the plan lacks. Resolves when that has ended and is settled, whether or not the events are read. */
+  start(): Promise<void> {
+    const { videos, held, call } = this.plan;
+    for (const video of videos) if (!video.outcome) this.fetching.set(video, this.fetch(video.upload));
     // A bug is thrown to the reader when it reaches its entry. Nothing here keeps the entries.
     const fetches = [...this.fetching.values()].map((entry) => entry.then(() => undefined));
-    this.fetched = Promise.allSettled(fetches).then(() => this.charged);
+    this.settled = Promise.allSettled(fetches).then(() => this.rules.settle(this.charged));
     // When the call ends before the first event is read, the end of `events` may never be reached.
     const ended = (): void => {
       for (const fetch of this.open) fetch.abort(call.signal.reason);
@@ -72,6 +79,7 @@ export class Delivery {
     };
     if (call.signal.aborted) ended();
     else call.signal.addEventListener('abort', ended, { once: true });
+    return this.settled;
   }
 
   /** The header of the list, the entries in the given order, and the summary. Throws only for a bug. */
@@ -87,9 +95,8 @@ export class Delivery {
       yield [header];
       for await (const entries of this.entries(order)) {
         for (const entry of entries) {
-          count(this.summary, entry);
-          // A job counts the entries that it stores.
-          if (!call.background) this.metrics.entry(entry);
+          addToSummary(this.summary, entry);
+          this.rules.onEntry(entry);
         }
         yield entries.map((entry) => ({ type: 'result', entry }));
       }
@@ -154,11 +161,7 @@ export class Delivery {
         return this.waiting.has(fetch)
           ? this.giveUp(upload, { code: 'upstream_timeout' })
           : failedEntry(upload, { code: 'upstream_timeout' });
-      if (!background) throw error;
-      // A job tries the video again, because one bug must not hold up its other videos.
-      const stack = error instanceof Error ? error.stack : undefined;
-      logger.error({ event: 'job_video_failed', videoId: upload.videoId, cause: String(error), stack });
-      return failedEntry(upload, READING_FAILED);
+      return this.rules.onBug(upload, error);
     } finally {
       this.open.delete(fetch);
       this.waiting.delete(fetch);

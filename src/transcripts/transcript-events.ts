@@ -75,7 +75,8 @@ export function emptySummary(): Summary {
   return { total: 0, succeeded: 0, failed: 0, cached: 0, fetched: 0 };
 }
 
-export function count(summary: Summary, entry: Entry): void {
+/** Adds an entry to the counts. */
+export function addToSummary(summary: Summary, entry: Entry): void {
   summary.total++;
   if (entry.ok) {
     summary.succeeded++;

@@ -15,9 +15,9 @@ import {
   type TranscriptsRequest,
 } from './call-plan.js';
 import { Call, CallEnded, type CallOptions } from './call.js';
-import { VideoFetcher } from './fetching.js';
+import { VideoFetcher } from './video-fetcher.js';
 import { HeldTexts, ResponseMemory } from './response/response-memory.js';
-import { Delivery } from './transcript-delivery.js';
+import { Delivery, type DeliveryRules } from './transcript-delivery.js';
 import { TranscriptMetrics } from './transcript-metrics.js';
 
 /** Seconds that a lease outlasts the deadline of its call, for the settlement. */
@@ -80,16 +80,13 @@ export class TranscriptsService {
   }
 
   /**
-   * Starts to fetch what the plan lacks and returns the events of the response; a failure is an entry. The reservation is
-   * settled when the fetching has ended, whether or not the events are read; a job settles with what it stores.
+   * Starts to fetch what the plan lacks and returns the events of the response; a failure is an entry.
+   *
+   * @param rules by default those of a call, which settles its reservation when the fetching has ended
    */
-  deliver(plan: CallPlan): Delivery {
-    const delivery = new Delivery(plan, this.fetcher, this.metrics);
-    const { reservation, call } = plan;
-    if (!reservation || call.background) return delivery;
-    delivery.settled = this.untilIdle(
-      delivery.fetched.then((fetched) => this.quota.settleWithRetry(reservation, fetched)),
-    );
+  deliver(plan: CallPlan, rules: DeliveryRules = this.rulesOfCall(plan)): Delivery {
+    const delivery = new Delivery(plan, this.fetcher, rules);
+    void this.untilIdle(delivery.start());
     return delivery;
   }
 
@@ -104,6 +101,18 @@ export class TranscriptsService {
     const delivery = this.deliver(plan);
     context.log['counts'] = delivery.summary;
     return delivery;
+  }
+
+  private rulesOfCall({ reservation }: CallPlan): DeliveryRules {
+    return {
+      settle: async (fetched) => {
+        if (reservation) await this.quota.settleWithRetry(reservation, fetched);
+      },
+      onEntry: (entry) => this.metrics.entry(entry),
+      onBug: (_upload, error) => {
+        throw error;
+      },
+    };
   }
 
   /** Makes `idle` wait for some work. */

@@ -11,19 +11,19 @@ const REMOVED_AT_ONCE_MAX = 10_000;
 /** $1 days, $2 most rows. */
 export const REMOVE_OLD = `
   DELETE FROM webhook_deliveries WHERE id IN (
-    SELECT id FROM webhook_deliveries WHERE created_at < (SELECT quota_now() - make_interval(days => $1))
+    SELECT id FROM webhook_deliveries WHERE created_at < (SELECT clock_now() - make_interval(days => $1))
       ORDER BY created_at LIMIT $2)`;
 
 const REMOVE_OF_DELETED_ORGANIZATIONS = `
   DELETE FROM webhooks WHERE organization_id IN (SELECT id FROM organizations WHERE deleted_at IS NOT NULL)`;
 
 const REMOVE_OLD_SECRETS = `
-  UPDATE webhooks SET previous_secret = NULL, previous_secret_until = NULL WHERE previous_secret_until <= quota_now()`;
+  UPDATE webhooks SET previous_secret = NULL, previous_secret_until = NULL WHERE previous_secret_until <= clock_now()`;
 
 /** Overdue is what is due at a webhook that is on, since its last attempt and the pause after it. */
 const WAITING = `
   SELECT coalesce(sum(waiting), 0)::integer AS waiting,
-         greatest(max(extract(epoch FROM quota_now() - since)) FILTER (WHERE is_on), 0)::double precision AS overdue_seconds,
+         greatest(max(extract(epoch FROM clock_now() - since)) FILTER (WHERE is_on), 0)::double precision AS overdue_seconds,
          (SELECT last_value - 1 + is_called::integer FROM webhook_events_dropped)::double precision AS dropped
     FROM (
       SELECT count(*) AS waiting, webhook.disabled_at IS NULL AS is_on,

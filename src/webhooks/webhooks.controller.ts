@@ -14,11 +14,11 @@ import {
 import { ApiOperation, ApiParam, ApiResponse, ApiTags } from '@nestjs/swagger';
 import type { Request } from 'express';
 import { RequiresApiKey, RequiresFeature } from '../auth/guarded.decorator.js';
+import { UnknownCursorError } from '../domain/page.js';
 import { ApiErrors, invalidField, type ErrorExample } from '../http/error-docs.js';
 import { requestContext } from '../http/request-context.js';
 import { ApiResult } from '../http/response-docs.js';
 import { AllowsHead } from '../http/route.decorators.js';
-import { UnknownCursorError } from '../organizations/organization-errors.js';
 import { CreateWebhookDto, DeliveriesQueryDto, JOB_EVENT_CALLBACKS } from './dto/webhooks-request.dto.js';
 import {
   DELIVERIES,
@@ -152,10 +152,10 @@ export class WebhooksController {
   @ApiErrors(new UnknownCursorError('msg_x'))
   async listWebhookDeliveries(
     @Param('id') id: string,
-    @Query() { limit: count, after }: DeliveriesQueryDto,
+    @Query() { limit, after }: DeliveriesQueryDto,
     @Req() request: Request,
   ): Promise<DeliveriesPageDto> {
-    const { items, next } = await this.webhooks.deliveries(organizationOf(request, id), id, { count, after });
+    const { items, next } = await this.webhooks.deliveries(organizationOf(request, id), id, { limit, after });
     return { deliveries: items, next };
   }
 }

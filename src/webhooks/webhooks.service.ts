@@ -4,8 +4,7 @@ import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { Environment } from '../config/environment.js';
 import { queryWithDeadline } from '../database/query-with-deadline.js';
-import { UnknownCursorError } from '../organizations/organization-errors.js';
-import { toPage, type Page, type PageRequest } from '../organizations/page.js';
+import { toPage, UnknownCursorError, type Page, type PageRequest } from '../domain/page.js';
 import type { CreateWebhookDto } from './dto/webhooks-request.dto.js';
 import type { DeliveryDto, WebhookDto, WebhookWithSecretDto } from './dto/webhooks-response.dto.js';
 import { ROTATION_HOURS, TEST_EVENT, TooManyWebhooksError, WebhookNotFoundError, WEBHOOKS_MAX } from './webhook.js';
@@ -19,7 +18,7 @@ const DELIVERY_ID = /^msg_[0-9a-f]{32}$/;
 
 const WEBHOOK = `
   id, url, events, created_at AS "createdAt",
-  CASE WHEN previous_secret_until > quota_now() THEN previous_secret_until END AS "previousSecretUntil",
+  CASE WHEN previous_secret_until > clock_now() THEN previous_secret_until END AS "previousSecretUntil",
   failing_since AS "failingSince", disabled_at AS "disabledAt", disabled_reason AS "disabledReason"`;
 
 const CREATE = `SELECT ${WEBHOOK} FROM webhook_create($1, $2, $3, $4, $5, $6)`;
@@ -31,11 +30,11 @@ const DELETE = 'DELETE FROM webhooks WHERE id = $1 AND organization_id = $2 RETU
 /** $3 new stored secret, $4 hours for which the old one signs too. */
 const ROTATE = `
   UPDATE webhooks
-    SET previous_secret = secret, previous_secret_until = quota_now() + make_interval(hours => $4), secret = $3
+    SET previous_secret = secret, previous_secret_until = clock_now() + make_interval(hours => $4), secret = $3
     WHERE id = $1 AND organization_id = $2 RETURNING ${WEBHOOK}`;
 
 const TARGET = `
-  SELECT url, secret, CASE WHEN previous_secret_until > quota_now() THEN previous_secret END AS previous_secret
+  SELECT url, secret, CASE WHEN previous_secret_until > clock_now() THEN previous_secret END AS previous_secret
     FROM webhooks WHERE id = $1 AND organization_id = $2`;
 
 /** $1 webhook, $2 count, $3 the delivery before the page; null for the first page. */
@@ -108,14 +107,14 @@ export class WebhooksService {
   async deliveries(
     organizationId: string,
     id: string,
-    { count, after = null }: PageRequest,
+    { limit, after = null }: PageRequest,
   ): Promise<Page<DeliveryDto>> {
     await this.find(organizationId, id);
     if (after !== null && !DELIVERY_ID.test(after)) throw new UnknownCursorError(after);
-    const rows = await queryWithDeadline<DeliveryDto[]>(this.database, DELIVERIES, [id, count + 1, after]);
+    const rows = await queryWithDeadline<DeliveryDto[]>(this.database, DELIVERIES, [id, limit + 1, after]);
     // Others followed the `next` of a page, unless it is of another list or they were removed meanwhile.
     if (after !== null && rows.length === 0) throw new UnknownCursorError(after);
-    return toPage(rows, count);
+    return toPage(rows, limit);
   }
 
   private async find(organizationId: string, id: string): Promise<StoredSecrets & { url: string }> {

@@ -89,7 +89,7 @@ describe('the command archive', () => {
     const { organizationId, keyId } = await database.newCustomer();
     await database.dataSource.query(
       `INSERT INTO jobs (id, organization_id, key_id, results_seconds, reference, languages, on_quota, created_at, next_run_at)
-         VALUES ('job_of_a_customer', $1, $2, 1, '@tidewater', '{}', 'pause', quota_now(), quota_now())`,
+         VALUES ('job_of_a_customer', $1, $2, 1, '@tidewater', '{}', 'pause', clock_now(), clock_now())`,
       [organizationId, keyId],
     );
     expect((await archive('@tidewater', newDirectory())).code).toBe(0);
@@ -200,7 +200,7 @@ describe('the command archive', () => {
     hold.release();
     const files = new Set(filesOf(out));
     // The claim of the killed process ends with its lease.
-    await database.dataSource.query('UPDATE jobs SET claimed_until = quota_now() WHERE claim IS NOT NULL');
+    await database.dataSource.query('UPDATE jobs SET claimed_until = clock_now() WHERE claim IS NOT NULL');
     expect(await archive('@bench-80x31', out)).toMatchObject({ code: 0 });
     expect([indexOf(out).videos.length, filesOf(out).length]).toEqual([80, 80]);
     expect(filesOf(out).filter((name) => files.has(name))).toHaveLength(files.size);

@@ -53,7 +53,7 @@ async function json(...args: string[]): Promise<unknown> {
 }
 
 const overdue = (id: string, seconds: number): Promise<unknown> =>
-  service.query(`UPDATE jobs SET next_run_at = quota_now() - make_interval(secs => ${seconds}) WHERE id = '${id}'`);
+  service.query(`UPDATE jobs SET next_run_at = clock_now() - make_interval(secs => ${seconds}) WHERE id = '${id}'`);
 
 describe('the jobs of all organizations', () => {
   it('are counted by the metrics of the alerts, with the reasons of paused ones', async () => {
@@ -74,7 +74,7 @@ describe('the jobs of all organizations', () => {
     expect(await admin('POST', `/${first}/cancel`)).toMatchObject({ status: 200, body: { state: 'canceled' } });
     expect(await json('cancel', first)).toMatchObject({ id: first, state: 'canceled' });
     expect(await json('cancel', second)).toMatchObject({ id: second, state: 'canceled', organizationId: other.id });
-    await service.query(`UPDATE jobs SET state = 'completed', finished_at = quota_now(), next_run_at = NULL
+    await service.query(`UPDATE jobs SET state = 'completed', finished_at = clock_now(), next_run_at = NULL
       WHERE id = '${third}'`);
     expect(await admin('POST', `/${third}/cancel`)).toMatchObject({
       status: 409,

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { UnknownCursorError, UnknownOrganizationError } from '../../src/organizations/organization-errors.js';
+import { UnknownCursorError } from '../../src/domain/page.js';
+import { UnknownOrganizationError } from '../../src/organizations/organization-errors.js';
 import type { OrganizationsService } from '../../src/organizations/organizations.service.js';
 import { QuotaDatabase } from '../quota/quota-database.js';
 
@@ -21,7 +22,7 @@ describe('organizations', () => {
     const listed: string[] = [];
     let after: string | null = null;
     do {
-      const page: Awaited<ReturnType<OrganizationsService['list']>> = await organizations.list({ count: 2, after });
+      const page: Awaited<ReturnType<OrganizationsService['list']>> = await organizations.list({ limit: 2, after });
       expect(page.items.length).toBeLessThanOrEqual(2);
       listed.push(...page.items.map(({ id }) => id));
       after = page.next;
@@ -33,9 +34,9 @@ describe('organizations', () => {
   it('are listed after the id of an existing or deleted organization only', async () => {
     const [id, later] = [await create('Cursor'), await create('Later')];
     await organizations.delete(id);
-    expect((await organizations.list({ count: 1, after: id })).items).toMatchObject([{ id: later }]);
+    expect((await organizations.list({ limit: 1, after: id })).items).toMatchObject([{ id: later }]);
     for (const after of ['org_none', '\0'])
-      await expect(organizations.list({ count: 1, after })).rejects.toBeInstanceOf(UnknownCursorError);
+      await expect(organizations.list({ limit: 1, after })).rejects.toBeInstanceOf(UnknownCursorError);
   });
 
   it('are found by id and by a unique name', async () => {
@@ -52,7 +53,7 @@ describe('organizations', () => {
     await organizations.delete(id);
     for (const text of [id, 'Gone'])
       await expect(organizations.find(text)).rejects.toBeInstanceOf(UnknownOrganizationError);
-    expect((await organizations.list({ count: 100 })).items.map((one) => one.id)).not.toContain(id);
+    expect((await organizations.list({ limit: 100 })).items.map((one) => one.id)).not.toContain(id);
     expect(await organizations.find(id, { deleted: true })).toMatchObject({ id });
     await expect(organizations.find('Gone', { deleted: true })).rejects.toBeInstanceOf(UnknownOrganizationError);
   });

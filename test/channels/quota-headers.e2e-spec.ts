@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { DatabaseClock } from '../database/database-clock.js';
 import { startService, type ServiceResponse, type TestService } from '../service.js';
 
 let service: TestService;
@@ -58,13 +59,11 @@ describe('the quota headers', () => {
 
   it('use the clock of the database, not of the process, for the seconds until the next month', async () => {
     const { key } = await service.organization();
-    await service.query(`
-      ALTER FUNCTION quota_now RENAME TO quota_now_before;
-      CREATE FUNCTION quota_now() RETURNS timestamptz LANGUAGE sql VOLATILE AS
-        'SELECT timestamptz ''2020-05-31T23:58:59.5Z'''`);
+    const clock = new DatabaseClock((statement) => service.query(statement));
+    await clock.stop(new Date('2020-05-31T23:58:59.5Z'));
     const fetched = await service.get('/channels/@bench-4x5/transcripts', key);
     const cached = await service.get('/channels/@bench-4x5/transcripts', key);
-    await service.query('DROP FUNCTION quota_now; ALTER FUNCTION quota_now_before RENAME TO quota_now');
+    await clock.reset();
     expect([fetched, cached].map(({ status, headers }) => [status, headers['x-quota-reset']])).toEqual([
       [200, '61'],
       [200, '61'],

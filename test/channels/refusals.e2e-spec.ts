@@ -63,7 +63,7 @@ describe('a call without a valid key', () => {
   it('with a key that has expired is refused', async () => {
     const expired = await service.organization();
     await service.query(
-      `UPDATE api_keys SET expires_at = quota_now() - interval '1 second' WHERE id = '${expired.keyId}'`,
+      `UPDATE api_keys SET expires_at = clock_now() - interval '1 second' WHERE id = '${expired.keyId}'`,
     );
     expectRefusal(await service.get(PATH, expired.key), 401, 'invalid_api_key');
   });

@@ -12,13 +12,13 @@ describe('the database of a process', () => {
 
   const open = async (url = database.url, options: Partial<DatabaseOptions> = {}): Promise<OpenDatabase> => {
     const environment = Object.assign(new Environment(), { DATABASE_URL: url });
-    const one = await openDatabase(environment, { as: 'service', entities: [], migrations: [], ...options });
+    const one = await openDatabase(environment, { as: 'service', entities: [], ...options });
     opened.push(one);
     return one;
   };
 
   beforeEach(async () => {
-    database = await createTestDatabase();
+    database = await createTestDatabase('migrated');
     opened = [];
   });
 

@@ -3,8 +3,7 @@ import { runQuery } from './test-database.js';
 
 /** The statements of this database that wait for a lock; the tests' server has the databases of other tests as well. */
 export const WAITING_FOR_LOCKS = `
-  SELECT pid FROM pg_locks
-    WHERE NOT granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`;
+  SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`;
 
 /**
  * Makes every new or changed row of a table wait without a lock timeout, as when the server stalls, until the returned

@@ -4,8 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { prepareCluster } from '../../dist/modules/database/embedded/postgres-cluster.js';
-import { runMigrations } from '../../dist/modules/database/data-source.js';
-import { MIGRATIONS } from '../../dist/modules/database/migrations/all-migrations.js';
+import { migrateDatabase } from '../../dist/modules/database/data-source.js';
 import { startServer } from '../database/programs/server.mjs';
 
 // Durability costs time, and the cluster is deleted after the tests.
@@ -54,7 +53,7 @@ async function copyAndStart(dataDir) {
   const url = new URL(server.url);
   await server.query(`CREATE DATABASE ${TEMPLATE}`);
   url.pathname = `/${TEMPLATE}`;
-  await runMigrations(url.href, MIGRATIONS);
+  await migrateDatabase(url.href);
   return server;
 }
 

@@ -43,7 +43,7 @@ describe('a slice whose process is killed', () => {
     await steps.claimed();
     for (const pauseSeconds of [0, 30, 60, 120]) {
       const [claim] = await steps.service.query(
-        'SELECT extract(epoch FROM claimed_until - quota_now())::float AS seconds FROM jobs',
+        'SELECT extract(epoch FROM claimed_until - clock_now())::float AS seconds FROM jobs',
       );
       await steps.pass(Number(claim?.['seconds']) + pauseSeconds - 2);
       expect(await steps.claim()).toBeUndefined();

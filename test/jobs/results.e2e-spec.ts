@@ -195,7 +195,7 @@ describe('the results of a job that has ended early', () => {
     const { key } = await service.organization();
     const id = await createJob(service, key, { channel: '@tidewater', limit: 2 });
     const { expiresAt } = await waitForJob(service, key, id);
-    await service.query(`UPDATE jobs SET expires_at = quota_now() - interval '1 second' WHERE id = '${id}'`);
+    await service.query(`UPDATE jobs SET expires_at = clock_now() - interval '1 second' WHERE id = '${id}'`);
     for (const headers of [{}, NDJSON]) {
       const expired = await service.get(`/jobs/${id}/results`, key, headers);
       expect([expired.status, expired.body.error]).toMatchObject([410, { code: 'results_expired', retryable: false }]);

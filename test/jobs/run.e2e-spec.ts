@@ -126,7 +126,7 @@ describe('the operations on a job:', () => {
     await expect(app.get(JobsService).get(run.organization.id, run.id)).rejects.toMatchObject({
       code: 'job_not_found',
     });
-    expect(await steps.service.query('SELECT sum(stored_bytes) FROM jobs WHERE expires_at < quota_now()')).toEqual([
+    expect(await steps.service.query('SELECT sum(stored_bytes) FROM jobs WHERE expires_at < clock_now()')).toEqual([
       { sum: null },
     ]);
   });

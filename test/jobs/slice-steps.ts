@@ -4,6 +4,7 @@ import { SliceReader } from '../../src/jobs/slice-reader.js';
 import { SliceRunner } from '../../src/jobs/slice-runner.js';
 import { SliceRepository } from '../../src/jobs/slice.repository.js';
 import type { ClaimedSlice } from '../../src/jobs/slice.js';
+import { DatabaseClock } from '../database/database-clock.js';
 import { JobRun } from './job-run.js';
 import { startService, type TestService, type TestServiceOptions } from '../service.js';
 
@@ -12,15 +13,14 @@ export const LEASES_SECONDS = 120;
 
 /** A service that runs no slices by itself: the test runs one after another, and sets the clock of the database. */
 export class SliceSteps {
-  private constructor(readonly service: TestService) {}
+  private readonly clock: DatabaseClock;
+
+  private constructor(readonly service: TestService) {
+    this.clock = new DatabaseClock((statement) => service.query(statement));
+  }
 
   static async start(options: TestServiceOptions = {}): Promise<SliceSteps> {
     const service = await startService({ ...options, environment: { JOB_CONCURRENCY: 0, ...options.environment } });
-    await service.query('CREATE TABLE IF NOT EXISTS test_clock (seconds double precision NOT NULL)');
-    await service.query('INSERT INTO test_clock SELECT 0 WHERE NOT EXISTS (SELECT FROM test_clock)');
-    await service.query(`
-      CREATE OR REPLACE FUNCTION quota_now() RETURNS timestamptz LANGUAGE sql VOLATILE AS
-        'SELECT clock_timestamp() + make_interval(secs => seconds) FROM test_clock'`);
     return new SliceSteps(service);
   }
 
@@ -46,7 +46,7 @@ export class SliceSteps {
 
   /** Moves the clock of the database. */
   async pass(seconds: number): Promise<void> {
-    await this.service.query(`UPDATE test_clock SET seconds = seconds + ${seconds}`);
+    await this.clock.move(seconds);
   }
 
   async claim(): Promise<ClaimedSlice | undefined> {
@@ -88,7 +88,7 @@ export class SliceSteps {
   /** Removes the jobs of other tests and sets the clock to the current time. */
   async reset(): Promise<void> {
     await this.service.query('DELETE FROM jobs');
-    await this.service.query('UPDATE test_clock SET seconds = 0');
+    await this.clock.reset();
     this.service.fakeYoutube.reset();
   }
 

@@ -223,7 +223,7 @@ describe('a response matches the document', () => {
     await match(200, 'GET', `${one}/results`, `${mine}/results`);
     await match(409, 'POST', `${one}/cancel`, `${mine}/cancel`);
     await match(409, 'POST', `${one}/resume`, `${mine}/resume`);
-    await service.query(`UPDATE jobs SET expires_at = quota_now() - interval '1 second' WHERE id = '${id}'`);
+    await service.query(`UPDATE jobs SET expires_at = clock_now() - interval '1 second' WHERE id = '${id}'`);
     await match(410, 'GET', `${one}/results`, `${mine}/results`);
     await match(404, 'DELETE', one, '/jobs/job_x');
     expect((await service.request('DELETE', mine, { Authorization: `Bearer ${key}` })).status).toBe(204);
@@ -244,7 +244,7 @@ describe('a response matches the document', () => {
     await match(409, 'POST', all, all, { body });
     await match(200, 'GET', all, all);
     await service.query(`INSERT INTO webhook_deliveries (webhook_id, type, data, created_at, next_attempt_at)
-      VALUES ('${id}', 'job.failed', '{}', quota_now(), quota_now() + interval '1 hour')`);
+      VALUES ('${id}', 'job.failed', '{}', clock_now(), clock_now() + interval '1 hour')`);
     await match(200, 'GET', `${all}/{id}/deliveries`, `${all}/${id}/deliveries`);
     await match(200, 'POST', `${all}/{id}/rotate`, `${all}/${id}/rotate`);
     await match(404, 'POST', `${all}/{id}/test`, `${all}/x/test`);

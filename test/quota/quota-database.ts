@@ -3,7 +3,6 @@ import { Registry } from 'prom-client';
 import type { DataSource } from 'typeorm';
 import { Environment } from '../../src/config/environment.js';
 import { openDatabase } from '../../src/database/data-source.js';
-import { MIGRATIONS } from '../../src/database/migrations/all-migrations.js';
 import type { Plan } from '../../src/domain/plan.js';
 import { ApiKey } from '../../src/organizations/api-key.js';
 import { ApiKeysService } from '../../src/organizations/api-keys.service.js';
@@ -14,6 +13,7 @@ import { QuotaService, type ReservationResult } from '../../src/quota/quota.serv
 import { SettlementRetries } from '../../src/quota/settlement-retries.js';
 import { UsageReports } from '../../src/quota/usage-report.js';
 import { UsageRetention } from '../../src/quota/usage-retention.js';
+import { DatabaseClock } from '../database/database-clock.js';
 import { createTestDatabase, type TestDatabase } from '../database/test-database.js';
 import { refuseSecrets, rowsAsText } from '../plaintext-keys.js';
 
@@ -33,6 +33,7 @@ export class QuotaDatabase {
   readonly quota: QuotaService;
   readonly reports: UsageReports;
   readonly retention: UsageRetention;
+  readonly clock: DatabaseClock;
 
   private constructor(
     readonly url: string,
@@ -45,6 +46,7 @@ export class QuotaDatabase {
     this.quota = this.newQuotaService();
     this.reports = new UsageReports(dataSource);
     this.retention = new UsageRetention(dataSource, environment);
+    this.clock = new DatabaseClock((statement) => dataSource.query(statement));
   }
 
   /** @param existing a database that is there already; `close` drops it all the same */
@@ -56,7 +58,6 @@ export class QuotaDatabase {
     const database = await openDatabase(environment, {
       as: 'service',
       entities: [Organization, ApiKey],
-      migrations: MIGRATIONS,
     });
     return new QuotaDatabase(url, database.dataSource, environment, async () => {
       await database.close();
@@ -93,19 +94,6 @@ export class QuotaDatabase {
     const { reservation } = await this.reserve(customer, required, leaseSeconds);
     if (!reservation) throw new Error('The reservation was refused.');
     return reservation.id;
-  }
-
-  /** Stops the quota's clock at the given time. */
-  async setClock(at: Date): Promise<void> {
-    await this.dataSource.query('CREATE TABLE IF NOT EXISTS test_clock (at timestamptz NOT NULL)');
-    await this.dataSource.query(`
-      CREATE OR REPLACE FUNCTION quota_now() RETURNS timestamptz LANGUAGE sql VOLATILE AS 'SELECT at FROM test_clock'`);
-    await this.dataSource.query('DELETE FROM test_clock');
-    await this.dataSource.query('INSERT INTO test_clock VALUES ($1)', [at]);
-  }
-
-  async moveClock(seconds: number): Promise<void> {
-    await this.dataSource.query('UPDATE test_clock SET at = at + make_interval(secs => $1)', [seconds]);
   }
 }
 

@@ -40,7 +40,7 @@ describe('any sequence of reservations, settlements, waits and changes of the li
     async () => {
       await fc.assert(
         fc.asyncProperty(count, fc.array(step, { minLength: 5, maxLength: 40 }), async (limit, steps) => {
-          await database.setClock(START);
+          await database.clock.stop(START);
           const customer = await database.newCustomer(limit);
           const model = new QuotaModel(START.getTime(), limit, LEASE_SECONDS);
           const ids: string[] = [];
@@ -74,7 +74,7 @@ async function take(one: Step, customer: Customer, model: QuotaModel, ids: strin
       return;
     }
     case 'wait':
-      await database.moveClock(one.seconds);
+      await database.clock.move(one.seconds);
       model.wait(one.seconds);
       return;
     case 'limit':

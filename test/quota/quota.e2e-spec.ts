@@ -15,7 +15,7 @@ let database: QuotaDatabase;
 beforeAll(async () => {
   database = await QuotaDatabase.open();
 });
-beforeEach(() => database.setClock(MIDDLE_OF_MAY));
+beforeEach(() => database.clock.stop(MIDDLE_OF_MAY));
 afterAll(() => database.close());
 
 // test/quota/quota-model.e2e-spec.ts has leases, limits that change, months that begin and a clock that steps back.
@@ -134,7 +134,7 @@ describe('a settlement', () => {
     const logged = jest.spyOn(Logger.prototype, 'warn');
     const customer = await database.newCustomer(10);
     const late = await database.reserved(customer, 8, LEASE_SECONDS);
-    await database.moveClock(LEASE_SECONDS);
+    await database.clock.move(LEASE_SECONDS);
     await database.reserved(customer, 4);
     await database.quota.settle(await database.reserved(customer, 3), 3);
     await database.newQuotaService(registry).settle(late, 8);
@@ -152,10 +152,10 @@ describe('a settlement', () => {
 
 describe('a month', () => {
   it('that begins during a call leaves the charge in the month of the reservation', async () => {
-    await database.setClock(new Date('2026-05-31T23:59:50Z'));
+    await database.clock.stop(new Date('2026-05-31T23:59:50Z'));
     const customer = await database.newCustomer(10);
     const id = await database.reserved(customer, 10, LEASE_SECONDS);
-    await database.moveClock(20);
+    await database.clock.move(20);
     expect(await database.reserve(customer, 10)).toMatchObject({
       granted: true,
       quota: { used: 0, reserved: 10, resetAt: new Date('2026-07-01T00:00:00Z') },
@@ -180,12 +180,12 @@ describe('a month', () => {
     const month = (): Promise<unknown> =>
       runQuery(
         database.url,
-        `SELECT quota_period(quota_now())::text AS starts,
-        quota_period_end(quota_period(quota_now())) = '2027-01-01T00:00:00Z' AS ends_with_2026`,
+        `SELECT quota_period(clock_now())::text AS starts,
+        quota_period_end(quota_period(clock_now())) = '2027-01-01T00:00:00Z' AS ends_with_2026`,
       );
-    await database.setClock(new Date('2026-12-31T23:59:59.999Z'));
+    await database.clock.stop(new Date('2026-12-31T23:59:59.999Z'));
     expect(await month()).toEqual([{ starts: '2026-12-01', ends_with_2026: true }]);
-    await database.moveClock(0.001);
+    await database.clock.move(0.001);
     expect(await month()).toEqual([{ starts: '2027-01-01', ends_with_2026: false }]);
   });
 });

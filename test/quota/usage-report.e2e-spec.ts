@@ -13,7 +13,7 @@ beforeAll(async () => {
 afterAll(() => database.close());
 
 async function spend(customer: Customer, at: Date, fetched: number): Promise<void> {
-  await database.setClock(at);
+  await database.clock.stop(at);
   await database.quota.settle(await database.reserved(customer, fetched + 1), fetched);
 }
 

@@ -8,7 +8,7 @@ beforeEach(async () => {
 afterEach(() => database.close());
 
 async function spend(customer: Customer, at: string, fetched: number): Promise<void> {
-  await database.setClock(new Date(at));
+  await database.clock.stop(new Date(at));
   await database.quota.settle(await database.reserved(customer, fetched + 1), fetched);
 }
 
@@ -24,7 +24,7 @@ describe('pruning the usage', () => {
     }
     await spend(other, '2024-04-15T00:00:00Z', 2);
     await database.organizations.delete(other.organizationId);
-    await database.setClock(new Date('2026-05-15T12:00:00Z'));
+    await database.clock.stop(new Date('2026-05-15T12:00:00Z'));
 
     expect(await database.retention.prune()).toEqual({
       retentionMonths: 24,
@@ -41,12 +41,12 @@ describe('pruning the usage', () => {
 
   it('removes expired reservations, but not those of running calls, which can still be settled', async () => {
     const customer = await database.newCustomer(100);
-    await database.setClock(new Date('2026-04-30T23:59:30Z'));
+    await database.clock.stop(new Date('2026-04-30T23:59:30Z'));
     await database.reserved(customer, 5, 10);
     const running = await database.reserved(customer, 7, 60);
     await spend(customer, '2026-04-30T23:59:31Z', 1);
     Object.assign(database.environment, { USAGE_RETENTION_MONTHS: 1 });
-    await database.setClock(new Date('2026-06-01T00:00:00Z'));
+    await database.clock.stop(new Date('2026-06-01T00:00:00Z'));
     await database.dataSource.query('UPDATE quota_reservations SET leased_until = $2 WHERE id = $1', [
       running,
       new Date('2026-06-01T00:01:00Z'),
@@ -61,7 +61,7 @@ describe('pruning the usage', () => {
 
   it('during settlements never leaves an inexact month', async () => {
     const customer = await database.newCustomer(10_000);
-    await database.setClock(new Date('2026-01-10T00:00:00Z'));
+    await database.clock.stop(new Date('2026-01-10T00:00:00Z'));
     const ids: string[] = [];
     for (let count = 0; count < 40; count += 1) ids.push(await database.reserved(customer, 5, 60));
     Object.assign(database.environment, { USAGE_RETENTION_MONTHS: 1 });
@@ -69,7 +69,7 @@ describe('pruning the usage', () => {
     await database.dataSource.query(
       "UPDATE quota_reservations SET leased_until = '2027-01-01' WHERE settled_at IS NULL",
     );
-    await database.setClock(new Date('2026-06-15T00:00:00Z'));
+    await database.clock.stop(new Date('2026-06-15T00:00:00Z'));
     let settling = true;
     const settled = Promise.all(ids.map((id) => database.quota.settle(id, 3))).finally(() => (settling = false));
     do {

@@ -93,7 +93,7 @@ describe('a webhook', () => {
   it('is deleted with its deliveries', async () => {
     const { key, id } = await withWebhook();
     await service.query(`INSERT INTO webhook_deliveries (webhook_id, type, data, state, created_at)
-      VALUES ('${id}', 'job.completed', '{}', 'failed', quota_now())`);
+      VALUES ('${id}', 'job.completed', '{}', 'failed', clock_now())`);
     const deleted = await send(key, 'DELETE', `/webhooks/${id}`);
     expect([deleted.status, deleted.text]).toEqual([204, '']);
     expect((await send(key, 'GET', '/webhooks')).body).toEqual({ webhooks: [] });
@@ -222,7 +222,7 @@ describe('a test event', () => {
       await until(async () => (await test())['delivered'] === true);
       await until(() => printed.includes(`webhook.test { webhookId: '${id}' }`));
       await send(key, 'POST', `/webhooks/${id}/rotate`);
-      await service.query(`UPDATE webhooks SET previous_secret_until = quota_now() WHERE id = '${id}'`);
+      await service.query(`UPDATE webhooks SET previous_secret_until = clock_now() WHERE id = '${id}'`);
       expect(await test()).toMatchObject({ delivered: false, responseStatus: 400 });
     } finally {
       program.kill();
@@ -243,7 +243,7 @@ describe('a rotated secret', () => {
     await send(key, 'POST', `/webhooks/${first.id}/test`);
     const again = (await send(key, 'POST', `/webhooks/${first.id}/rotate`)).body;
     await send(key, 'POST', `/webhooks/${first.id}/test`);
-    await service.query(`UPDATE webhooks SET previous_secret_until = quota_now() WHERE id = '${first.id}'`);
+    await service.query(`UPDATE webhooks SET previous_secret_until = clock_now() WHERE id = '${first.id}'`);
     await send(key, 'POST', `/webhooks/${first.id}/test`);
     const valid = receiver.received.map((message) =>
       [first.secret, secret, again.secret].map((each) => {
@@ -267,7 +267,7 @@ describe('the deliveries of a webhook', () => {
   it('are listed newest first, a page at a time', async () => {
     const { key, id } = await withWebhook();
     await service.query(`INSERT INTO webhook_deliveries (webhook_id, type, data, state, created_at)
-      SELECT '${id}', 'job.' || n, '{}', 'failed', quota_now() - make_interval(mins => n / 2) FROM generate_series(1, 30) n`);
+      SELECT '${id}', 'job.' || n, '{}', 'failed', clock_now() - make_interval(mins => n / 2) FROM generate_series(1, 30) n`);
     interface DeliveriesPage {
       deliveries: { id: string; createdAt: string }[];
       next: string | null;

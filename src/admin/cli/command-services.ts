@@ -6,7 +6,6 @@ import { CacheModule } from '../../cache/cache.module.js';
 import { ConfigModule } from '../../config/config.module.js';
 import { readEnvironment } from '../../config/environment.js';
 import { DatabaseModule } from '../../database/database.module.js';
-import { MIGRATIONS } from '../../database/migrations/all-migrations.js';
 import { JobWorker } from '../../jobs/job-worker.js';
 import { JobEngineModule } from '../../jobs/jobs.module.js';
 import { JobsService } from '../../jobs/jobs.service.js';
@@ -77,7 +76,7 @@ export async function withServices<T>(
     module: CommandModule,
     imports: [
       ConfigModule.forRoot(environment),
-      DatabaseModule.forRoot({ as: 'command', entities: [Organization, ApiKey], migrations: MIGRATIONS }),
+      DatabaseModule.forRoot({ as: 'command', entities: [Organization, ApiKey] }),
       CacheModule.forRoot(environment),
       { module: platform, global: true },
       ...[OrganizationsModule, QuotaModule, TranscriptsModule, JobEngineModule],

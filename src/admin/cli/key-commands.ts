@@ -36,7 +36,7 @@ export function addKeyCommands(program: Command, run: RunWork): void {
     .action((idOrName: string) =>
       run(async ({ organizations, keys }) => {
         const { id } = await organizations.find(idOrName);
-        const { items } = await keys.list(id, { count: ALL });
+        const { items } = await keys.list(id, { limit: ALL });
         return { json: items, text: textOf(items.map(withState)) };
       }),
     );

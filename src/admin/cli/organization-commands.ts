@@ -23,7 +23,7 @@ export function addOrganizationCommands(program: Command, run: RunWork): void {
   org
     .command('list')
     .description('list all organizations, oldest first')
-    .action(() => run(async ({ organizations }) => ({ json: (await organizations.list({ count: ALL })).items })));
+    .action(() => run(async ({ organizations }) => ({ json: (await organizations.list({ limit: ALL })).items })));
 
   org
     .command('set-plan')

@@ -58,11 +58,11 @@ export function addUsageCommands(program: Command, run: RunWork): void {
     .option('--organization <org>', 'ID or name; only the ID for a deleted organization (default: all)')
     .option('--limit <count>', 'maximum number of entries', wholeNumber(1), AUDIT_ENTRIES_DEFAULT)
     .option('--after <id>', 'the "next" of the previous page')
-    .action(({ organization, limit: count, after }: AuditOptions) =>
+    .action(({ organization, limit, after }: AuditOptions) =>
       run(async ({ organizations, audit }) => {
         const { id = null } =
           organization === undefined ? {} : await organizations.find(organization, { deleted: true });
-        const { items: entries, next } = await audit.list(id, { count, after });
+        const { items: entries, next } = await audit.list(id, { limit, after });
         const rows = entries.map(
           ({ id: _id, organizationId: _organization, requestId: _request, callId: _call, ...row }) => row,
         );

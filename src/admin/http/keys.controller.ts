@@ -1,16 +1,12 @@
 import { Body, Controller, Delete, Get, HttpStatus, Param, Post, Query } from '@nestjs/common';
 import { ApiOperation } from '@nestjs/swagger';
 import type { Actor } from '../../domain/caller.js';
+import { UnknownCursorError } from '../../domain/page.js';
 import { ApiErrors, invalidField } from '../../http/error-docs.js';
 import { ApiResult } from '../../http/response-docs.js';
 import { IssuedKey, RevokedKey, RotatedKey } from '../../organizations/api-key.js';
 import { ApiKeysService } from '../../organizations/api-keys.service.js';
-import {
-  GRACE_HOURS_MAX,
-  InactiveKeyError,
-  KEY_LIFETIME_DAYS_MAX,
-  UnknownCursorError,
-} from '../../organizations/organization-errors.js';
+import { GRACE_HOURS_MAX, InactiveKeyError, KEY_LIFETIME_DAYS_MAX } from '../../organizations/organization-errors.js';
 import { OrganizationsService } from '../../organizations/organizations.service.js';
 import { AdminRoutes, ApiKeyId, ApiOrganizationId, Operator } from './admin-route.js';
 import { IssueKeyDto, PageQueryDto, RotateKeyDto } from './dto/requests.dto.js';
@@ -47,9 +43,9 @@ export class AdminKeysController {
   @ApiOperation({ summary: 'List the API keys of an organization' })
   @ApiResult(HttpStatus.OK, KeysPageDto, 'A page of keys, oldest first.', { keys: [KEY], next: null })
   @ApiErrors(new UnknownCursorError('key_x'))
-  async listKeys(@Param('id') id: string, @Query() { limit: count, after }: PageQueryDto): Promise<KeysPageDto> {
+  async listKeys(@Param('id') id: string, @Query() { limit, after }: PageQueryDto): Promise<KeysPageDto> {
     const { id: organizationId } = await this.organizations.get(id);
-    const { items, next } = await this.keys.list(organizationId, { count, after });
+    const { items, next } = await this.keys.list(organizationId, { limit, after });
     return { keys: items, next };
   }
 

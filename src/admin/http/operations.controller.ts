@@ -8,7 +8,7 @@ import { ApiJobId } from '../../jobs/dto/api-jobs.js';
 import { CANCELED_JOB_EXAMPLE, JobDto } from '../../jobs/dto/job.dto.js';
 import { JobsService } from '../../jobs/jobs.service.js';
 import { AuditTrail } from '../../organizations/audit-trail.js';
-import { UnknownCursorError } from '../../organizations/organization-errors.js';
+import { UnknownCursorError } from '../../domain/page.js';
 import { OrganizationsService } from '../../organizations/organizations.service.js';
 import { QuotaService } from '../../quota/quota.service.js';
 import { UsageReports } from '../../quota/usage-report.js';
@@ -90,9 +90,9 @@ export class AdminOperationsController {
   })
   @ApiResult(HttpStatus.OK, AuditPageDto, 'A page of changes, newest first.', { entries: [AUDIT_ENTRY], next: null })
   @ApiErrors(new UnknownCursorError('x'), ORGANIZATION_NOT_FOUND)
-  async listAudit(@Query() { organization, limit: count, after }: AuditQueryDto): Promise<AuditPageDto> {
+  async listAudit(@Query() { organization, limit, after }: AuditQueryDto): Promise<AuditPageDto> {
     const id = organization === undefined ? null : (await this.organizations.get(organization, { deleted: true })).id;
-    const { items, next } = await this.audit.list(id, { count, after });
+    const { items, next } = await this.audit.list(id, { limit, after });
     return { entries: items, next };
   }
 }

@@ -1,9 +1,9 @@
 import { Body, Controller, Delete, Get, HttpStatus, Param, Patch, Post, Query } from '@nestjs/common';
 import { ApiOperation } from '@nestjs/swagger';
 import type { Actor } from '../../domain/caller.js';
+import { UnknownCursorError } from '../../domain/page.js';
 import { ApiErrors, invalidField } from '../../http/error-docs.js';
 import { ApiResult } from '../../http/response-docs.js';
-import { UnknownCursorError } from '../../organizations/organization-errors.js';
 import { DeletedOrganization, Organization } from '../../organizations/organization.entity.js';
 import { OrganizationsService } from '../../organizations/organizations.service.js';
 import { AdminRoutes, ApiOrganizationId, Operator } from './admin-route.js';
@@ -31,8 +31,8 @@ export class AdminOrganizationsController {
     next: null,
   })
   @ApiErrors(new UnknownCursorError('org_x'))
-  async listOrganizations(@Query() { limit: count, after }: PageQueryDto): Promise<OrganizationsPageDto> {
-    const { items, next } = await this.organizations.list({ count, after });
+  async listOrganizations(@Query() { limit, after }: PageQueryDto): Promise<OrganizationsPageDto> {
+    const { items, next } = await this.organizations.list({ limit, after });
     return { organizations: items, next };
   }
 

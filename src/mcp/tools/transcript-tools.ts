@@ -4,7 +4,7 @@ import { InvalidRequestError, VideoFailedError, VideoNotFoundError } from '../..
 import { parseVideoReference } from '../../domain/video-reference.js';
 import { givenVideos } from '../../transcripts/sources/video-list.js';
 import type { Entry } from '../../transcripts/transcript-events.js';
-import { CURSOR_VIDEOS_MAX, readPage, type Position } from '../text-page.js';
+import { CURSOR_VIDEOS_MAX, readTexts, type Position } from '../text-page.js';
 import {
   channel,
   cursor,
@@ -59,7 +59,7 @@ export const getChannelTranscripts = defineTool({
       const source = services.uploads.source(reference, { limit });
       return { source, languages: wanted, range: WHOLE_VIDEOS };
     };
-    const page = await readPage({ tool: 'get_channel_transcripts', start, ...form }, context, services);
+    const page = await readTexts({ tool: 'get_channel_transcripts', start, ...form }, context, services);
     const { text, resource, entries, summary, cursor: next } = page;
     return { text, structured: { channelId: resource, videos: entries.map(videoOf), summary, cursor: next } };
   },
@@ -102,7 +102,7 @@ export const getVideoTranscript = defineTool({
       const range: Position['range'] = [fromSeconds, toSeconds];
       return { source: givenVideos([videoId], videoId), languages: wanted, range };
     };
-    const page = await readPage({ tool: 'get_video_transcript', start, ...form }, context, services);
+    const page = await readTexts({ tool: 'get_video_transcript', start, ...form }, context, services);
     const [entry] = page.entries;
     if (!entry) throw new Error('The plan has no video.');
     if (!entry.ok) throw new VideoFailedError(entry.error);

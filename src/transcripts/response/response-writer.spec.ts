@@ -9,7 +9,7 @@ import { jsonOfText, storedText } from '../../../test/stored-text.js';
 import { Environment } from '../../config/environment.js';
 import { VIDEO_FAILURE_CODES, VIDEO_KINDS } from '../../domain/transcript.js';
 import type { VideoMetadata } from '../dto/transcripts-response.dto.js';
-import { count, emptySummary, type Entry, type TranscriptsEvent } from '../transcript-events.js';
+import { addToSummary, emptySummary, type Entry, type TranscriptsEvent } from '../transcript-events.js';
 import type { TranscriptText } from '../cache/transcript-text.js';
 import { HeldTexts, ResponseMemory } from './response-memory.js';
 import { serializeJson, serializeNdjson, writeResponse } from './response-writer.js';
@@ -71,7 +71,7 @@ async function* asEvents(
   const summary = emptySummary();
   yield await Promise.resolve({ type: 'channel', channel });
   for (const entry of entries) {
-    count(summary, entry);
+    addToSummary(summary, entry);
     yield { type: 'result', entry };
   }
   yield { type: 'summary', summary };
@@ -109,7 +109,7 @@ describe('the serialized response', () => {
       fc.asyncProperty(anyChannel, fc.array(anyEntry, { maxLength: 6 }), async (channel, entries) => {
         const body = joined(await chunksOf(asEvents(channel, entries)));
         const summary = emptySummary();
-        entries.forEach((entry) => count(summary, entry));
+        entries.forEach((entry) => addToSummary(summary, entry));
         // Compared as text, which includes the order of the keys.
         expect(body).toBe(JSON.stringify({ channel, results: entries.map(expectedJson), summary }));
       }),
@@ -121,7 +121,7 @@ describe('the serialized response', () => {
       fc.asyncProperty(anyChannel, fc.array(anyEntry, { maxLength: 6 }), async (channel, entries) => {
         const body = joined(await chunksOf(asEvents(channel, entries), serializeNdjson));
         const summary = emptySummary();
-        entries.forEach((entry) => count(summary, entry));
+        entries.forEach((entry) => addToSummary(summary, entry));
         const events = [
           { type: 'channel', channel },
           ...entries.map((entry) => ({ type: 'result', result: expectedJson(entry) })),

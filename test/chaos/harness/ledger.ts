@@ -25,9 +25,3 @@ export async function ledgerOf(service: Service, organizationId: string): Promis
 export async function verifiedLedger(service: Service, organizationId: string): Promise<Ledger> {
   return ledgerFrom(await service.command('usage', organizationId, '--verify'));
 }
-
-/** Sets the offset of the quota's clock from the real time. */
-export function quotaClock(offsetSeconds: number): string {
-  return `CREATE OR REPLACE FUNCTION quota_now() RETURNS timestamptz LANGUAGE sql VOLATILE AS
-    'SELECT clock_timestamp() + make_interval(secs => ${offsetSeconds})'`;
-}

@@ -1,10 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startFakeYoutube, type FakeYoutube } from '../../fake-youtube/fake-youtube.js';
+import { DatabaseClock } from '../../database/database-clock.js';
 import { RandomSource } from '../harness/random.js';
 import { Service, type Customer } from '../harness/service.js';
 import { settledState } from '../harness/settled.js';
 import { equal, nothing, type Check, type ChaosRun, type Part } from '../chaos-run.js';
-import { type Ledger, ledgerOf, quotaClock, verifiedLedger } from '../harness/ledger.js';
+import { type Ledger, ledgerOf, verifiedLedger } from '../harness/ledger.js';
 
 const ROUNDS = 50;
 const ROUNDS_SHORT = 2;
@@ -66,7 +67,6 @@ function faultsOf(round: Round): string[] {
 
 class Worker {
   private channels = 0;
-  private clockSeconds = 0;
   private undisturbedMs = 0;
   private readonly random: RandomSource;
 
@@ -81,6 +81,7 @@ class Worker {
     const { database } = this.chaosRun;
     const fakeYoutube = await startFakeYoutube({ latencyMs: 20 });
     const url = await database.create();
+    const clock = new DatabaseClock((statement) => database.query(url, statement));
     let service = await this.start(url, fakeYoutube);
     try {
       const customer = await service.customer();
@@ -102,8 +103,7 @@ class Worker {
         const askedFor = fakeYoutube.requests.count({ kind: 'timedtext' }) - requestedBefore;
         service = await this.start(url, fakeYoutube);
         const { reserved: reservedAfterKill } = await ledgerOf(service, customer.id);
-        this.clockSeconds += LEASE_OVER_SECONDS;
-        await database.query(url, quotaClock(this.clockSeconds));
+        await clock.move(LEASE_OVER_SECONDS);
         const { used, reserved: reservedAfterLease, exact } = await ledgerOf(service, customer.id);
         rounds.push({
           responded,

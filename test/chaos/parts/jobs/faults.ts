@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FakeYoutube } from '../../../fake-youtube/fake-youtube.js';
 import type { Fault } from '../../../fake-youtube/faults/fault-registry.js';
+import { DatabaseClock } from '../../../database/database-clock.js';
 import type { Database } from '../../harness/database.js';
 import type { RandomSource } from '../../harness/random.js';
 import type { Customer, Service } from '../../harness/service.js';
-import { quotaClock } from '../../harness/ledger.js';
 import type { Archive } from './archive.js';
 import type { Fleet } from './fleet.js';
 import { outlookIn } from './snapshot.js';
@@ -32,11 +32,12 @@ export interface Targets {
 export class JobFaults {
   /** The faults that were injected, and whether one of them had an effect. */
   private readonly injected = new Map<string, boolean>();
-  private clockSeconds = 0;
+  private readonly clock: DatabaseClock;
   private readonly kinds: readonly (readonly [weight: number, name: string, inject: () => Promise<boolean>])[];
 
   constructor(private readonly targets: Targets) {
-    const { fleet, database, random } = targets;
+    const { fleet, database, databaseUrl, random } = targets;
+    this.clock = new DatabaseClock((statement) => database.query(databaseUrl, statement));
     const outage = (stop: () => Promise<void>): Promise<boolean> =>
       this.duringSlices(async () => {
         await stop();
@@ -75,9 +76,7 @@ export class JobFaults {
 
   /** Lets time pass for the quota and the jobs. */
   async advance(seconds: number): Promise<void> {
-    const { database, databaseUrl } = this.targets;
-    this.clockSeconds += seconds;
-    await database.query(databaseUrl, quotaClock(this.clockSeconds));
+    await this.clock.move(seconds);
   }
 
   /** Lets time pass, also for what the processes remember of their egresses. What they are reading runs into its deadline. */

@@ -27,9 +27,9 @@ const CHARGES = `
 
 /** Work that is due or running, and the seconds until the next that will be due. */
 const OUTLOOK = `
-  SELECT count(*) FILTER (WHERE claimed_until > quota_now())::integer AS claimed,
-    count(*) FILTER (WHERE next_run_at <= quota_now())::integer AS due,
-    extract(epoch FROM min(next_run_at) - quota_now())::float8 AS seconds
+  SELECT count(*) FILTER (WHERE claimed_until > clock_now())::integer AS claimed,
+    count(*) FILTER (WHERE next_run_at <= clock_now())::integer AS due,
+    extract(epoch FROM min(next_run_at) - clock_now())::float8 AS seconds
   FROM jobs`;
 
 /** What does not hold in the database at this moment; each statement sees one snapshot. */

@@ -1,15 +1,13 @@
-/**
- * The slices of archive jobs. A slice is claimed, and its results are stored only while its claim holds, in the transaction
- * that settles its reservation. So a process can be killed at any point: what was fetched is stored and charged together, or
- * neither.
- */
-export const JOB_SLICES = `
+-- The slices of archive jobs. A slice is claimed, and its results are stored only while its claim holds, in the transaction
+-- that settles its reservation. So a process can be killed at any point: what was fetched is stored and charged together, or
+-- neither.
+
 -- Claims the next slice. Organizations take turns: it is one of the organization whose last slice is the longest ago. A
 -- claim that has expired is that of a process that was killed, which counts as a setback.
-CREATE FUNCTION job_claim(p_claim uuid, p_lease_seconds double precision, p_organization text)
+CREATE OR REPLACE FUNCTION job_claim(p_claim uuid, p_lease_seconds double precision, p_organization text)
 RETURNS TABLE (old_state text, job jobs) LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
-  v_now timestamptz := quota_now();
+  v_now timestamptz := clock_now();
 BEGIN
   SELECT * INTO job FROM jobs due
     WHERE due.next_run_at <= v_now
@@ -34,7 +32,7 @@ END $$;
 -- Adds a page of the uploads. A list that ends incomplete is read again from its first page after p_list_retry_seconds; null
 -- for every other page. A job that reads its list again from the first page already has its videos: what is listed
 -- above the first of them was uploaded meanwhile and does not belong to the job.
-CREATE FUNCTION job_commit_page(
+CREATE OR REPLACE FUNCTION job_commit_page(
   p_job_id text, p_claim uuid, p_channel_id text, p_channel text, p_video_ids text[], p_uploads text[], p_continuation text,
   p_list_retry_seconds double precision
 ) RETURNS TABLE (old_state text, job jobs) LANGUAGE plpgsql VOLATILE AS $$
@@ -60,18 +58,18 @@ BEGIN
   GET DIAGNOSTICS v_added = ROW_COUNT;
   UPDATE jobs SET channel_id = p_channel_id, channel = p_channel, total = total + v_added, continuation = p_continuation,
       listed_at = CASE WHEN coalesce(p_continuation, p_list_retry_seconds::text) IS NULL OR total + v_added >= video_limit
-                       THEN quota_now() END,
-      list_retry_at = coalesce(quota_now() + make_interval(secs => p_list_retry_seconds), list_retry_at),
+                       THEN clock_now() END,
+      list_retry_at = coalesce(clock_now() + make_interval(secs => p_list_retry_seconds), list_retry_at),
       -- Pages that add nothing were read before, so that a list that is refused again and again is read ever more seldom.
       setbacks = CASE WHEN v_added > 0 THEN 0 ELSE setbacks + (p_list_retry_seconds IS NOT NULL)::integer END, claim = NULL, claimed_until = NULL,
-      state = CASE WHEN finished_at IS NULL THEN 'running' ELSE state END, reason = NULL, next_run_at = quota_now()
+      state = CASE WHEN finished_at IS NULL THEN 'running' ELSE state END, reason = NULL, next_run_at = clock_now()
     WHERE id = p_job_id RETURNING * INTO job;
   RETURN NEXT;
 END $$;
 
 -- Stores and charges a slice. Without the claim its reservation is released and nothing else happens. The exceptions undo
 -- everything: the slice then runs again, and finds in the cache what it has fetched.
-CREATE FUNCTION job_commit_slice(
+CREATE OR REPLACE FUNCTION job_commit_slice(
   p_job_id text, p_claim uuid, p_reservation_id uuid, p_fetched integer, p_videos json, p_entries bytea, p_state text,
   p_reason text, p_delay_seconds double precision, p_setbacks integer, p_restart_list boolean, p_free_limit integer,
   p_pro_limit integer
@@ -83,7 +81,7 @@ DECLARE
   v_now timestamptz;
   v_due timestamptz;
 BEGIN
-  PERFORM quota_lock((SELECT organization_id FROM jobs WHERE id = p_job_id));
+  PERFORM organization_lock((SELECT organization_id FROM jobs WHERE id = p_job_id));
   SELECT * INTO job FROM jobs WHERE id = p_job_id AND claim = p_claim FOR UPDATE;
   v_claimed := FOUND;
   charged := 0;
@@ -99,7 +97,7 @@ BEGIN
     RETURN;
   END IF;
   old_state := job.state;
-  v_now := quota_now();
+  v_now := clock_now();
   WITH given AS (
     SELECT *, sum(length) OVER (ORDER BY position) - length AS start FROM json_to_recordset(p_videos) AS video (
       position integer, state text, "retryAfterSeconds" double precision, cached boolean, length integer,
@@ -137,7 +135,7 @@ END $$;
 
 -- What changes without a slice: jobs of deleted organizations end, and paused ones go on when their organization has room
 -- in its quota, or a plan that includes jobs, again.
-CREATE FUNCTION job_sweep(p_plans text[], p_free_limit integer, p_pro_limit integer)
+CREATE OR REPLACE FUNCTION job_sweep(p_plans text[], p_free_limit integer, p_pro_limit integer)
 RETURNS TABLE (old_state text, job jobs) LANGUAGE sql VOLATILE AS $$
   WITH candidate AS (
     SELECT unfinished.id, unfinished.state, organization.deleted_at FROM jobs unfinished
@@ -147,21 +145,21 @@ RETURNS TABLE (old_state text, job jobs) LANGUAGE sql VOLATILE AS $$
         OR unfinished.state = 'paused' AND unfinished.reason = 'plan_changed' AND organization.plan = ANY (p_plans)
         OR unfinished.state = 'paused' AND unfinished.reason = 'plan_limit_exceeded' AND coalesce(
           (SELECT used FROM quota_periods WHERE organization_id = organization.id
-             AND period_start = quota_period(quota_now())), 0)
+             AND period_start = quota_period(clock_now())), 0)
           < quota_limit(organization.monthly_limit, organization.plan, p_free_limit, p_pro_limit))
       LIMIT 200 FOR UPDATE OF unfinished SKIP LOCKED
   )
   UPDATE jobs SET state = CASE WHEN candidate.deleted_at IS NULL THEN 'running' ELSE 'canceled' END, reason = NULL,
-      next_run_at = quota_now()
+      next_run_at = clock_now()
     FROM candidate WHERE jobs.id = candidate.id RETURNING candidate.state, jobs
 $$;
 
 -- Removes results that have expired or were deleted, some rows of one job at a time, and then the job itself: at once when
 -- it was deleted, and a week after its results when it has expired. A job whose slice is running stays until that is
 -- charged. Returns the number of removed rows.
-CREATE FUNCTION job_remove_batch(p_rows_max integer) RETURNS integer LANGUAGE plpgsql VOLATILE AS $$
+CREATE OR REPLACE FUNCTION job_remove_batch(p_rows_max integer) RETURNS integer LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
-  v_now timestamptz := quota_now();
+  v_now timestamptz := clock_now();
   v_job_id text;
   v_removed record;
 BEGIN
@@ -186,4 +184,3 @@ BEGIN
   UPDATE jobs SET stored_bytes = stored_bytes - v_removed.bytes WHERE id = v_job_id;
   RETURN v_removed.videos;
 END $$;
-`;

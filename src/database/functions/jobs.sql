@@ -1,91 +1,10 @@
-/**
- * Archive jobs, their videos and their results, and the functions by which organizations change them. The tables are the
- * truth and the engine: workers ask them for the next slice, and every change of a job is one statement.
- */
-export const JOBS = `
-CREATE TABLE jobs (
-  id text PRIMARY KEY,
-  organization_id text NOT NULL REFERENCES organizations (id),
-  key_id text NOT NULL REFERENCES api_keys (id),
-  idempotency_key text,
-  -- The channel as it was requested.
-  reference text NOT NULL,
-  languages text[] NOT NULL,
-  video_limit integer CHECK (video_limit > 0),
-  since text,
-  on_quota text NOT NULL CHECK (on_quota IN ('pause', 'fail')),
-  -- How long the results of the finished job are stored.
-  results_seconds integer NOT NULL,
-  state text NOT NULL DEFAULT 'queued'
-    CHECK (state IN ('queued', 'listing', 'running', 'paused', 'completed', 'canceled', 'failed')),
-  reason text,
-  channel_id text,
-  -- JSON of the channel, as text: jsonb refuses characters that JSON can escape.
-  channel text,
-  -- Where the listing goes on.
-  continuation text,
-  listed_at timestamptz,
-  -- When the list is read again that ended incomplete; until then what it has is read.
-  list_retry_at timestamptz,
-  total integer NOT NULL DEFAULT 0,
-  succeeded integer NOT NULL DEFAULT 0,
-  failed integer NOT NULL DEFAULT 0,
-  cached integer NOT NULL DEFAULT 0,
-  fetched integer NOT NULL DEFAULT 0,
-  stored_bytes bigint NOT NULL DEFAULT 0,
-  -- Consecutive slices that failed.
-  setbacks integer NOT NULL DEFAULT 0,
-  created_at timestamptz NOT NULL,
-  started_at timestamptz,
-  finished_at timestamptz,
-  expires_at timestamptz,
-  deleted_at timestamptz,
-  -- Null while nothing is to be done.
-  next_run_at timestamptz,
-  -- The running slice, until its lease ends.
-  claim uuid,
-  claimed_until timestamptz,
-  -- Orders the slices of all jobs, by a sequence because clocks step back.
-  last_turn bigint,
-  UNIQUE (organization_id, idempotency_key),
-  CHECK (succeeded = cached + fetched AND succeeded + failed <= total),
-  CHECK ((finished_at IS NULL) = (state NOT IN ('completed', 'canceled', 'failed'))),
-  CHECK (next_run_at IS NULL OR (finished_at IS NULL AND deleted_at IS NULL))
-);
-CREATE SEQUENCE job_turns;
-CREATE INDEX jobs_due ON jobs (next_run_at) WHERE next_run_at IS NOT NULL;
-CREATE INDEX jobs_created ON jobs (organization_id, created_at, id);
-CREATE INDEX jobs_turn ON jobs (organization_id, last_turn);
-CREATE INDEX jobs_unfinished ON jobs (organization_id) WHERE finished_at IS NULL;
-CREATE INDEX jobs_removable ON jobs (coalesce(deleted_at, expires_at)) WHERE coalesce(deleted_at, expires_at) IS NOT NULL;
-
-CREATE TABLE job_videos (
-  job_id text NOT NULL REFERENCES jobs (id) ON DELETE CASCADE,
-  position integer NOT NULL CHECK (position > 0),
-  video_id text NOT NULL,
-  -- JSON of the listed upload.
-  upload text NOT NULL,
-  state text NOT NULL DEFAULT 'pending' CHECK (state IN ('pending', 'succeeded', 'failed')),
-  retries smallint NOT NULL DEFAULT 0,
-  retry_at timestamptz,
-  cached boolean,
-  -- The entry of the results as deflated JSON, the length of the JSON and its checksum.
-  entry bytea,
-  entry_bytes integer,
-  entry_crc bigint,
-  PRIMARY KEY (job_id, position),
-  UNIQUE (job_id, video_id),
-  CHECK ((state = 'pending') = (entry IS NULL)),
-  CHECK ((state = 'succeeded') = (cached IS NOT NULL))
-);
--- The entries are deflated, so compressing them again only costs time.
-ALTER TABLE job_videos ALTER COLUMN entry SET STORAGE EXTERNAL;
-CREATE INDEX job_videos_pending ON job_videos (job_id, position) WHERE state = 'pending';
+-- The functions by which organizations change archive jobs. The tables are the truth and the engine: workers ask them for the
+-- next slice, and every change of a job is one statement.
 
 -- What follows from the change of a job: whether an unfinished one is queued, listed, running or complete, the end of a
 -- finished one, and the event for its webhooks. The functions set the state of a job that goes on to 'running'; it is paused
 -- as long as its list is incomplete, also while that is read again.
-CREATE FUNCTION job_changed() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION job_changed() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF NEW.state NOT IN ('canceled', 'failed') AND NEW.listed_at IS NOT NULL AND NEW.succeeded + NEW.failed = NEW.total THEN
     NEW.state := 'completed';
@@ -104,7 +23,7 @@ BEGIN
   ELSE
     NEW.next_run_at := NULL;
     IF OLD.finished_at IS NULL THEN
-      NEW.finished_at := quota_now();
+      NEW.finished_at := clock_now();
       NEW.expires_at := NEW.finished_at + make_interval(secs => NEW.results_seconds);
     END IF;
   END IF;
@@ -118,31 +37,31 @@ BEGIN
   END IF;
   RETURN NEW;
 END $$;
-CREATE TRIGGER job_changed BEFORE UPDATE ON jobs FOR EACH ROW EXECUTE FUNCTION job_changed();
+CREATE OR REPLACE TRIGGER job_changed BEFORE UPDATE ON jobs FOR EACH ROW EXECUTE FUNCTION job_changed();
 
 -- Why an organization cannot have another unfinished job; null when it can. Its lock must be held. Results that have expired
 -- or were deleted do not count, although they are removed a little later.
-CREATE FUNCTION job_refusal(
+CREATE OR REPLACE FUNCTION job_refusal(
   p_organization_id text, p_unfinished_max integer, p_stored_max integer, p_bytes_max double precision
 ) RETURNS text LANGUAGE sql VOLATILE AS $$
   SELECT CASE WHEN count(*) FILTER (WHERE finished_at IS NULL) >= p_unfinished_max THEN 'too_many'
               WHEN count(*) >= p_stored_max THEN 'too_many_stored'
               WHEN sum(stored_bytes) >= p_bytes_max THEN 'too_much_stored' END
     FROM jobs WHERE organization_id = p_organization_id AND deleted_at IS NULL
-      AND (expires_at IS NULL OR expires_at > quota_now())
+      AND (expires_at IS NULL OR expires_at > clock_now())
 $$;
 
 -- Creates a job, or finds the one with the same idempotency key. Locks the organization before the job, as job_resume and
 -- job_commit_slice do. No row for an organization that was deleted.
-CREATE FUNCTION job_create(
+CREATE OR REPLACE FUNCTION job_create(
   p_id text, p_organization_id text, p_key_id text, p_idempotency_key text, p_reference text, p_languages text[],
   p_video_limit integer, p_since text, p_on_quota text, p_results_seconds integer, p_unfinished_max integer,
   p_stored_max integer, p_bytes_max double precision
 ) RETURNS TABLE (outcome text, job jobs) LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
-  v_organization organizations := quota_lock(p_organization_id);
+  v_organization organizations := organization_lock(p_organization_id);
   -- The cursor of a list has the milliseconds.
-  v_now timestamptz := date_trunc('milliseconds', quota_now());
+  v_now timestamptz := date_trunc('milliseconds', clock_now());
 BEGIN
   IF v_organization.id IS NULL OR v_organization.deleted_at IS NOT NULL THEN
     RETURN;
@@ -166,7 +85,7 @@ END $$;
 
 -- Cancels an unfinished job, of any organization when it is null. A running slice keeps its claim, so that what it fetches
 -- is stored and charged.
-CREATE FUNCTION job_cancel(p_organization_id text, p_id text)
+CREATE OR REPLACE FUNCTION job_cancel(p_organization_id text, p_id text)
 RETURNS TABLE (old_state text, job jobs) LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
   SELECT * INTO job FROM jobs
@@ -182,10 +101,10 @@ BEGIN
 END $$;
 
 -- Continues a paused, canceled or failed job, unless there is an outcome: why it cannot.
-CREATE FUNCTION job_resume(p_organization_id text, p_id text, p_unfinished_max integer, p_bytes_max double precision)
+CREATE OR REPLACE FUNCTION job_resume(p_organization_id text, p_id text, p_unfinished_max integer, p_bytes_max double precision)
 RETURNS TABLE (outcome text, old_state text, job jobs) LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
-  PERFORM quota_lock(p_organization_id);
+  PERFORM organization_lock(p_organization_id);
   SELECT * INTO job FROM jobs WHERE id = p_id AND organization_id = p_organization_id AND deleted_at IS NULL FOR UPDATE;
   IF NOT FOUND THEN
     RETURN;
@@ -193,15 +112,14 @@ BEGIN
   old_state := job.state;
   IF job.state = 'completed' THEN
     outcome := 'finished';
-  ELSIF job.expires_at <= quota_now() THEN
+  ELSIF job.expires_at <= clock_now() THEN
     outcome := 'expired';
   ELSIF job.finished_at IS NOT NULL THEN
     outcome := job_refusal(p_organization_id, p_unfinished_max, NULL, p_bytes_max);
   END IF;
   IF outcome IS NULL AND job.state IN ('paused', 'canceled', 'failed') THEN
-    UPDATE jobs SET state = 'running', reason = NULL, setbacks = 0, list_retry_at = NULL, next_run_at = quota_now()
+    UPDATE jobs SET state = 'running', reason = NULL, setbacks = 0, list_retry_at = NULL, next_run_at = clock_now()
       WHERE id = p_id RETURNING * INTO job;
   END IF;
   RETURN NEXT;
 END $$;
-`;

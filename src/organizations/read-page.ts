@@ -1,25 +1,5 @@
 import type { ObjectLiteral, Repository } from 'typeorm';
-import { UnknownCursorError } from './organization-errors.js';
-
-/** Which part of a list to return. */
-export interface PageRequest {
-  count: number;
-  /** The `next` of the previous page; none for the first page. */
-  after?: string | null | undefined;
-}
-
-/** A part of a list, oldest item first. */
-export interface Page<T> {
-  items: T[];
-  /** The `after` of the next page; null on the last page. */
-  next: string | null;
-}
-
-/** @param rows up to `count + 1` rows, which show whether another page follows */
-export function toPage<T extends { id: string }>(rows: readonly T[], count: number): Page<T> {
-  const items = rows.slice(0, count);
-  return { items, next: rows.length > count ? (items.at(-1)?.id ?? null) : null };
-}
+import { toPage, UnknownCursorError, type Page, type PageRequest } from '../domain/page.js';
 
 /**
  * Lists the rows that meet a condition, oldest first. The cursor may be any row of the table: one that has meanwhile been
@@ -30,7 +10,7 @@ export function toPage<T extends { id: string }>(rows: readonly T[], count: numb
 export async function readPage<T extends { id: string; createdAt: Date }>(
   repository: Repository<T>,
   condition: ObjectLiteral,
-  { count, after = null }: PageRequest,
+  { limit, after = null }: PageRequest,
 ): Promise<Page<T>> {
   const query = repository.createQueryBuilder('item').where(condition);
   if (after !== null) {
@@ -42,6 +22,6 @@ export async function readPage<T extends { id: string; createdAt: Date }>(
   query
     .orderBy('item.createdAt')
     .addOrderBy('item.id')
-    .limit(count + 1);
-  return toPage(await query.getMany(), count);
+    .limit(limit + 1);
+  return toPage(await query.getMany(), limit);
 }

@@ -1,80 +1,26 @@
-/**
- * The quota: a book of reservations, and the functions that reserve, settle, cancel and prune.
- *
- * Each function is one transaction. The organization's row is locked first and everything is summed in later statements: a
- * volatile function takes a new snapshot for each of its statements under READ COMMITTED, so the sums see all that was
- * committed while it waited. Changes of plan and limit take the same lock.
- */
-export const QUOTA = `
--- What was charged in a calendar month (UTC); it can be recomputed from the reservations.
-CREATE TABLE quota_periods (
-  organization_id text NOT NULL REFERENCES organizations (id),
-  period_start date NOT NULL CHECK (extract(day FROM period_start) = 1),
-  used integer NOT NULL CHECK (used >= 0),
-  PRIMARY KEY (organization_id, period_start)
-);
+-- The quota: a book of reservations, and the functions that reserve, settle, cancel and prune.
+--
+-- Each function is one transaction. The organization's row is locked first and everything is summed in later statements: a
+-- volatile function takes a new snapshot for each of its statements under READ COMMITTED, so the sums see all that was
+-- committed while it waited. Changes of plan and limit take the same lock.
 
--- A row per call that reserved quota. It ends settled, or lapsed: its lease has expired and its room was seen to be free.
-CREATE TABLE quota_reservations (
-  id uuid PRIMARY KEY,
-  organization_id text NOT NULL REFERENCES organizations (id),
-  key_id text NOT NULL REFERENCES api_keys (id),
-  -- The caller's, for support.
-  request_id text NOT NULL,
-  -- What the call is about: a channel, a playlist or a video.
-  channel_id text NOT NULL,
-  period_start date NOT NULL CHECK (extract(day FROM period_start) = 1),
-  -- The most that the call can cost, in transcripts.
-  required integer NOT NULL CHECK (required >= 0),
-  created_at timestamptz NOT NULL,
-  leased_until timestamptz NOT NULL,
-  lapsed_at timestamptz,
-  settled_at timestamptz,
-  fetched integer CHECK (fetched >= 0),
-  -- Fetched without a charge, because the settlement came after the lease and no longer fitted under the limit.
-  forfeited integer NOT NULL DEFAULT 0 CHECK (forfeited >= 0),
-  charged integer GENERATED ALWAYS AS (fetched - forfeited) STORED CHECK (charged BETWEEN 0 AND required),
-  CHECK ((settled_at IS NULL) = (fetched IS NULL)),
-  CHECK (settled_at IS NOT NULL OR forfeited = 0)
-);
--- As small as the number of calls in flight.
-CREATE INDEX quota_reservations_live ON quota_reservations (organization_id)
-  WHERE settled_at IS NULL AND lapsed_at IS NULL;
-CREATE INDEX quota_reservations_period ON quota_reservations (organization_id, period_start);
-
--- The clock of the quota, of jobs and of webhooks. Not now(): that is when the transaction began, before it waited for a lock.
-CREATE FUNCTION quota_now() RETURNS timestamptz LANGUAGE sql VOLATILE AS 'SELECT clock_timestamp()';
-
-CREATE FUNCTION quota_period(p_at timestamptz) RETURNS date LANGUAGE sql IMMUTABLE AS $$
+CREATE OR REPLACE FUNCTION quota_period(p_at timestamptz) RETURNS date LANGUAGE sql IMMUTABLE AS $$
   SELECT date_trunc('month', p_at AT TIME ZONE 'UTC')::date
 $$;
 
-CREATE FUNCTION quota_period_end(p_period_start date) RETURNS timestamptz LANGUAGE sql IMMUTABLE AS $$
+CREATE OR REPLACE FUNCTION quota_period_end(p_period_start date) RETURNS timestamptz LANGUAGE sql IMMUTABLE AS $$
   SELECT (p_period_start + interval '1 month') AT TIME ZONE 'UTC'
 $$;
 
 -- The limit in force. Null for an unknown plan: nothing compares below null, so such an organization is granted nothing.
-CREATE FUNCTION quota_limit(p_own integer, p_plan text, p_free_limit integer, p_pro_limit integer) RETURNS integer
+CREATE OR REPLACE FUNCTION quota_limit(p_own integer, p_plan text, p_free_limit integer, p_pro_limit integer) RETURNS integer
 LANGUAGE sql IMMUTABLE AS $$
   SELECT coalesce(p_own, CASE p_plan WHEN 'free' THEN p_free_limit WHEN 'pro' THEN p_pro_limit END)
 $$;
 
--- Locks an organization. At a higher isolation level every statement would see the snapshot from before the wait, and
--- grant too much.
-CREATE FUNCTION quota_lock(p_organization_id text) RETURNS organizations LANGUAGE plpgsql VOLATILE AS $$
-DECLARE
-  v_organization organizations;
-BEGIN
-  IF current_setting('transaction_isolation') <> 'read committed' THEN
-    RAISE EXCEPTION 'the quota needs the isolation level READ COMMITTED';
-  END IF;
-  SELECT * INTO v_organization FROM organizations WHERE id = p_organization_id FOR NO KEY UPDATE;
-  RETURN v_organization;
-END $$;
-
 -- Sums what a locked organization has used and reserved. An expired lease is marked as lapsed, because its room may be
 -- given away from then on: should the clock step back (a failover), the reservation must not come to life again.
-CREATE FUNCTION quota_tally(
+CREATE OR REPLACE FUNCTION quota_tally(
   p_organization_id text, p_period_start date, p_now timestamptz, OUT used_count bigint, OUT reserved_count bigint
 ) LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
@@ -90,7 +36,7 @@ END $$;
 -- Reserves quota, or refuses with a null reservation_id. The service chooses the id, so that it can cancel a reservation
 -- without having seen the response; an id that was used, also for a cancellation, reserves nothing. No row for an unknown or
 -- deleted organization.
-CREATE FUNCTION quota_reserve_as(
+CREATE OR REPLACE FUNCTION quota_reserve_as(
   p_reservation_id uuid, p_organization_id text, p_key_id text, p_request_id text, p_channel_id text,
   p_required integer, p_lease_seconds double precision, p_free_limit integer, p_pro_limit integer
 ) RETURNS TABLE (
@@ -98,8 +44,8 @@ CREATE FUNCTION quota_reserve_as(
   decided_at timestamptz
 ) LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
-  v_organization organizations := quota_lock(p_organization_id);
-  v_now timestamptz := quota_now();
+  v_organization organizations := organization_lock(p_organization_id);
+  v_now timestamptz := clock_now();
   v_period_start date := quota_period(v_now);
   v_tally record;
 BEGIN
@@ -125,12 +71,12 @@ BEGIN
 END $$;
 
 -- Cancels a reservation, or leaves a row that a reservation which comes later finds, and then reserves nothing.
-CREATE FUNCTION quota_cancel(
+CREATE OR REPLACE FUNCTION quota_cancel(
   p_reservation_id uuid, p_organization_id text, p_key_id text, p_request_id text, p_channel_id text
 ) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
-  v_organization organizations := quota_lock(p_organization_id);
-  v_now timestamptz := quota_now();
+  v_organization organizations := organization_lock(p_organization_id);
+  v_now timestamptz := clock_now();
 BEGIN
   IF v_organization.id IS NULL THEN
     RETURN;
@@ -146,7 +92,7 @@ END $$;
 -- Charges what was fetched and releases the rest. After the lease it charges what still fits under the limit. Only the
 -- first settlement counts; a repetition returns its counts. No row for an unknown reservation. The reservation is locked
 -- as well, because pruning does not lock the organization.
-CREATE FUNCTION quota_settle(
+CREATE OR REPLACE FUNCTION quota_settle(
   p_reservation_id uuid, p_fetched integer, p_free_limit integer, p_pro_limit integer
 ) RETURNS TABLE (first boolean, charged_count integer, forfeited_count integer) LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
@@ -156,7 +102,7 @@ DECLARE
   v_tally record;
   v_room bigint;
 BEGIN
-  v_organization := quota_lock((SELECT organization_id FROM quota_reservations WHERE id = p_reservation_id));
+  v_organization := organization_lock((SELECT organization_id FROM quota_reservations WHERE id = p_reservation_id));
   SELECT * INTO v_reservation FROM quota_reservations WHERE id = p_reservation_id FOR UPDATE;
   IF v_reservation.id IS NULL THEN
     RETURN;
@@ -164,7 +110,7 @@ BEGIN
     RETURN QUERY SELECT false, v_reservation.charged, v_reservation.forfeited;
     RETURN;
   END IF;
-  v_now := quota_now();
+  v_now := clock_now();
   charged_count := least(p_fetched, v_reservation.required);
   IF v_reservation.lapsed_at IS NOT NULL OR v_reservation.leased_until <= v_now THEN
     SELECT * INTO v_tally FROM quota_tally(v_organization.id, v_reservation.period_start, v_now);
@@ -185,14 +131,14 @@ END $$;
 -- Removes some calls of an organization's old months, without its lock. What they were charged is taken from the counts of
 -- the months, so that the two agree before and after; both lock calls first and the counts after, as settlements do. A call
 -- whose lease still lives stays, and can still be settled.
-CREATE FUNCTION quota_prune_batch(
+CREATE OR REPLACE FUNCTION quota_prune_batch(
   p_organization_id text, p_before date, p_calls_max integer, OUT periods integer, OUT calls integer
 ) LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
   WITH old AS MATERIALIZED (
     SELECT id FROM quota_reservations
       WHERE organization_id = p_organization_id AND period_start < p_before
-        AND (settled_at IS NOT NULL OR lapsed_at IS NOT NULL OR leased_until <= quota_now())
+        AND (settled_at IS NOT NULL OR lapsed_at IS NOT NULL OR leased_until <= clock_now())
       LIMIT p_calls_max FOR UPDATE SKIP LOCKED
   ), removed AS (
     DELETE FROM quota_reservations reservation USING old WHERE reservation.id = old.id
@@ -210,4 +156,3 @@ BEGIN
         WHERE organization_id = p_organization_id AND period_start = period.period_start);
   GET DIAGNOSTICS periods = ROW_COUNT;
 END $$;
-`;

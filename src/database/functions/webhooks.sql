@@ -1,67 +1,15 @@
-/**
- * Webhooks and their deliveries. A delivery that waits has a `next_attempt_at`. A process that is sending one has claimed its
- * webhook until the end of a lease, so that a process that was killed delays a delivery and never loses it. Every function
- * locks the webhook before it looks at its deliveries, in a later statement.
- */
-export const WEBHOOKS = `
-CREATE TABLE webhooks (
-  id text PRIMARY KEY,
-  organization_id text NOT NULL REFERENCES organizations (id),
-  url text NOT NULL CHECK (char_length(url) <= 2048),
-  -- Null for all events.
-  events text[],
-  -- Encrypted, as is the previous one, which signs deliveries too until its time is over.
-  secret bytea NOT NULL,
-  previous_secret bytea,
-  previous_secret_until timestamptz,
-  created_at timestamptz NOT NULL,
-  -- The process that is sending a delivery, and the end of its lease; then the end of the attempt, or of the pause after it.
-  claim uuid,
-  claimed_until timestamptz,
-  -- Whether the last attempt succeeded.
-  healthy boolean NOT NULL DEFAULT false,
-  -- Since when no delivery has succeeded.
-  failing_since timestamptz,
-  disabled_at timestamptz,
-  disabled_reason text CHECK (disabled_reason IN ('gone', 'failing')),
-  CHECK ((disabled_at IS NULL) = (disabled_reason IS NULL)),
-  CHECK ((previous_secret IS NULL) = (previous_secret_until IS NULL))
-);
-CREATE INDEX webhooks_organization ON webhooks (organization_id, created_at, id);
-
-CREATE TABLE webhook_deliveries (
-  id text PRIMARY KEY DEFAULT 'msg_' || replace(gen_random_uuid()::text, '-', ''),
-  webhook_id text NOT NULL REFERENCES webhooks (id) ON DELETE CASCADE,
-  type text NOT NULL,
-  data jsonb NOT NULL,
-  state text NOT NULL DEFAULT 'pending' CHECK (state IN ('pending', 'succeeded', 'failed')),
-  created_at timestamptz NOT NULL,
-  next_attempt_at timestamptz,
-  attempts integer NOT NULL DEFAULT 0,
-  last_attempt_at timestamptz,
-  response_status integer,
-  error text,
-  duration_ms integer,
-  CHECK ((state = 'pending') = (next_attempt_at IS NOT NULL))
-);
-CREATE INDEX webhook_deliveries_newest ON webhook_deliveries (webhook_id, created_at, id);
-CREATE INDEX webhook_deliveries_age ON webhook_deliveries (created_at);
--- Only what waits is in them, so that a look for due deliveries costs nothing while there are none.
-CREATE INDEX webhook_deliveries_due ON webhook_deliveries (next_attempt_at) WHERE next_attempt_at IS NOT NULL;
-CREATE INDEX webhook_deliveries_waiting ON webhook_deliveries (webhook_id, next_attempt_at)
-  WHERE next_attempt_at IS NOT NULL;
-
--- Events that were not sent because a webhook had too many waiting deliveries. A sequence, so that counting locks nothing.
-CREATE SEQUENCE webhook_events_dropped;
+-- Webhooks and their deliveries. A delivery that waits has a next_attempt_at. A process that is sending one has claimed its
+-- webhook until the end of a lease, so that a process that was killed delays a delivery and never loses it. Every function
+-- locks the webhook before it looks at its deliveries, in a later statement.
 
 -- No row when the organization has p_webhooks_max already. It is locked before they are counted.
-CREATE FUNCTION webhook_create(
+CREATE OR REPLACE FUNCTION webhook_create(
   p_id text, p_organization_id text, p_url text, p_events text[], p_secret bytea, p_webhooks_max integer
 ) RETURNS SETOF webhooks LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
-  PERFORM quota_lock(p_organization_id);
+  PERFORM organization_lock(p_organization_id);
   RETURN QUERY INSERT INTO webhooks (id, organization_id, url, events, secret, created_at)
-    SELECT p_id, p_organization_id, p_url, p_events, p_secret, quota_now()
+    SELECT p_id, p_organization_id, p_url, p_events, p_secret, clock_now()
       WHERE (SELECT count(*) FROM webhooks WHERE organization_id = p_organization_id) < p_webhooks_max
     RETURNING *;
 END $$;
@@ -69,10 +17,10 @@ END $$;
 -- Stores an event for every webhook of an organization. A webhook whose row is being removed is skipped without waiting: a
 -- removal must neither fail nor delay the caller's transaction. Beyond 1,000 waiting deliveries events are counted and not
 -- sent: to fail an older one instead would wait for the process that sends it. One an hour is stored, as a failed delivery.
-CREATE FUNCTION webhook_enqueue(p_organization_id text, p_type text, p_data jsonb) RETURNS void
+CREATE OR REPLACE FUNCTION webhook_enqueue(p_organization_id text, p_type text, p_data jsonb) RETURNS void
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
-  v_now timestamptz := quota_now();
+  v_now timestamptz := clock_now();
   v_id text;
   -- Null while the queue has room.
   v_full text;
@@ -102,7 +50,7 @@ END $$;
 -- one delivery at a time, an organization p_organization_max, counted apart for healthy webhooks and others. The organizations
 -- take turns, then the webhooks, the one whose last attempt is longest ago first: otherwise those with slow receivers would get
 -- every connection that becomes free.
-CREATE FUNCTION webhook_claim(
+CREATE OR REPLACE FUNCTION webhook_claim(
   p_claim uuid, p_healthy boolean, p_webhooks_max integer, p_organization_max integer, p_lease_seconds double precision
 ) RETURNS TABLE (
   delivery_id text, webhook_id text, organization_id text, url text, type text, data text, created_at timestamptz,
@@ -110,7 +58,7 @@ CREATE FUNCTION webhook_claim(
 ) LANGUAGE plpgsql VOLATILE AS $$
 #variable_conflict use_column
 DECLARE
-  v_now timestamptz := quota_now();
+  v_now timestamptz := clock_now();
   v_webhook webhooks;
 BEGIN
   FOR v_webhook IN
@@ -145,7 +93,7 @@ END $$;
 -- a failure was the last attempt. A webhook that fails waits as long as it has failed, from 5 seconds to an hour, with all of
 -- its deliveries. It is turned off when it is gone, or when a delivery was given up and none has
 -- succeeded for p_failing_seconds. No row, and nothing recorded, when the webhook was claimed again or removed meanwhile.
-CREATE FUNCTION webhook_record(
+CREATE OR REPLACE FUNCTION webhook_record(
   p_delivery_id text, p_claim uuid, p_outcome text, p_status integer, p_error text, p_duration_ms integer,
   p_pause_seconds double precision, p_failing_seconds double precision
 ) RETURNS TABLE (disabled text) LANGUAGE plpgsql VOLATILE AS $$
@@ -160,7 +108,7 @@ BEGIN
   IF NOT FOUND THEN
     RETURN;
   END IF;
-  v_now := quota_now();
+  v_now := clock_now();
   UPDATE webhook_deliveries
     SET state = CASE WHEN v_again THEN 'pending' WHEN p_outcome = 'succeeded' THEN 'succeeded' ELSE 'failed' END,
         next_attempt_at = CASE WHEN v_again THEN v_now + make_interval(secs => p_pause_seconds) END,
@@ -187,4 +135,3 @@ BEGIN
   END IF;
   RETURN NEXT;
 END $$;
-`;

@@ -9,7 +9,7 @@ import { NO_DETAILS, unlistedVideo, type VideoOutcome } from '../domain/transcri
 import type { VideoPlatform } from '../platform/video-platform.js';
 import { asCachedOutcome, TranscriptCache } from './cache/transcript-cache.js';
 import { Call } from './call.js';
-import { VideoFetcher } from './fetching.js';
+import { VideoFetcher } from './video-fetcher.js';
 import { TranscriptMetrics } from './transcript-metrics.js';
 
 const VIDEO = unlistedVideo('video');

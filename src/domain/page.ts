@@ -1,0 +1,40 @@
+import { quoted } from './api-key-text.js';
+import { InvalidRequestError } from './errors.js';
+
+/** Which part of a list to return. */
+export interface PageRequest {
+  /** The most items. */
+  limit: number;
+  /** The `next` of the previous page; none for the first page. */
+  after?: string | null | undefined;
+}
+
+/** A part of a list. */
+export interface Page<T> {
+  items: T[];
+  /** The `after` of the next page; null on the last page. */
+  next: string | null;
+}
+
+/** The cursor of a page is not an item of the list. */
+export class UnknownCursorError extends InvalidRequestError {
+  constructor(after: string) {
+    super([
+      { field: 'after', message: `after must be the "next" value of a page of this list, not ${quoted(after)}.` },
+    ]);
+  }
+}
+
+/**
+ * @param rows up to `limit + 1` rows, which show whether another page follows
+ * @param cursorOf by default the ID of the row
+ */
+export function toPage<T extends { id: string }>(
+  rows: readonly T[],
+  limit: number,
+  cursorOf: (row: T) => string = ({ id }) => id,
+): Page<T> {
+  const items = rows.slice(0, limit);
+  const last = items.at(-1);
+  return { items, next: last && rows.length > limit ? cursorOf(last) : null };
+}

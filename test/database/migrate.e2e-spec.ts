@@ -1,0 +1,207 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { migrateDatabase } from '../../src/database/data-source.js';
+import { startService } from '../service.js';
+import { until } from '../until.js';
+import { holdLock, WAITING_FOR_LOCKS } from './lock-table.js';
+import { SchemaFolder } from './schema-folder.js';
+import { createTestDatabase, type TestDatabase } from './test-database.js';
+
+const FIRST = 'migrations/0001-first.sql';
+const SECOND = 'migrations/0002-second.sql';
+const VALUES = 'CREATE TABLE measurements (value integer NOT NULL);\n';
+const ANSWER = "CREATE OR REPLACE FUNCTION answer() RETURNS text LANGUAGE sql AS 'SELECT ''one''::text';\n";
+
+let database: TestDatabase;
+let schema: SchemaFolder;
+
+beforeEach(async () => {
+  database = await createTestDatabase();
+  schema = await SchemaFolder.create({ [FIRST]: VALUES, 'functions/answer.sql': ANSWER });
+});
+afterEach(async () => {
+  await database.drop();
+  await schema.delete();
+});
+
+const migrate = (): Promise<void> => migrateDatabase(database.url, schema.path);
+const refusal = (): Promise<unknown> => migrate().catch((error: unknown) => error);
+const refused = (message: string | RegExp): unknown =>
+  expect.objectContaining({ name: 'MigrationError', message: expect.stringMatching(message) });
+
+const applied = async (): Promise<unknown[]> =>
+  (await database.query('SELECT name FROM schema_migrations ORDER BY applied_at')).map(({ name }) => name);
+const columns = async (): Promise<unknown[]> =>
+  (
+    await database.query("SELECT attname FROM pg_attribute WHERE attrelid = to_regclass('measurements') AND attnum > 0")
+  ).map(({ attname }) => attname);
+const answer = async (): Promise<unknown> => (await database.query('SELECT answer()'))[0]?.['answer'];
+
+describe('a database', () => {
+  it('gets the migrations in order, then the functions, and on the next start nothing', async () => {
+    await schema.write(SECOND, 'ALTER TABLE measurements ADD unit text;\n');
+    await migrate();
+    const names = ['0001-first.sql', '0002-second.sql', 'answer.sql'];
+    expect([await applied(), await columns(), await answer()]).toEqual([names, ['value', 'unit'], 'one']);
+    const records = 'SELECT * FROM schema_migrations ORDER BY name';
+    const before = await database.query(records);
+    await migrate();
+    expect(await database.query(records)).toEqual(before);
+  });
+
+  it('is migrated once by processes that start at the same time', async () => {
+    await schema.write(SECOND, 'INSERT INTO measurements VALUES (1);\n');
+    await Promise.all([migrate(), migrate(), migrate()]);
+    expect(await database.query('SELECT count(*)::integer AS count FROM measurements')).toEqual([{ count: 1 }]);
+  });
+
+  it('gets a further migration, and the function whose text has changed', async () => {
+    await schema.write('functions/other.sql', 'CREATE FUNCTION other() RETURNS void LANGUAGE sql AS $$ $$;\n');
+    await migrate();
+    await schema.write(SECOND, 'ALTER TABLE measurements ADD unit text;\n');
+    await schema.write('functions/answer.sql', ANSWER.replace('one', 'two'));
+    // Not repeatable, so that a start fails which applies a file that did not change.
+    await migrate();
+    expect([await columns(), await answer()]).toEqual([['value', 'unit'], 'two']);
+  });
+
+  it('gets functions that use each other, whatever their files are called', async () => {
+    await schema.write(
+      'functions/above.sql',
+      "CREATE FUNCTION above() RETURNS text LANGUAGE sql AS 'SELECT answer()';\n",
+    );
+    await migrate();
+    expect(await database.query('SELECT above()')).toEqual([{ above: 'one' }]);
+  });
+
+  it('gets the whole schema of the service', async () => {
+    await migrateDatabase(database.url);
+    await migrateDatabase(database.url);
+    expect(await database.query('SELECT clock_now() > now() AS passed')).toEqual([{ passed: true }]);
+  });
+});
+
+describe('a start is refused with one line', () => {
+  it('when an applied migration has another text now', async () => {
+    await migrate();
+    await schema.write(FIRST, `${VALUES}-- A late thought.\n`);
+    expect(await refusal()).toEqual(
+      refused(/^Migration 0001-first\.sql is not the 0001-first\.sql that was applied .*\.$/),
+    );
+  });
+
+  it('when an applied migration has another name now', async () => {
+    await migrate();
+    await schema.remove(FIRST);
+    await schema.write('migrations/0001-renamed.sql', VALUES);
+    expect(await refusal()).toEqual(refused(/^Migration 0001-renamed\.sql is not the 0001-first\.sql that .*\.$/));
+  });
+
+  it('when the database is newer, and its functions stay as they are', async () => {
+    await schema.write(SECOND, 'ALTER TABLE measurements ADD unit text;\n');
+    await migrate();
+    await schema.remove(SECOND);
+    await schema.write('functions/answer.sql', ANSWER.replace('one', 'before'));
+    expect(await refusal()).toEqual(
+      refused(/^The database is newer than this program: it has migration 0002-second\.sql\..*\.$/),
+    );
+    expect(await answer()).toBe('one');
+  });
+
+  it('when the tables are of a version before the first release', async () => {
+    await database.query('CREATE TABLE organizations (id text)');
+    expect(await refusal()).toEqual(refused(/^The database has tables of a version before the first release.*\.$/));
+    expect(await database.query("SELECT to_regclass('schema_migrations') AS records")).toEqual([{ records: null }]);
+  });
+
+  it.each(['0003-gap.sql', '0001-twice.sql', '0002_Odd.sql'])('when a migration is called %s', async (name) => {
+    await schema.write(`migrations/${name}`, VALUES);
+    expect(await refusal()).toEqual(refused(/ is not the name of migration [12]\.$/));
+  });
+
+  it('when a migration fails, of which nothing stays', async () => {
+    await schema.write(SECOND, 'ALTER TABLE measurements ADD unit text;\nSELECT 1 / 0;\n');
+    expect(await refusal()).toEqual(refused(/^0002-second\.sql failed: division by zero\.$/));
+    expect([await applied(), await columns()]).toEqual([['0001-first.sql'], ['value']]);
+    await schema.write(SECOND, 'ALTER TABLE measurements ADD unit text;\n');
+    await migrate();
+    expect(await columns()).toEqual(['value', 'unit']);
+  });
+
+  it('when a function fails, and the other functions stay as they were', async () => {
+    await migrate();
+    await schema.write('functions/answer.sql', ANSWER.replace('one', 'two'));
+    await schema.write('functions/broken.sql', 'CREATE FUNCTION broken() RETURNS nothing LANGUAGE sql AS $$ $$;\n');
+    expect(await refusal()).toEqual(refused(/^broken\.sql failed: type "nothing" does not exist\.$/));
+    expect(await answer()).toBe('one');
+  });
+});
+
+describe('a migration that waits for a lock', () => {
+  it('lets calls reserve quota meanwhile, and is applied when the lock is free', async () => {
+    const service = await startService();
+    try {
+      const { key } = await service.organization({ monthlyLimit: 10 });
+      const changed = await SchemaFolder.ofTheService();
+      await changed.add('ALTER TABLE organizations ADD remark text;\n');
+      // As pg_dump holds it.
+      const release = await holdLock(service.databaseUrl, 'LOCK TABLE organizations IN ACCESS SHARE MODE');
+      const migration = migrateDatabase(service.databaseUrl, changed.path);
+      for (const channel of ['@bench-2x1', '@bench-2x2', '@bench-2x3']) {
+        await until(async () => (await service.query(WAITING_FOR_LOCKS)).length > 0);
+        expect((await service.get(`/channels/${channel}/transcripts`, key)).status).toBe(200);
+      }
+      await release();
+      await migration;
+      expect(await service.query('SELECT remark FROM organizations')).toEqual([{ remark: null }]);
+      expect((await service.get('/usage', key)).body).toMatchObject({ used: 6 });
+      await changed.delete();
+    } finally {
+      await service.close();
+    }
+  });
+});
+
+describe('a migration outside a transaction', () => {
+  const INDEX = `-- no transaction
+-- A comment; of two lines;
+DROP INDEX CONCURRENTLY IF EXISTS measurements_value;
+CREATE UNIQUE INDEX CONCURRENTLY measurements_value
+  ON measurements (value);
+`;
+  const indexes = (): Promise<unknown> =>
+    database.query(
+      "SELECT indexrelid::regclass::text AS name, indisvalid AS valid FROM pg_index WHERE NOT indisprimary AND indrelid = to_regclass('measurements')",
+    );
+
+  beforeEach(() => schema.write(SECOND, INDEX));
+
+  it('creates an index concurrently, once when several processes start', async () => {
+    await Promise.all([migrate(), migrate(), migrate()]);
+    expect(await indexes()).toEqual([{ name: 'measurements_value', valid: true }]);
+  });
+
+  it('waits for an open transaction without keeping others from writing', async () => {
+    await schema.remove(SECOND);
+    await migrate();
+    await schema.write(SECOND, INDEX);
+    const release = await holdLock(database.url, 'INSERT INTO measurements VALUES (1)');
+    const migration = migrate();
+    await until(async () => (await database.query(WAITING_FOR_LOCKS)).length > 0);
+    await database.query('INSERT INTO measurements VALUES (2)');
+    await release();
+    await migration;
+    expect(await indexes()).toEqual([{ name: 'measurements_value', valid: true }]);
+  });
+
+  it('is repeated from its first statement after it failed, which leaves an invalid index', async () => {
+    await schema.write(FIRST, `${VALUES}INSERT INTO measurements VALUES (1), (1);\n`);
+    expect(await refusal()).toEqual(refused(/^0002-second\.sql failed: could not create unique index/));
+    expect([await applied(), await indexes()]).toEqual([
+      ['0001-first.sql'],
+      [{ name: 'measurements_value', valid: false }],
+    ]);
+    await database.query('DELETE FROM measurements');
+    await migrate();
+    expect(await indexes()).toEqual([{ name: 'measurements_value', valid: true }]);
+  });
+});
