@@ -21,7 +21,7 @@ const CLIENTS = {
 const swc = JSON.parse(readFileSync(join(import.meta.dirname, 'tools/swc.json'), 'utf8'));
 
 const shared = {
-  testEnvironment: 'node',
+  testEnvironment: '<rootDir>/test/jest/environment.mjs',
   rootDir: import.meta.dirname,
   extensionsToTreatAsEsm: ['.ts'],
   moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1', ...BUNDLES, ...CLIENTS },
@@ -36,8 +36,8 @@ export default {
   // The end-to-end tests wait for databases, processes and timers for more than half of their time. All workers share one
   // PostgreSQL: eight need fewer than the hundred connections that a server of TEST_DATABASE_URL has by default.
   maxWorkers: Math.min(2 * availableParallelism(), 8),
-  // Longer than any test takes on a busy machine: tests check their own times.
-  testTimeout: 60_000,
+  // Longer than any test takes on a busy machine: tests check their own times. Longer than `until` waits, which says for what.
+  testTimeout: 120_000,
   // A new worker loads every module again, and one that has handled large responses keeps some hundred MB for a while.
   workerIdleMemoryLimit: '1200MB',
   projects: [
@@ -50,6 +50,7 @@ export default {
       ...shared,
       displayName: 'e2e',
       testMatch: ['<rootDir>/test/**/*.e2e-spec.ts'],
+      setupFiles: ['<rootDir>/test/jest/wide-timeouts.ts'],
       globalSetup: '<rootDir>/test/jest/global-setup.mjs',
       globalTeardown: '<rootDir>/test/jest/global-teardown.mjs',
     },

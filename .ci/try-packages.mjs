@@ -2,9 +2,9 @@
 // which must also receive messages over TCP.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 
 const PROJECT = join(import.meta.dirname, '..');
 const BIN = join(PROJECT, 'node_modules/.bin');
@@ -15,12 +15,21 @@ const folder = mkdtempSync(join(tmpdir(), 'channel-transcripts-packages-'));
 const npm = (args, cwd) =>
   execFileSync('npm', [...args, '--no-audit', '--no-fund', '--loglevel=error'], { cwd, encoding: 'utf8' });
 
+/** Each version with the kind of modules of its new projects. */
 const NEST = {
-  11: ['@nestjs/common@11.2.10', '@nestjs/core@11.2.10', '@nestjs/microservices@11.2.6'],
-  12: ['@nestjs/common@12.5.1', '@nestjs/core@12.5.1', '@nestjs/microservices@12.1.1'],
+  11: {
+    nest: ['@nestjs/common@11.2.10', '@nestjs/core@11.2.10'],
+    messages: '@nestjs/microservices@11.2.6',
+    module: 'cts',
+  },
+  12: {
+    nest: ['@nestjs/common@12.5.1', '@nestjs/core@12.5.1'],
+    messages: '@nestjs/microservices@12.1.1',
+    module: 'mts',
+  },
 };
 const SHARED = ['@types/node@20.19.43', 'typescript@6.0.3'];
-const OF_NEST = ['reflect-metadata@0.2.2', 'rxjs@7.8.2', '@opentelemetry/api@1.9.0'];
+const OF_NEST = ['@nestjs/config@12.0.1', 'reflect-metadata@0.2.2', 'rxjs@7.8.2', '@opentelemetry/api@1.9.0'];
 
 const clientProgram = `
 import { ChannelTranscriptsClient, isChannelTranscriptsError } from '@channel-transcripts/client';
@@ -56,30 +65,67 @@ async function main(): Promise<void> {
 }
 void main();
 `;
+const [, readmeProgram, readmePrints] = /```ts\n([^]*?)```\n\n```text\n([^]*?)\n```/.exec(
+  readFileSync(join(PROJECT, 'clients/nest/README.md'), 'utf8'),
+);
 const CLIENT_LINE = '[2,"channel_not_found"]';
 const NEST_LINE = '[2,"channel_not_found","up"]';
 const PROJECTS = [
   { name: 'client-esm', extension: 'mts', program: clientProgram, install: [], prints: [CLIENT_LINE] },
   { name: 'client-cjs', extension: 'cts', program: clientProgram, install: [], prints: [CLIENT_LINE] },
-  ...Object.entries(NEST).flatMap(([version, packages]) =>
-    ['mts', 'cts'].map((extension) => ({
+  ...Object.entries(NEST).flatMap(([version, { nest, messages, module }]) => [
+    // Without the package for messages, which HTTP does not need.
+    {
+      name: `nest-${version}-readme`,
+      extension: module,
+      program: readmeProgram,
+      install: [...nest, ...OF_NEST],
+      prints: readmePrints.split('\n'),
+    },
+    ...['mts', 'cts'].map((extension) => ({
       name: `nest-${version}-${extension}`,
       extension,
       program: nestProgram,
-      install: [...packages, ...OF_NEST],
+      install: [...nest, messages, ...OF_NEST],
       prints: [NEST_LINE, NEST_LINE],
     })),
-  ),
+  ]),
 ];
 
+/** Packs both packages as from a clean clone, where nothing is built; returns their files. */
+function pack() {
+  for (const path of ['clients/typescript', 'clients/nest']) {
+    rmSync(join(PROJECT, path, 'dist'), { recursive: true, force: true });
+  }
+  const output = execFileSync('npm', ['run', '--silent', 'clients:pack'], { cwd: PROJECT, encoding: 'utf8' });
+  return output
+    .trim()
+    .split('\n')
+    .map((file) => {
+      const moved = join(folder, basename(file));
+      renameSync(file, moved);
+      return moved;
+    });
+}
+
+/** Publishing from the folder would send the same files as the packed ones. */
+function comparePublished(path, tarball) {
+  const published = JSON.parse(npm(['publish', '--dry-run', '--json', '--access', 'public'], join(PROJECT, path)));
+  const { files } = published.files ? published : Object.values(published)[0];
+  const packed = execFileSync('tar', ['-tzf', tarball], { encoding: 'utf8' }).trim().split('\n');
+  assert.ok(packed.includes('package/dist/esm/index.js') && packed.includes('package/dist/cjs/index.d.ts'), path);
+  assert.deepEqual(files.map((file) => `package/${file.path}`).sort(), packed.sort(), path);
+}
+
 try {
-  const packed = ['clients/typescript', 'clients/nest'].map((path) => {
-    execFileSync(join(BIN, 'publint'), ['--strict', path], { cwd: PROJECT, stdio: 'inherit' });
-    execFileSync(join(BIN, 'attw'), ['--pack', path, '--quiet'], { cwd: PROJECT, stdio: 'inherit' });
-    const file = npm(['pack', '--silent', '--pack-destination', folder], join(PROJECT, path)).trim().split('\n').at(-1);
-    return join(folder, file);
-  });
-  const [client] = packed;
+  const packed = pack();
+  const [client, nest] = packed;
+  comparePublished('clients/typescript', client);
+  comparePublished('clients/nest', nest);
+  for (const file of packed) {
+    execFileSync(join(BIN, 'publint'), ['--strict', file], { cwd: PROJECT, stdio: 'inherit' });
+    execFileSync(join(BIN, 'attw'), [file, '--quiet'], { cwd: PROJECT, stdio: 'inherit' });
+  }
   for (const { name, extension, program, install, prints } of PROJECTS) {
     const cwd = join(folder, name);
     mkdirSync(cwd);
@@ -88,10 +134,12 @@ try {
     const tarballs = install.length === 0 ? [client] : packed;
     npm(['install', '--ignore-scripts', ...tarballs, ...install, ...SHARED], cwd);
     const options = ['--strict', '--module', 'nodenext', '--target', 'es2022', '--types', 'node', '--skipLibCheck'];
+    if (install.length > 0) options.push('--experimentalDecorators', '--emitDecoratorMetadata');
     execFileSync(join(cwd, 'node_modules/.bin/tsc'), [...options, `main.${extension}`], { cwd, stdio: 'inherit' });
     const printed = execFileSync(process.execPath, [`main.${extension.replace('ts', 'js')}`], {
       cwd,
       encoding: 'utf8',
+      env: { ...process.env, TRANSCRIPTS_URL: baseUrl, TRANSCRIPTS_KEY: apiKey },
     });
     assert.deepEqual(printed.trim().split('\n'), prints, name);
     console.log(`${name}: installed from its tarball, compiled and used`);

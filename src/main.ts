@@ -6,6 +6,7 @@ import { createApp, shutDown } from './bootstrap.js';
 import { escapeInvisible, redactorFor } from './observability/logging/redaction.js';
 import { createLogger, standardOutput } from './observability/logging/logger.js';
 import { OrganizationsService } from './organizations/organizations.service.js';
+import { CallsInFlight } from './rate-limit/calls-in-flight.js';
 
 async function start(): Promise<void> {
   // During the start no call is running that would have to finish.
@@ -22,7 +23,7 @@ async function start(): Promise<void> {
     throw error;
   }
   process.off('SIGTERM', exit).off('SIGINT', exit);
-  stopOnSignals(app, environment, stopTracing);
+  stopOnSignals(app, environment, logger, stopTracing);
   logger.info({ event: 'listening', url: await app.getUrl() });
   await logMissingOrganization(app, logger);
 }
@@ -44,13 +45,23 @@ async function loadTracing(environment: Environment, logger: Logger): Promise<()
   return startTracing((cause) => logger.warn({ event: 'traces_not_sent', cause }));
 }
 
-function stopOnSignals(app: NestExpressApplication, environment: Environment, stopTracing: () => Promise<void>): void {
+function stopOnSignals(
+  app: NestExpressApplication,
+  environment: Environment,
+  logger: Logger,
+  stopTracing: () => Promise<void>,
+): void {
   const { SHUTDOWN_GRACE_SECONDS: graceSeconds, SHUTDOWN_DELAY_SECONDS: delaySeconds } = environment;
   let stopping = false;
-  const stop = (): void => {
+  const stop = (signal: NodeJS.Signals): void => {
     // npm passes on a Ctrl-C that the terminal has sent already.
     if (stopping) return;
     stopping = true;
+    logger.info({
+      event: 'stopping',
+      ...{ signal, callsInFlight: app.get(CallsInFlight).count },
+      message: `Requests are served for ${delaySeconds} s more; running calls may end within ${graceSeconds} s.`,
+    });
     shutDown(app, { graceSeconds, delaySeconds })
       .then(stopTracing)
       .then(() => process.exit(0), fail);

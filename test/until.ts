@@ -3,7 +3,7 @@ const POLL_MS = 20;
 /** Waits until a condition is true; rejects after `waitMs`, and with an error of the condition. */
 export async function until(
   condition: () => boolean | Promise<boolean>,
-  waitMs = 50_000,
+  waitMs = 100_000,
   pollMs = POLL_MS,
 ): Promise<void> {
   const endMs = performance.now() + waitMs;

@@ -35,6 +35,15 @@ under_load() { # under_load COMMAND...: no call is lost while it runs and for 4 
   return "$code"
 }
 
+replace_each() { # the upgrade without an outage of docs/deployment.md
+  local before one
+  before=$(replicas)
+  compose up --detach --no-deps --no-recreate --scale service=4 service || return 1
+  for one in $(replicas); do eventually replica_ready "$one" || return 1; done
+  sleep 3 # until nginx has resolved the name again
+  for one in $before; do docker stop "$one" && docker rm "$one" || return 1; done
+}
+
 nothing_remains() {
   compose down --volumes --remove-orphans && [ -z "$(docker ps --all --quiet)" ] && [ -z "$(docker volume ls --quiet)" ] \
     && [ -z "$(docker network ls --quiet --filter type=custom)" ]
@@ -76,7 +85,14 @@ part_calls() {
   check '401 without a key' status_is 401 "$base/usage"
   check '/docs and its files are served' status_is 200 "$base/docs/swagger-ui-bundle.js"
   check '/metrics is not passed on' status_is 404 "$base/metrics"
-  check '/metrics responds within the network' compose exec -T service node -e "fetch('http://127.0.0.1:3000/metrics').then(({ ok }) => process.exit(ok ? 0 : 1))"
+  scraped() { # as Prometheus does with dns_sd_configs
+    compose exec -T service node -e "require('node:dns').promises.resolve4('service').then(async (found) => {
+      const urls = found.map((address) => 'http://' + address + ':3000/metrics');
+      const responses = await Promise.all(urls.map((url) => fetch(url)));
+      process.exit(responses.length === 2 && responses.every(({ ok }) => ok) ? 0 : 1);
+    })"
+  }
+  check 'the name of the service leads to /metrics of each replica within the network' scraped
   check 'the doctor runs in a container, and the service would serve' \
     compose run --rm --no-deps -T service node dist/smoke.js @tidewater 2
   both_used() { [ "$(compose logs --no-color --no-log-prefix proxy | sed -n 's/.*"replica":"\([0-9.]*\):3000".*/\1/p' | sort -u | wc -l)" = 2 ]; }
@@ -124,14 +140,6 @@ part_replicas() {
     done
   }
   check 'docker stop of each replica, which exits with 0: no call is lost' under_load stop_each
-  replace_each() { # the upgrade without an outage of docs/deployment.md
-    local before one
-    before=$(replicas)
-    compose up --detach --no-deps --no-recreate --scale service=4 service || return 1
-    for one in $(replicas); do eventually replica_ready "$one" || return 1; done
-    sleep 3 # until nginx has resolved the name again
-    for one in $before; do docker stop "$one" && docker rm "$one" || return 1; done
-  }
   check 'new replicas replace the old ones: no call is lost' under_load replace_each
   # The statuses of each try, as in `503, 502 : 200`; `:` is before the one more try with replicas that were resolved anew.
   echo "the proxy's tries: $(compose logs --no-color --no-log-prefix proxy | sed -n 's/.*"replicaStatus":"\([^"]*\)".*/\1/p' | sort | uniq -c | sort -rn | xargs -L 1 | paste -sd ';')"
@@ -142,6 +150,24 @@ part_replicas() {
     eventually replica_ready "$one" && docker inspect --format 'restarts: {{.RestartCount}}' "$one"
   }
   check 'a killed replica is started again' crash
+}
+
+part_rotation() {
+  step 'another password of the database'
+  sql() { compose exec -T postgres psql --quiet --username=app --dbname=channel_transcripts --command="$1"; }
+  next=$(head -c 24 /dev/urandom | od -An -tx1 | tr -d ' \n')
+  rotate() { # as in docs/deployment.md
+    sql "CREATE ROLE app_2 LOGIN PASSWORD '$next' IN ROLE app" && sql 'ALTER ROLE app_2 SET role = app' || return 1
+    sed -i "s/^POSTGRES_USER=$/POSTGRES_USER=app_2/; s/^POSTGRES_PASSWORD=.*/POSTGRES_PASSWORD=$next/; s/^VALKEY_PASSWORD=$/VALKEY_PASSWORD=$password/" .env
+    replace_each && sql 'ALTER ROLE app PASSWORD NULL'
+  }
+  check 'a second role with another password replaces the first one: no call is lost' under_load rotate
+  login() { compose exec -T --env PGPASSWORD="$2" postgres psql --host=postgres --username="$1" --dbname=channel_transcripts --command='SELECT'; }
+  only_new() { login app_2 "$next" && ! login app "$password"; }
+  check 'the new password is accepted, and the old one refused' only_new
+  owned_by() { [ "$(sql "SELECT string_agg(DISTINCT tableowner, ' ') AS owners FROM pg_tables WHERE schemaname = 'public'" | sed -n 3p | tr -d ' ')" = "$1" ]; }
+  restart_again() { compose restart service && for one in $(replicas); do eventually replica_ready "$one" || return 1; done && ready && owned_by app; }
+  check 'the replicas start again with the new password, and all tables still have one owner' restart_again
 }
 
 part_dependencies() {

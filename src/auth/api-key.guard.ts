@@ -27,7 +27,7 @@ export class ApiKeyGuard implements CanActivate {
     if (!caller) {
       this.metrics.count(apiKey === undefined ? 'no_key' : 'invalid_key');
       await this.failed.record(call);
-      throw apiKey === undefined ? new UnauthorizedError(call.credentialLocation) : new InvalidApiKeyError();
+      throw apiKey === undefined ? new UnauthorizedError(call.credentialLocation) : new InvalidApiKeyError(apiKey);
     }
     call.caller = caller;
     Object.assign(call.log, { organizationId: caller.organization.id, keyId: caller.keyId });

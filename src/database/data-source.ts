@@ -3,14 +3,11 @@ import pg from 'pg';
 import { DataSource, EventSubscriber, type AfterQueryEvent } from 'typeorm';
 import type { Environment } from '../config/environment.js';
 import { DatabaseUnreachableError, sqlStateOf } from './database-errors.js';
+import { DATABASE_TIMEOUTS } from './database-timeouts.js';
 import { migrate, SCHEMA } from './migrate.js';
 
 const APPLICATION_NAME = 'channel-transcripts';
 const CONNECTIONS_MAX = 10;
-/** For a connection of the pool, open or new. */
-const CONNECT_TIMEOUT_MS = 2_000;
-/** Longer than the server's statement timeout, which leaves the connection usable. */
-const RESPONSE_TIMEOUT_MS = 5_500;
 /** A new connection needs a look-up of the server's name. After a failover an open one may still lead to the old server. */
 const CONNECTION_LIFETIME_SECONDS = 60;
 const READ_ONLY = '25006';
@@ -18,22 +15,18 @@ const READ_ONLY = '25006';
 /**
  * Overrides the defaults of the role, the database and the server. The quota functions need READ COMMITTED: at a stricter
  * level their snapshot is older than their lock. Without a synchronous commit a settlement that was reported can be lost; a stricter
- * level (`remote_apply`) stays.
+ * level (`remote_apply`) stays. To compile a statement takes longer than any statement here gains by it.
  */
-const settings = (statement: string, lock: string, idle: string): string => `
-  SET statement_timeout = '${statement}';
-  SET lock_timeout = '${lock}';
+const settings = (statementMs: number, lockMs: number, idle: string): string => `
+  SET statement_timeout = ${statementMs};
+  SET lock_timeout = ${lockMs};
   SET idle_in_transaction_session_timeout = '${idle}';
   SET default_transaction_isolation = 'read committed';
+  SET jit = off;
   SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') IN ('off', 'local')`;
 
-/**
- * The lock timeout bounds how long the calls of a locked organization keep connections from others. A process that stalls
- * within a transaction loses its locks.
- */
-const SESSION_SETTINGS = settings('5s', '750ms', '15s');
 /** A migration may take longer than any other statement. */
-const MIGRATION_SETTINGS = settings('0', '0', '0');
+const MIGRATION_SETTINGS = settings(0, 0, '0');
 
 export interface DatabaseOptions {
   /** The role of this process on an embedded database: one service at a time, any number of commands. */
@@ -41,8 +34,6 @@ export interface DatabaseOptions {
   readonly entities: readonly Type<unknown>[];
   /** The folder with `migrations` and `functions`; default: the schema of the service. */
   readonly schema?: string;
-  /** After which a server that stopped responding fails a statement, and its connection is closed; default: 5,500 ms. */
-  readonly responseTimeoutMs?: number;
 }
 
 /** The open database of a process. */
@@ -63,7 +54,9 @@ export async function openDatabase(environment: Environment, options: DatabaseOp
   const embedded =
     environment.DATABASE_URL === undefined ? await openEmbedded(environment.DATA_DIR, options) : undefined;
   const url = embedded?.url ?? environment.DATABASE_URL ?? '';
-  const base = connectionOptions(url, SESSION_SETTINGS);
+  const { statementMs, lockMs, responseMs } = DATABASE_TIMEOUTS;
+  // A process that stalls within a transaction loses its locks.
+  const base = connectionOptions(url, settings(statementMs, lockMs, '15s'));
   const dataSource = new DataSource({
     ...base,
     entities: [...options.entities],
@@ -71,7 +64,7 @@ export async function openDatabase(environment: Environment, options: DatabaseOp
     poolSize: CONNECTIONS_MAX,
     extra: {
       ...base.extra,
-      query_timeout: options.responseTimeoutMs ?? RESPONSE_TIMEOUT_MS,
+      query_timeout: responseMs,
       // With it, pg closes a connection whose response is overdue; otherwise the next statement waits behind that.
       pipeline: true,
       maxLifetimeSeconds: CONNECTION_LIFETIME_SECONDS,
@@ -112,7 +105,7 @@ export async function migrateDatabase(url: string, schema = SCHEMA): Promise<voi
   const client = new pg.Client({
     connectionString: url,
     application_name: APPLICATION_NAME,
-    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    connectionTimeoutMillis: DATABASE_TIMEOUTS.connectMs,
     keepAlive: true,
   });
   // The statement that runs reports that the connection broke.
@@ -156,7 +149,7 @@ function connectionOptions(url: string, statements: string) {
     synchronize: false,
     installExtensions: false,
     applicationName: APPLICATION_NAME,
-    connectTimeoutMS: CONNECT_TIMEOUT_MS,
+    connectTimeoutMS: DATABASE_TIMEOUTS.connectMs,
     // An idle connection that breaks is replaced by the pool; the next query reports an unavailable database.
     poolErrorHandler: () => undefined,
     extra: { keepAlive: true, onConnect: (client: pg.ClientBase) => client.query(statements) },

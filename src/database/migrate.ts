@@ -74,7 +74,8 @@ export async function migrate(client: Client, folder: string): Promise<void> {
   const isApplied = ({ name, sha256 }: SchemaFile): boolean =>
     applied.some((file) => file.name === name && file.sha256 === sha256);
   for (const migration of migrations.filter((file) => !isApplied(file))) {
-    if (migration.text.startsWith(NO_TRANSACTION)) await applyStatements(client, migration);
+    const { text } = migration;
+    if (text.startsWith(NO_TRANSACTION)) await apply(client, migration, text.split(/(?<=;)\n/));
     else await applyTogether(client, [migration]);
   }
   const changed = functions.filter((file) => !isApplied(file));
@@ -109,78 +110,59 @@ async function lock(client: Client): Promise<void> {
 }
 
 async function appliedFiles(client: Client): Promise<AppliedFile[]> {
-  const { rows } = await client.query<{ known: boolean; foreign: boolean }>(
-    `SELECT to_regclass('schema_migrations') IS NOT NULL AS known, to_regclass('organizations') IS NOT NULL AS foreign`,
+  const { rows } = await client.query<{ known: boolean; filled: boolean }>(
+    `SELECT to_regclass('schema_migrations') IS NOT NULL AS known, to_regclass('organizations') IS NOT NULL AS filled`,
   );
-  const [found] = rows;
-  if (found?.known === true) {
-    return (await client.query<AppliedFile>('SELECT number, name, sha256 FROM schema_migrations ORDER BY number')).rows;
+  if (rows[0]?.known === false) {
+    if (rows[0].filled) {
+      throw new MigrationError(
+        'The database has tables of a version before the first release, which cannot be migrated. Use an empty database.',
+      );
+    }
+    await client.query(RECORDS);
   }
-  if (found?.foreign === true) {
-    throw new MigrationError(
-      'The database has tables of a version before the first release, which cannot be migrated. Use an empty database.',
-    );
-  }
-  await client.query(RECORDS);
-  return [];
+  return (await client.query<AppliedFile>('SELECT number, name, sha256 FROM schema_migrations ORDER BY number')).rows;
 }
 
+/** Refuses a database that is newer than this program, or whose migrations are others. */
 function refuseOthers(applied: readonly AppliedFile[], migrations: readonly SchemaFile[]): void {
   for (const { number, name, sha256 } of applied) {
     if (number === null) continue;
     const file = migrations[number - 1];
-    if (!file) {
-      throw new MigrationError(
-        `The database is newer than this program: it has migration ${name}. Start a version that has it as well.`,
-      );
-    }
-    if (file.name === name && file.sha256 === sha256) continue;
+    if (file?.name === name && file.sha256 === sha256) continue;
     throw new MigrationError(
-      `Migration ${file.name} is not the ${name} that was applied to this database. Restore its text; a change is a further migration.`,
+      file
+        ? `Migration ${file.name} is not the ${name} that was applied to this database. Restore its text; a change is a further migration.`
+        : `The database is newer than this program: it has migration ${name}. Start a version that has it as well.`,
     );
-  }
-}
-
-/** One after the other, each at once committed: what was done before a failure stays. */
-async function applyStatements(client: Client, file: SchemaFile): Promise<void> {
-  try {
-    for (const statement of file.text.split(/(?<=;)\n/)) await client.query(statement);
-    await record(client, file);
-  } catch (error) {
-    throw failureOf(file.name, error);
   }
 }
 
 /** In one transaction, which is repeated until it gets its locks. */
 async function applyTogether(client: Client, files: readonly SchemaFile[]): Promise<void> {
-  for (let attempt = 1; ; attempt += 1) {
-    let name = '';
+  for (let isFirst = true; ; isFirst = false) {
+    // Functions may use each other in any order.
+    await client.query(`BEGIN; SET LOCAL lock_timeout = '${LOCK_TIMEOUT}'; SET LOCAL check_function_bodies = off`);
     try {
-      // Functions may use each other in any order.
-      await client.query(`BEGIN; SET LOCAL lock_timeout = '${LOCK_TIMEOUT}'; SET LOCAL check_function_bodies = off`);
-      for (const file of files) {
-        name = file.name;
-        await client.query(file.text);
-        await record(client, file);
-      }
+      for (const file of files) await apply(client, file, [file.text]);
       await client.query('COMMIT');
       return;
     } catch (error) {
-      if (!LOCK_CONFLICTS.includes(sqlStateOf(error) ?? '')) throw failureOf(name, error);
+      if (!(error instanceof MigrationError) || !LOCK_CONFLICTS.includes(sqlStateOf(error.cause) ?? '')) throw error;
       await client.query('ROLLBACK');
-      if (attempt === 1) {
-        const message = `${name} waits for a lock that a session holds, such as that of a dump, and is tried again every second.`;
-        new Logger('Migrations').warn({ event: 'migration_waits', message });
-      }
+      const message = `${error.message} Another session, such as a dump, holds the lock: trying again every second.`;
+      if (isFirst) new Logger('Migrations').warn({ event: 'migration_waits', message });
       await pause(RETRY_PAUSE_MS);
     }
   }
 }
 
-async function record(client: Client, { number, name, sha256 }: SchemaFile): Promise<void> {
-  await client.query(RECORD, [number, name, sha256]);
-}
-
-function failureOf(name: string, cause: unknown): MigrationError {
-  return new MigrationError(`${name} failed: ${cause instanceof Error ? cause.message : String(cause)}.`, { cause });
+async function apply(client: Client, file: SchemaFile, statements: readonly string[]): Promise<void> {
+  try {
+    for (const statement of statements) await client.query(statement);
+    await client.query(RECORD, [file.number, file.name, file.sha256]);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new MigrationError(`${file.name} failed: ${reason}.`, { cause: error });
+  }
 }

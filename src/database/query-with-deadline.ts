@@ -1,12 +1,8 @@
 import type { DataSource } from 'typeorm';
 import { OrganizationTurns } from '../domain/organization-turns.js';
 import { DatabaseSlowError } from './database-errors.js';
+import { DATABASE_TIMEOUTS } from './database-timeouts.js';
 
-/**
- * How long a call that can still be refused waits for the database in total: for a connection and the result. A server that
- * stalls still accepts connections and statements, so only a deadline refuses the call within two seconds.
- */
-const QUERY_DEADLINE_MS = 1_750;
 /** Statements that lock one organization, at a time: they wait for its row, each with a connection of the pool. */
 const CONNECTIONS_PER_ORGANIZATION = 2;
 
@@ -33,9 +29,10 @@ export function queryWithDeadline<Rows>(
   values: readonly unknown[],
   lockedOrganization?: string,
 ): Promise<Rows> {
+  const { callMs } = DATABASE_TIMEOUTS;
   let [sent, late] = [false, false];
   const send = (): Promise<Rows> => {
-    if (late) return Promise.reject(new DatabaseSlowError(QUERY_DEADLINE_MS, sent));
+    if (late) return Promise.reject(new DatabaseSlowError(callMs, sent));
     sent = true;
     return database.query<Rows>(statement, [...values]);
   };
@@ -43,8 +40,8 @@ export function queryWithDeadline<Rows>(
   const deadline = new Promise<never>((_resolve, reject) => {
     timer = setTimeout(() => {
       late = true;
-      reject(new DatabaseSlowError(QUERY_DEADLINE_MS, sent));
-    }, QUERY_DEADLINE_MS);
+      reject(new DatabaseSlowError(callMs, sent));
+    }, callMs);
   });
   const result = lockedOrganization === undefined ? send() : inTurn(database, lockedOrganization, send);
   return Promise.race([result, deadline]).finally(() => clearTimeout(timer));

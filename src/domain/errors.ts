@@ -1,3 +1,4 @@
+import { mistakeIn } from './api-key-text.js';
 import { CHANNEL_FORMS } from './channel-reference.js';
 import { ERROR_STATUSES, isRetryable, type ErrorCode } from './error-codes.js';
 import { PLAN_NAMES, type Plan } from './plan.js';
@@ -87,16 +88,21 @@ export class InternalError extends fixedError(
 ) {}
 
 export class UnauthorizedError extends DomainError {
-  /** @param place where to send the credential */
-  constructor(place = 'the header "Authorization: Bearer <API_KEY>"', credential = 'your API key') {
-    super('unauthorized', `Send ${credential} in ${place}.`);
+  /**
+   * @param place where to send the credential
+   * @param sent what was sent there instead; a common mistake in it is named
+   */
+  constructor(place = 'the header "Authorization: Bearer <API_KEY>"', credential = 'your API key', sent = '') {
+    super('unauthorized', `Send ${credential} in ${place}.${mistakeIn(sent)}`);
   }
 }
 
-export class InvalidApiKeyError extends fixedError(
-  'invalid_api_key',
-  'This API key is malformed, unknown, revoked or expired.',
-) {}
+export class InvalidApiKeyError extends DomainError {
+  /** @param sent what was sent as the key; a common mistake in it is named */
+  constructor(sent = '') {
+    super('invalid_api_key', `This API key is malformed, unknown, revoked or expired.${mistakeIn(sent)}`);
+  }
+}
 
 export class FeatureNotInPlanError extends DomainError {
   constructor(feature: string, plan: Plan, requiredPlan: Plan) {

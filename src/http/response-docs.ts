@@ -1,5 +1,11 @@
 import { applyDecorators, HttpCode, type HttpStatus, type Type } from '@nestjs/common';
-import { ApiExtraModels, ApiResponse, type ApiResponseOptions, getSchemaPath } from '@nestjs/swagger';
+import {
+  ApiExtraModels,
+  ApiResponse,
+  type ApiResponseOptions,
+  getSchemaPath,
+  type OpenAPIObject,
+} from '@nestjs/swagger';
 
 // How the OpenAPI document describes the kinds of fields that many responses have. Examples are those of whole responses.
 
@@ -15,6 +21,26 @@ export const dateTimeOrNull = (description: string) => ({ ...dateTime(descriptio
 export const nextCursor = textOrNull('The value of `after` for the next page. Null on the last page.');
 
 type Headers = NonNullable<ApiResponseOptions['headers']>;
+
+const OTHER_CONTENT = 'x-other-content';
+
+/**
+ * The content of a response whose media type the caller chooses. Only JSON is its `content`: generated clients take each
+ * further one as another type of the same status.
+ */
+export const contentOf = (json: object, others: Record<string, object>) => ({
+  content: { 'application/json': json },
+  [OTHER_CONTENT]: others,
+});
+
+/** Replaces the document by the one for Swagger UI, which offers the media types of `content` alone. */
+export function withOtherContent(document: OpenAPIObject): OpenAPIObject {
+  const merge = (_name: string, value: { content?: object; [OTHER_CONTENT]?: object } | null): unknown =>
+    value?.[OTHER_CONTENT]
+      ? { ...value, content: { ...value.content, ...value[OTHER_CONTENT] }, [OTHER_CONTENT]: undefined }
+      : value;
+  return JSON.parse(JSON.stringify(document, merge)) as OpenAPIObject;
+}
 
 /** The success status of a route, and the response with an example in the OpenAPI document. */
 export function ApiResult<T extends object>(

@@ -1,13 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import { Gauge, Registry } from 'prom-client';
-import { isFinished, JOB_STATES, PAUSE_REASONS } from './job.js';
+import { JOB_STATES, PAUSE_REASONS } from './job.js';
 import { SliceRepository, type JobFigures } from './slice.repository.js';
 
-/** The gauges read every job. So that frequent scrapes cost little, they are read again after this time. */
+/** So that frequent scrapes cost little, the gauges are read again after this time. */
 const FIGURES_AGE_MAX_MS = 5_000;
-
-/** The states of jobs whose slices are due, now or later. Those of a paused one only find out whether its pause has ended. */
-const MOVING = JOB_STATES.filter((state) => !isFinished(state) && state !== 'paused');
 
 /** Gauges of the archive jobs of all organizations, read from the database. They keep their values while it is unavailable. */
 @Injectable()
@@ -31,10 +28,9 @@ export class JobMetrics {
       gauge.set(Math.max(0, ...rows.map((row) => row.oldest_due_seconds))),
     );
     const setbacksHelp = 'Most consecutive slices that failed of an archive job that is neither finished nor paused.';
-    this.gauge('ct_job_setbacks_max', setbacksHelp, [], (gauge, rows) => {
-      const moving = rows.filter(({ state }) => MOVING.includes(state));
-      gauge.set(Math.max(0, ...moving.map((row) => row.setbacks_max)));
-    });
+    this.gauge('ct_job_setbacks_max', setbacksHelp, [], (gauge, rows) =>
+      gauge.set(Math.max(0, ...rows.map((row) => row.setbacks_max))),
+    );
     this.gauge('ct_job_results_bytes', 'Stored results of archive jobs.', [], (gauge, rows) =>
       gauge.set(rows.reduce((sum, row) => sum + row.stored_bytes, 0)),
     );

@@ -20,7 +20,13 @@ import {
   TooManyJobsError,
   toCursor,
 } from './job.js';
-import { JobRepository, STORED_JOBS_MAX, type ChangedJob, type StoredResults } from './job.repository.js';
+import {
+  JobRepository,
+  STORED_JOBS_MAX,
+  type AwaitedVideo,
+  type ChangedJob,
+  type StoredResults,
+} from './job.repository.js';
 
 /** A part of the results, in the channel's order. */
 export interface JobResultsPage extends Omit<StoredResults, 'expired'> {
@@ -145,6 +151,11 @@ export class JobsService {
     const next = entries.at(-1)?.position ?? after;
     const ended = isFinal && (entries.length === 0 || next === job.summary.total);
     return { job, entries, next: ended ? null : next, isFinal };
+  }
+
+  /** Up to `count` videos of a job that have failed and are tried again, in the channel's order. */
+  awaitedVideos(id: string, count: number): Promise<AwaitedVideo[]> {
+    return this.store.awaitedVideos(id, count);
   }
 
   private tooMuchStored(): StoredResultsLimitError {

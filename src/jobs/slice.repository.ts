@@ -18,14 +18,14 @@ import {
   type VideoResults,
 } from './slice.js';
 
-/** The figures of the jobs in one state. */
+/** The figures of the jobs in one state; the last two are those of all jobs. */
 export interface JobFigures {
   state: JobState;
   reason: JobReason | null;
   jobs: number;
   stored_bytes: number;
   oldest_due_seconds: number;
-  /** The highest number of consecutive slices that failed. */
+  /** The highest number of consecutive slices that failed, of a job that is neither finished nor paused. */
   setbacks_max: number;
 }
 
@@ -144,12 +144,13 @@ export class SliceRepository {
   /** The figures of all jobs, by state and reason. */
   figures(): Promise<JobFigures[]> {
     return this.database.query<JobFigures[]>(
-      `SELECT state, reason, count(*)::integer AS jobs, sum(stored_bytes)::double precision AS stored_bytes,
-              coalesce(max(extract(epoch FROM clock_now() - next_run_at)) FILTER (
-                WHERE next_run_at <= clock_now() AND (claim IS NULL OR claimed_until <= clock_now())), 0)::double precision
-                AS oldest_due_seconds,
-              max(setbacks) AS setbacks_max
-         FROM jobs WHERE deleted_at IS NULL GROUP BY state, reason`,
+      `SELECT state, reason, sum(jobs)::integer AS jobs, sum(stored_bytes)::double precision AS stored_bytes,
+              coalesce((SELECT extract(epoch FROM clock_now() - next_run_at) FROM jobs
+                WHERE next_run_at <= (SELECT clock_now()) AND (claim IS NULL OR claimed_until <= clock_now())
+                ORDER BY next_run_at LIMIT 1), 0)::double precision AS oldest_due_seconds,
+              coalesce((SELECT max(setbacks) FROM jobs
+                WHERE finished_at IS NULL AND state <> 'paused' AND setbacks > 0), 0) AS setbacks_max
+         FROM job_counts GROUP BY state, reason`,
     );
   }
 }

@@ -5,6 +5,7 @@ import { RequiresApiKey } from '../auth/guarded.decorator.js';
 import { Environment } from '../config/environment.js';
 import { RefusedRequestError } from '../domain/errors.js';
 import { ApiErrors } from '../http/error-docs.js';
+import { contentOf } from '../http/response-docs.js';
 import { AnyQuery, BodyBytesMax } from '../http/route.decorators.js';
 import { McpTools } from './mcp-tools.js';
 
@@ -61,8 +62,8 @@ export class McpController {
     },
   })
   @ApiOkResponse({
-    description: 'The JSON-RPC response; as server-sent events for the revisions of 2025.',
-    content: { ...JSON_OBJECT, 'text/event-stream': { schema: { type: 'string' } } },
+    description: 'The JSON-RPC response; as server-sent events (`text/event-stream`) for the revisions of 2025.',
+    ...contentOf(JSON_OBJECT['application/json'], { 'text/event-stream': { schema: { type: 'string' } } }),
   })
   @ApiResponse({ status: HttpStatus.ACCEPTED, description: 'The message is a notification, which has no response.' })
   @ApiResponse({

@@ -14,19 +14,23 @@ import type { Request } from 'express';
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import { Environment } from '../config/environment.js';
 import { UnauthorizedError } from '../domain/errors.js';
-import { SecretToken } from '../http/bearer-token.js';
+import { bearerToken, SecretToken } from '../http/bearer-token.js';
 import { ApiErrors, type ErrorExample } from '../http/error-docs.js';
 import { AllowsHead, AnyQuery, Audience, Probe } from '../http/route.decorators.js';
 
 /** Metrics of the process and not of an application in it: prom-client's default collectors may be started only once. */
 const processMetrics = new Registry();
 
+/** The metrics token is missing or invalid. */
+class MetricsTokenError extends UnauthorizedError {
+  constructor(sent?: string) {
+    super('the header "Authorization: Bearer <METRICS_TOKEN>"', 'the metrics token of the service', sent);
+  }
+}
+
 const TOKEN_REQUIRED: ErrorExample = {
   title: 'The metrics token is missing or invalid, while `METRICS_TOKEN` is set',
-  error: new UnauthorizedError(
-    'the header "Authorization: Bearer <METRICS_TOKEN>"',
-    'the metrics token of the service',
-  ),
+  error: new MetricsTokenError(),
 };
 
 /** Requires `METRICS_TOKEN` as the Bearer token when it is set. */
@@ -40,7 +44,8 @@ class MetricsGuard implements CanActivate {
   }
 
   canActivate(context: ExecutionContext): boolean {
-    if (this.token && !this.token.isIn(context.switchToHttp().getRequest<Request>())) throw TOKEN_REQUIRED.error;
+    const request = context.switchToHttp().getRequest<Request>();
+    if (this.token && !this.token.isIn(request)) throw new MetricsTokenError(bearerToken(request));
     return true;
   }
 }

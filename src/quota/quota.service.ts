@@ -11,13 +11,13 @@ import { SettlementRetries, type OpenReservation } from './settlement-retries.js
 import {
   QUOTA_STATE,
   USAGE,
-  VERIFY,
   type QuotaRow,
   type QuotaStateRow,
   type Usage,
   type UsageRow,
   type Verification,
 } from './usage.js';
+import { verifyUsage } from './usage-verification.js';
 
 /** A row of `quota_reserve_as`; it returns none for an unknown organization. */
 interface ReserveRow extends QuotaRow {
@@ -90,7 +90,8 @@ export class QuotaService {
       const row = await this.read<QuotaStateRow>(QUOTA_STATE, organizationId);
       return { reservation: undefined, quota: quotaState(row?.deleted_at ? undefined : row) };
     }
-    const reservation = { id: randomUUID(), organizationId, leaseEndsAtMs: performance.now() + leaseSeconds * 1000 };
+    const leaseEndsAtMs = performance.now() + leaseSeconds * 1000;
+    const reservation = { id: newReservationId(), organizationId, leaseEndsAtMs };
     const names = [reservation.id, organizationId, keyId, requestId, resource];
     const values = [...names, required, leaseSeconds, ...this.planLimits];
     const reserving = queryWithDeadline<ReserveRow[]>(this.database, RESERVE, values, organizationId);
@@ -163,9 +164,8 @@ export class QuotaService {
   }
 
   /** Recomputes `used` of every stored month from the settled calls; includes deleted organizations. */
-  async verify(organizationId: string): Promise<Verification> {
-    const periods = await this.database.query<Verification['periods']>(VERIFY, [organizationId]);
-    return { exact: periods.every(({ used, recomputed }) => used === recomputed), periods };
+  verify(organizationId: string): Promise<Verification> {
+    return verifyUsage(this.database, organizationId);
   }
 
   private get planLimits(): readonly [free: number, pro: number] {
@@ -187,6 +187,12 @@ export class QuotaService {
       await inTurn(this.database, reservation.organizationId, () => this.database.query(CANCEL, [...names]));
     });
   }
+}
+
+/** A UUID of version 7. It begins with the time, so that the newest ones share the last pages of their index. */
+function newReservationId(): string {
+  const time = Date.now().toString(16).padStart(12, '0');
+  return `${time.slice(0, 8)}-${time.slice(8)}-7${randomUUID().slice(15)}`;
 }
 
 /** @throws InvalidApiKeyError without a row: the organization was deleted after its key was checked */

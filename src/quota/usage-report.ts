@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { ApiProperty } from '@nestjs/swagger';
-import { DataSource } from 'typeorm';
+import { DataSource, type EntityManager } from 'typeorm';
 import { InvalidRequestError } from '../domain/errors.js';
 import { count } from '../http/response-docs.js';
 import type { Usage } from './usage.js';
@@ -58,18 +58,27 @@ export class UsageReport {
   rows: UsageReportRow[];
 }
 
-// A call belongs to the day and the month in which it began, so whole months add up to the counts of `quota_periods`.
-// The month is compared as well, because it is in the index.
-const REPORT = `
-  SELECT CASE $4::text WHEN 'day' THEN to_char(created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD')
-                       WHEN 'key' THEN key_id ELSE channel_id END AS "group",
-         count(*)::double precision AS calls, sum(charged)::double precision AS charged,
-         sum(forfeited)::double precision AS forfeited
-    FROM quota_reservations
-    WHERE organization_id = $1 AND settled_at IS NOT NULL
-      AND period_start >= date_trunc('month', $2::timestamp) AND period_start < $3::timestamp
-      AND created_at >= $2::timestamp AT TIME ZONE 'UTC' AND created_at < $3::timestamp AT TIME ZONE 'UTC'
-    GROUP BY 1 ORDER BY 1 LIMIT ${REPORT_ROWS_MAX + 1}`;
+/** The isolation level at which the statements of a transaction see the calls and counts as they are at the first one. */
+export const ONE_SNAPSHOT = 'REPEATABLE READ';
+
+/** As in the index `quota_reservations_day`. A call belongs to the day (UTC) and the month in which it began. */
+const DAY = "(created_at AT TIME ZONE 'UTC')::date";
+
+// The sums of the next day with calls. Without a group when none of them was settled.
+const NEXT_DAY = `
+  SELECT to_char(next.day + 1, 'YYYY-MM-DD') AS "dayAfter", sums.*
+    FROM (SELECT min(${DAY}) AS day FROM quota_reservations
+            WHERE organization_id = $1 AND ${DAY} >= $2::date AND ${DAY} < $3::date) next
+    LEFT JOIN LATERAL (
+      SELECT CASE $4::text WHEN 'day' THEN to_char(next.day, 'YYYY-MM-DD') WHEN 'key' THEN key_id ELSE channel_id END AS "group",
+             count(*)::double precision AS calls, sum(charged)::double precision AS charged,
+             sum(forfeited)::double precision AS forfeited
+        FROM quota_reservations WHERE organization_id = $1 AND ${DAY} = next.day AND settled_at IS NOT NULL
+        GROUP BY 1 LIMIT ${REPORT_ROWS_MAX + 1}
+    ) sums ON true
+    WHERE next.day IS NOT NULL`;
+
+type DayRow = { readonly dayAfter: string } & (UsageReportRow | { readonly group: null });
 
 /** Reports what an organization, deleted or not, was charged for. */
 @Injectable()
@@ -91,12 +100,45 @@ export class UsageReports {
     if (days > REPORT_DAYS_MAX) {
       throw invalid('to', `from and to must be at most ${REPORT_DAYS_MAX} days apart, not ${days}.`);
     }
-    const rows = await this.database.query<UsageReportRow[]>(REPORT, [organizationId, from, to, by]);
+    const rows = await this.database.transaction(ONE_SNAPSHOT, (manager) =>
+      sumSettledCalls(manager, organizationId, from, to, by),
+    );
     if (rows.length > REPORT_ROWS_MAX) {
       throw invalid('by', `The report has more than ${REPORT_ROWS_MAX} rows. Ask for fewer days or another "by".`);
     }
     return { from, to, by, charged: rows.reduce((sum, { charged }) => sum + charged, 0), rows };
   }
+}
+
+/**
+ * Adds up the settled calls that began on some days, sorted by group. Each day is a statement of its own: those of a whole
+ * history take longer than the statement timeout. It stops early when there are more than `REPORT_ROWS_MAX` groups.
+ *
+ * @param from the first day, such as `2026-10-01`
+ * @param to the day after the last one
+ */
+export async function sumSettledCalls(
+  manager: EntityManager,
+  organizationId: string,
+  from: string,
+  to: string,
+  by: ReportGroup,
+): Promise<UsageReportRow[]> {
+  const sums = new Map<string, UsageReportRow>();
+  for (let day: string | undefined = from; day !== undefined && sums.size <= REPORT_ROWS_MAX;) {
+    const rows: DayRow[] = await manager.query<DayRow[]>(NEXT_DAY, [organizationId, day, to, by]);
+    for (const row of rows) {
+      if (row.group === null) continue;
+      const { group, calls, charged, forfeited } = row;
+      const sum = sums.get(group) ?? { group, calls: 0, charged: 0, forfeited: 0 };
+      sum.calls += calls;
+      sum.charged += charged;
+      sum.forfeited += forfeited;
+      sums.set(group, sum);
+    }
+    day = rows[0]?.dayAfter;
+  }
+  return [...sums.values()].sort((one, other) => (one.group < other.group ? -1 : 1));
 }
 
 /** @throws InvalidRequestError unless the text is a day of the calendar */

@@ -112,9 +112,9 @@ const stateWith = (more: string): string => `
          quota_period_end(quota_period(clock.now)) AS period_end,
          coalesce((SELECT used FROM quota_periods
            WHERE organization_id = organization.id AND period_start = quota_period(clock.now)), 0) AS used_count,
-         coalesce((SELECT sum(required) FROM quota_reservations
+         coalesce((SELECT sum(required) FROM quota_open_reservations
            WHERE organization_id = organization.id AND period_start = quota_period(clock.now)
-             AND settled_at IS NULL AND lapsed_at IS NULL AND leased_until > clock.now), 0)::integer AS reserved_count ${more}
+             AND leased_until > clock.now), 0)::integer AS reserved_count ${more}
     FROM organizations organization, clock
     WHERE organization.id = $1`;
 
@@ -128,17 +128,3 @@ export const USAGE = stateWith(`, coalesce((
              FROM quota_periods WHERE organization_id = organization.id AND used > 0
                AND period_start > quota_period(clock.now) - interval '6 months'
                AND period_start <= quota_period(clock.now)), '[]') AS history`);
-
-/** Rows are `VerifiedPeriod`s. */
-// One statement, so that a concurrent settlement is included in both sums or in neither.
-export const VERIFY = `
-  SELECT to_char(period_start, 'YYYY-MM') AS period, coalesce(counted.used, 0) AS used,
-         coalesce(booked.charged, 0)::integer AS recomputed,
-         coalesce(booked.forfeited, 0)::integer AS forfeited,
-         coalesce(booked.calls, 0)::integer AS "settledCalls"
-    FROM (SELECT period_start, used FROM quota_periods WHERE organization_id = $1) counted
-    FULL JOIN (
-      SELECT period_start, sum(charged) AS charged, sum(forfeited) AS forfeited, count(*) AS calls
-        FROM quota_reservations WHERE organization_id = $1 AND settled_at IS NOT NULL GROUP BY period_start
-    ) booked USING (period_start)
-    ORDER BY period_start`;

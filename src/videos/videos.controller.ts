@@ -8,6 +8,7 @@ import { VideoFailedError, VideoNotFoundError } from '../domain/errors.js';
 import { VIDEO_FAILURE_CODES, type VideoFailureCode } from '../domain/transcript.js';
 import { parseVideoReference } from '../domain/video-reference.js';
 import { ApiErrors, type ErrorExample } from '../http/error-docs.js';
+import { contentOf } from '../http/response-docs.js';
 import { RawUrlId } from '../http/route.decorators.js';
 import { ENTRY_MEDIA_TYPES, TranscriptsResponse } from '../transcripts/response/transcripts-response.js';
 import { givenVideos } from '../transcripts/sources/video-list.js';
@@ -48,26 +49,29 @@ export class VideosController {
   @ApiExtraModels(EntryDto)
   @ApiOkResponse({
     description:
-      'The transcript, in the format of `format` or `Accept`. In JSON it is the entry of the video; `ok` is always true.',
-    content: {
-      'application/json': { schema: { $ref: getSchemaPath(EntryDto) }, example: ENTRY_EXAMPLE },
-      [ENTRY_MEDIA_TYPES.text]: textContent(
-        'One line per segment.',
-        'Good morning from the boatyard.\nThis little dinghy was built in 1962.\n',
-      ),
-      [ENTRY_MEDIA_TYPES.srt]: textContent(
-        'SubRip subtitles.',
-        '1\n00:00:00,240 --> 00:00:03,360\nGood morning from the boatyard.\n',
-      ),
-      [ENTRY_MEDIA_TYPES.vtt]: textContent(
-        'WebVTT subtitles.',
-        'WEBVTT\n\n00:00:00.240 --> 00:00:03.360\nGood morning from the boatyard.\n',
-      ),
-      [ENTRY_MEDIA_TYPES.markdown]: textContent(
-        'A Markdown document.',
-        '# We rebuilt a 1962 dinghy from the keel up\n\n<https://www.youtube.com/watch?v=hl-dinghy__> · 2026-10-31 · 10:12\n',
-      ),
-    },
+      'The transcript, in the format of `format` or `Accept`. In JSON it is the entry of the video; `ok` is always true. The other ' +
+      'formats are `text/plain`, `application/x-subrip`, `text/vtt` and `text/markdown`.',
+    ...contentOf(
+      { schema: { $ref: getSchemaPath(EntryDto) }, example: ENTRY_EXAMPLE },
+      {
+        [ENTRY_MEDIA_TYPES.text]: textContent(
+          'One line per segment.',
+          'Good morning from the boatyard.\nThis little dinghy was built in 1962.\n',
+        ),
+        [ENTRY_MEDIA_TYPES.srt]: textContent(
+          'SubRip subtitles.',
+          '1\n00:00:00,240 --> 00:00:03,360\nGood morning from the boatyard.\n',
+        ),
+        [ENTRY_MEDIA_TYPES.vtt]: textContent(
+          'WebVTT subtitles.',
+          'WEBVTT\n\n00:00:00.240 --> 00:00:03.360\nGood morning from the boatyard.\n',
+        ),
+        [ENTRY_MEDIA_TYPES.markdown]: textContent(
+          'A Markdown document.',
+          '# We rebuilt a 1962 dinghy from the keel up\n\n<https://www.youtube.com/watch?v=hl-dinghy__> · 2026-10-31 · 10:12\n',
+        ),
+      },
+    ),
     headers: ENTRY_HEADERS,
   })
   @ApiErrors('plan_limit_exceeded', 'video_not_found', ...VIDEO_FAILURE_CODES.map(failureExample))

@@ -20,17 +20,14 @@ const REMOVE_OF_DELETED_ORGANIZATIONS = `
 const REMOVE_OLD_SECRETS = `
   UPDATE webhooks SET previous_secret = NULL, previous_secret_until = NULL WHERE previous_secret_until <= clock_now()`;
 
-/** Overdue is what is due at a webhook that is on, since its last attempt and the pause after it. */
+/** What waits, counted up to 10,000. Overdue is what is due at a webhook that is on, since the pause after its last attempt. */
 const WAITING = `
-  SELECT coalesce(sum(waiting), 0)::integer AS waiting,
-         greatest(max(extract(epoch FROM clock_now() - since)) FILTER (WHERE is_on), 0)::double precision AS overdue_seconds,
-         (SELECT last_value - 1 + is_called::integer FROM webhook_events_dropped)::double precision AS dropped
-    FROM (
-      SELECT count(*) AS waiting, webhook.disabled_at IS NULL AS is_on,
-             greatest(min(next_attempt_at), max(last_attempt_at), CASE WHEN claim IS NULL THEN claimed_until END) AS since
-        FROM webhook_deliveries JOIN webhooks webhook ON webhook.id = webhook_id
-        WHERE next_attempt_at IS NOT NULL GROUP BY webhook.id
-    ) queue`;
+  SELECT (SELECT count(*) FROM (SELECT FROM webhook_deliveries WHERE next_attempt_at IS NOT NULL LIMIT 10000) waiting)::integer
+           AS waiting,
+         (SELECT greatest(0, max(extract(epoch FROM clock_now() - greatest(next_attempt_at, rested_until))))
+            FROM webhook_queues JOIN webhooks ON webhooks.id = webhook_id WHERE disabled_at IS NULL)::double precision
+           AS overdue_seconds,
+         (SELECT last_value - 1 + is_called::integer FROM webhook_events_dropped)::double precision AS dropped`;
 
 /** Removes old deliveries and secrets, and counts what waits. */
 @Injectable()
@@ -50,7 +47,7 @@ export class WebhookHousekeeping implements OnApplicationBootstrap, BeforeApplic
     const registers = [registry];
     this.waiting = new Gauge({
       name: 'ct_webhook_deliveries_waiting',
-      help: 'Deliveries in the database that have neither succeeded nor been given up.',
+      help: 'Deliveries in the database that have neither succeeded nor been given up, counted up to 10,000.',
       registers,
     });
     this.overdueSeconds = new Gauge({

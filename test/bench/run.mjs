@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
 import { cached } from './parts/cached.mjs';
 import { cold } from './parts/cold.mjs';
+import { growth } from './parts/growth.mjs';
 import { overload } from './parts/overload.mjs';
 import { survival } from './parts/survival.mjs';
 import { BENCH, killAll, stopAll } from './processes.mjs';
@@ -12,7 +13,7 @@ import { print, printConditions } from './report.mjs';
 import { startServer } from '../database/programs/server.mjs';
 import { makeKey } from './environment.mjs';
 
-const PARTS = { cold, cached, overload, survival };
+const PARTS = { cold, cached, overload, survival, growth };
 const MINUTES_MAX = 30;
 const RUNS = 5;
 
@@ -76,13 +77,17 @@ async function main() {
       say: (line) =>
         process.stderr.write(`${((performance.now() - startedAt) / 1000).toFixed(0).padStart(4)} s  ${line}\n`),
     };
+    const failures = [];
     for (const part of only) {
       bench.say(part);
-      print(await PARTS[part](bench));
+      const report = await PARTS[part](bench);
+      print(report);
+      failures.push(...(report.failures ?? []));
     }
     printConditions(runs);
+    for (const failure of failures) process.stderr.write(`bench: ${failure}\n`);
     bench.say('done');
-    await end(0);
+    await end(failures.length === 0 ? 0 : 1);
   } catch (error) {
     if (!ending) process.stderr.write(`bench: ${error instanceof Error ? error.stack : String(error)}\n`);
     await end(1);

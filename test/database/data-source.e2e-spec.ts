@@ -1,7 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Environment } from '../../src/config/environment.js';
 import { isDatabaseUnavailable } from '../../src/database/database-errors.js';
-import { openDatabase, type DatabaseOptions, type OpenDatabase } from '../../src/database/data-source.js';
+import { openDatabase, type OpenDatabase } from '../../src/database/data-source.js';
+import { DATABASE_TIMEOUTS } from '../../src/database/database-timeouts.js';
+import { useOwnTimeouts } from '../jest/wide-timeouts.js';
 import { until } from '../until.js';
 import { interruptibleLink } from './interruptible-link.js';
 import { createTestDatabase, type TestDatabase } from './test-database.js';
@@ -10,14 +12,15 @@ describe('the database of a process', () => {
   let database: TestDatabase;
   let opened: OpenDatabase[];
 
-  const open = async (url = database.url, options: Partial<DatabaseOptions> = {}): Promise<OpenDatabase> => {
+  const open = async (url = database.url): Promise<OpenDatabase> => {
     const environment = Object.assign(new Environment(), { DATABASE_URL: url });
-    const one = await openDatabase(environment, { as: 'service', entities: [], ...options });
+    const one = await openDatabase(environment, { as: 'service', entities: [] });
     opened.push(one);
     return one;
   };
 
   beforeEach(async () => {
+    useOwnTimeouts();
     database = await createTestDatabase('migrated');
     opened = [];
   });
@@ -54,6 +57,11 @@ describe('the database of a process', () => {
     expect(await connection()).not.toEqual(before);
   });
 
+  it('no statement is compiled, which takes longer than to run it', async () => {
+    expect(await database.query('SHOW jit')).toEqual([{ jit: 'on' }]);
+    expect(await (await open()).dataSource.query('SHOW jit')).toEqual([{ jit: 'off' }]);
+  });
+
   it('a commit waits until it is stored, whatever the server sets, unless that is stricter', async () => {
     const { dataSource } = await open();
     const setting = 'SHOW synchronous_commit';
@@ -68,7 +76,8 @@ describe('the database of a process', () => {
   it('unresponsive connections are closed and replaced', async () => {
     const link = await interruptibleLink(database.url);
     try {
-      const { dataSource } = await open(link.url, { responseTimeoutMs: 1_000 });
+      DATABASE_TIMEOUTS.responseMs = 1_000;
+      const { dataSource } = await open(link.url);
       await Promise.all([1, 2, 3].map(() => dataSource.query('SELECT pg_sleep(0.05)')));
       link.silence();
       const failures = await Promise.all(

@@ -1,4 +1,4 @@
-import { cp, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { SCHEMA } from '../../src/database/migrate.js';
@@ -24,6 +24,16 @@ export class SchemaFolder {
     return folder;
   }
 
+  /** The tables as they were before the newest migration, or as they are while there is one migration, without functions. */
+  static async beforeTheNewest(): Promise<SchemaFolder> {
+    const folder = await SchemaFolder.create();
+    const names = (await readdir(join(SCHEMA, 'migrations'))).sort();
+    for (const name of names.slice(0, Math.max(1, names.length - 1))) {
+      await cp(join(SCHEMA, 'migrations', name), join(folder.path, 'migrations', name));
+    }
+    return folder;
+  }
+
   /** Adds a migration after the others. */
   async add(text: string): Promise<void> {
     const migrations = await readdir(join(this.path, 'migrations'));
@@ -32,6 +42,10 @@ export class SchemaFolder {
 
   async write(name: string, text: string): Promise<void> {
     await writeFile(join(this.path, name), text);
+  }
+
+  async change(name: string, change: (text: string) => string): Promise<void> {
+    await this.write(name, change(await readFile(join(this.path, name), 'utf8')));
   }
 
   async remove(name: string): Promise<void> {

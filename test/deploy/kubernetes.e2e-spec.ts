@@ -151,9 +151,19 @@ describe('the Kubernetes manifests', () => {
   });
 
   const withKubectl = isInstalled('kubectl') ? it : it.skip;
+  const rendered = (folder: string): Manifest[] => {
+    const text = execFileSync('kubectl', ['kustomize', join(FOLDER, folder)], { encoding: 'utf8' });
+    return parseAllDocuments(text).map((document) => document.toJS() as Manifest);
+  };
+  withKubectl('are the base when kustomize renders the whole folder', () => {
+    expect(rendered('.')).toEqual(rendered('base'));
+    const files = manifests('base').map((file) => (read(`base/${file}`) as Manifest).kind);
+    const kinds = rendered('.').map(({ kind }) => kind);
+    expect(kinds.sort()).toEqual([...files, 'ConfigMap'].sort());
+  });
+
   withKubectl('are rendered by kustomize, in one namespace', () => {
-    const rendered = execFileSync('kubectl', ['kustomize', join(FOLDER, 'overlays/example')], { encoding: 'utf8' });
-    const all = parseAllDocuments(rendered).map((document) => document.toJS() as Manifest);
+    const all = rendered('overlays/example');
     expect(all).toHaveLength(FILES.length + 1);
     expect(new Set(all.filter(({ kind }) => kind !== 'Namespace').map(({ metadata }) => metadata.namespace))).toEqual(
       new Set(['transcripts']),

@@ -16,8 +16,8 @@ try {
       'Ctrl-C stops it.\n',
   );
   const stop = (): void => void fakeYoutube.close();
-  process.once('SIGINT', stop);
-  process.once('SIGTERM', stop);
+  // npm passes on a Ctrl-C that the terminal has sent already.
+  process.on('SIGINT', stop).on('SIGTERM', stop);
 } catch (error) {
   process.stderr.write(`fake-youtube: ${error instanceof Error ? error.message : String(error)}\n`);
   process.exitCode = 1;

@@ -57,7 +57,7 @@ describe('the probes', () => {
     expect([liveness.status, liveness.text]).toEqual([200, '{"status":"ok"}']);
     expect(order).toEqual(['live', 'ready']);
     service.link.join();
-    await until(async () => (await ready(service)).status === 200, 20_000);
+    await until(async () => (await ready(service)).status === 200);
   });
 
   it('report not ready while the service still serves, and respond when it is at capacity', async () => {

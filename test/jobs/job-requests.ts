@@ -36,7 +36,7 @@ export async function waitForJob(
   await until(async () => {
     job = (await service.get(`/jobs/${id}`, key)).body as Job;
     return isWanted(job);
-  }, 20_000).catch((error: unknown) => {
+  }).catch((error: unknown) => {
     throw new Error(`${String(error)}: ${JSON.stringify(job)}`);
   });
   if (!job) throw new Error('There is no job.');

@@ -1,3 +1,4 @@
+import { runInNewContext } from 'node:vm';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
@@ -22,7 +23,13 @@ interface Operation {
   security?: object[];
   tags?: string[];
   parameters?: { name: string; description?: string; example?: unknown; schema: Schema }[];
-  responses: Record<string, { description: string; content?: Record<string, Media>; headers?: object }>;
+  responses: Record<string, OneResponse>;
+}
+interface OneResponse {
+  description: string;
+  content?: Record<string, Media>;
+  'x-other-content'?: Record<string, Media>;
+  headers?: object;
 }
 interface Document {
   openapi: string;
@@ -71,6 +78,15 @@ function operations(): [string, Operation][] {
   );
 }
 
+/** The successful responses whose media type the caller chooses. */
+function chosen(): [path: string, method: string, response: OneResponse][] {
+  return Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).flatMap(([method, { responses }]): [string, string, OneResponse][] =>
+      responses[200]?.['x-other-content'] ? [[path, method, responses[200]]] : [],
+    ),
+  );
+}
+
 const TRANSCRIPTS = '/channels/{id}/transcripts';
 
 describe('the OpenAPI document', () => {
@@ -105,7 +121,7 @@ describe('the OpenAPI document', () => {
       }
       for (const [status, response] of Object.entries(operation.responses)) {
         expect([name, status, response.description.length > 3]).toEqual([name, status, true]);
-        for (const media of Object.values(response.content ?? {})) {
+        for (const media of Object.values({ ...response.content, ...response['x-other-content'] })) {
           const examples = [
             ...Object.values(media.examples ?? {}),
             ...(media.example ? [{ value: media.example }] : []),
@@ -123,6 +139,58 @@ describe('the OpenAPI document', () => {
         expect([schemaName, property, text.includes('"description"')]).toEqual([schemaName, property, true]);
       }
     }
+  });
+
+  it('has one media type in the content of a response, so that generated clients have one type for it', () => {
+    for (const [name, { responses }] of operations()) {
+      for (const [status, { content = {}, description, ...response }] of Object.entries(responses)) {
+        expect([name, status, Object.keys(content).slice(1)]).toEqual([name, status, []]);
+        for (const type of Object.keys(response['x-other-content'] ?? {})) expect(description).toContain(`${type}\``);
+      }
+    }
+  });
+
+  it('has every media type in the content for Swagger UI, where one is chosen', async () => {
+    const script = (await service.request('GET', '/docs/swagger-ui-init.js')).text;
+    const [, options = ''] = /let options = (\{.*?\n\});\n/s.exec(script) ?? [];
+    const { swaggerDoc } = JSON.parse(options) as { swaggerDoc: Document };
+    const shown = (path: string, method: string) => swaggerDoc.paths[path]?.[method]?.responses['200'];
+    for (const [path, method, response] of chosen()) {
+      expect(shown(path, method)?.content).toEqual({ ...response.content, ...response['x-other-content'] });
+      expect(shown(path, method)).not.toHaveProperty('x-other-content');
+    }
+  });
+
+  it('has the API key as its first scheme, and no token with a format that it does not have', () => {
+    const schemes = (document as { components?: { securitySchemes?: Record<string, object> } }).components
+      ?.securitySchemes;
+    expect(Object.keys(schemes ?? {})).toEqual(['apiKey', 'adminToken', 'metricsToken']);
+    expect(JSON.stringify(schemes)).not.toContain('JWT');
+  });
+
+  it('is shown by a page whose dialog for keys gives the focus to the first one', async () => {
+    const { text } = await service.request('GET', '/docs/swagger-ui-init.js');
+    const calls: string[] = [];
+    const swaggerUi = Object.assign(
+      ({ plugins }: { plugins: unknown[] }) => {
+        const plugin = plugins.find((one) => typeof one === 'object') as {
+          statePlugins: { auth: { wrapActions: { showDefinitions(show: () => void): (schemes: unknown) => void } } };
+        };
+        plugin.statePlugins.auth.wrapActions.showDefinitions(() => void calls.push('shown'))({});
+        return { initOAuth: () => undefined };
+      },
+      { presets: {}, plugins: {} },
+    );
+    const page = {
+      window: { location: { search: '', origin: service.url } } as { onload?: () => void },
+      SwaggerUIBundle: swaggerUi,
+      SwaggerUIStandalonePreset: [],
+      setTimeout: (done: () => void) => done(),
+      document: { querySelector: (selector: string) => ({ focus: () => void calls.push(selector) }) },
+    };
+    runInNewContext(text, page);
+    page.window.onload?.();
+    expect(calls).toEqual(['shown', '.auth-container input']);
   });
 
   it('requires the Bearer scheme for the operation and not for the probes', () => {
@@ -200,6 +268,42 @@ describe('a response matches the document', () => {
     await expectMatch(405, list, () => service.get(list, key), 'post');
   });
 
+  it('in each media type that the document names beside JSON', async () => {
+    const { key } = await service.organization();
+    const job = (
+      await service.request(
+        'POST',
+        '/jobs',
+        { Authorization: `Bearer ${key}`, ...JSON_TYPE },
+        '{"channel":"@tidewater","limit":1}',
+      )
+    ).body as { id: string };
+    await until(async () => (await service.get(`/jobs/${job.id}`, key)).body.state === 'completed', 20_000);
+    const requests: Record<string, [path: string, body?: string]> = {
+      [TRANSCRIPTS]: ['/channels/@tidewater/transcripts?limit=1'],
+      '/playlists/{id}/transcripts': ['/playlists/UUharbourlight__________/transcripts?limit=1'],
+      '/videos/{id}/transcript': ['/videos/hl-dinghy__/transcript'],
+      '/transcripts': ['/transcripts', '{"videos":["hl-dinghy__"]}'],
+      '/jobs/{id}/results': [`/jobs/${job.id}/results`],
+      '/mcp': ['/mcp', '{"jsonrpc":"2.0","id":1,"method":"tools/list"}'],
+    };
+    expect(
+      chosen()
+        .map(([path]) => path)
+        .sort(),
+    ).toEqual(Object.keys(requests).sort());
+    for (const [path, method, response] of chosen()) {
+      for (const type of Object.keys(response['x-other-content'] ?? {})) {
+        const [target = '', body] = requests[path] ?? [];
+        // The revisions of MCP that have events require that JSON is accepted as well.
+        const accept = type === 'text/event-stream' ? `application/json, ${type}` : type;
+        const headers = { Authorization: `Bearer ${key}`, Accept: accept, ...(body !== undefined && JSON_TYPE) };
+        const sent = await service.request(method.toUpperCase(), target, headers, body);
+        expect([path, sent.status, sent.headers['content-type']?.split(';')[0]]).toEqual([path, 200, type]);
+      }
+    }
+  });
+
   it('for jobs', async () => {
     const { key } = await service.organization();
     const free = await service.organization({ plan: 'free' });
@@ -216,7 +320,7 @@ describe('a response matches the document', () => {
     await match(415, 'POST', jobs, jobs, { body, headers: { 'Content-Type': 'text/plain' } });
     await expectMatch(405, jobs, () => service.request('PUT', jobs));
     const mine = `/jobs/${id}`;
-    await until(async () => (await service.get(mine, key)).body.state === 'completed', 20_000);
+    await until(async () => (await service.get(mine, key)).body.state === 'completed');
     await match(200, 'GET', one, mine);
     await match(404, 'GET', one, '/jobs/job_x');
     await match(200, 'GET', jobs, `${jobs}?limit=1`);

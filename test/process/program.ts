@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { refuseSecrets } from '../plaintext-keys.js';
 
 const PROJECT = join(import.meta.dirname, '../..');
-const START_MS = 20_000;
+const START_MS = 100_000;
 
 interface ProgramEnd {
   code: number | null;

@@ -47,7 +47,7 @@ function load(): { responses: HttpResponse[]; stop: () => Promise<void> } {
 
 async function moreResponses(answers: readonly HttpResponse[], count: number): Promise<void> {
   const before = answers.length;
-  await until(() => answers.length >= before + count, 30_000);
+  await until(() => answers.length >= before + count);
 }
 
 // Skipped without nginx; continuous integration installs it.

@@ -1,10 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { holdLock } from '../database/lock-table.js';
+import { useOwnTimeouts } from '../jest/wide-timeouts.js';
 import { startService, type TestOrganization, type TestService } from '../service.js';
 import { until } from '../until.js';
 
 let service: TestService;
 beforeAll(async () => {
+  useOwnTimeouts();
   service = await startService({ environment: { CALLS_PER_KEY: 0, RATE_LIMIT_PER_MINUTE: 0 } });
 });
 afterAll(() => service.close());

@@ -95,6 +95,12 @@ export class QuotaDatabase {
     if (!reservation) throw new Error('The reservation was refused.');
     return reservation.id;
   }
+
+  async extendLease(id: string, until: Date): Promise<void> {
+    await this.dataSource.query('UPDATE quota_reservations SET leased_until = $2 WHERE id = $1', [id, until]);
+    const open = 'UPDATE quota_open_reservations SET leased_until = $2 WHERE reservation_id = $1';
+    await this.dataSource.query(open, [id, until]);
+  }
 }
 
 /** The value of a counter, or of its series with this outcome. */

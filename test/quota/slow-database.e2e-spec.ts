@@ -6,6 +6,7 @@ import { until } from '../until.js';
 import { interruptibleLink, type InterruptibleLink } from '../database/interruptible-link.js';
 import { stallTable, WAITING_FOR_LOCKS } from '../database/lock-table.js';
 import { createTestDatabase } from '../database/test-database.js';
+import { useOwnTimeouts } from '../jest/wide-timeouts.js';
 import { type Customer, QuotaDatabase } from './quota-database.js';
 
 let link: InterruptibleLink;
@@ -14,6 +15,7 @@ let database: QuotaDatabase;
 let aside: DataSource;
 let databaseUrl: string;
 beforeAll(async () => {
+  useOwnTimeouts();
   const testDatabase = await createTestDatabase();
   databaseUrl = testDatabase.url;
   link = await interruptibleLink(databaseUrl);

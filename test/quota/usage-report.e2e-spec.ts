@@ -56,6 +56,35 @@ describe('a report of the usage', () => {
     );
   });
 
+  it('over many months, with days of which no call was settled, is the sum of the ledger', async () => {
+    const customer = await database.newCustomer(1_000);
+    for (let month = 0; month < 13; month += 1) {
+      await spend(customer, new Date(Date.UTC(2025, month, 1 + month)), month);
+      await database.clock.stop(new Date(Date.UTC(2025, month, 20)));
+      await database.reserved(customer, 1);
+      await spend(customer, new Date(Date.UTC(2025, month + 1, 0, 23, 59, 59)), 2);
+    }
+    const [ledger] = await database.dataSource.query<unknown[]>(
+      `SELECT count(*)::integer AS calls, sum(charged)::integer AS charged FROM quota_reservations
+        WHERE organization_id = $1 AND settled_at IS NOT NULL`,
+      [customer.organizationId],
+    );
+    expect(ledger).toEqual({ calls: 26, charged: 104 });
+    for (const by of REPORT_GROUPS) {
+      const { rows, charged } = await report(customer, { from: '2025-01-01', to: '2026-02-01', by });
+      expect({ calls: rows.reduce((sum, row) => sum + row.calls, 0), charged }).toEqual(ledger);
+      expect(rows.map(({ group }) => group)).toEqual(rows.map(({ group }) => group).sort());
+    }
+    const { exact, periods } = await database.quota.verify(customer.organizationId);
+    expect(exact).toBe(true);
+    expect(periods.map(({ period, used }) => [period, used])).toEqual(
+      Array.from({ length: 13 }, (_month, month) => [
+        new Date(Date.UTC(2025, month)).toISOString().slice(0, 7),
+        month + 2,
+      ]),
+    );
+  });
+
   it('is of the current month and by day unless asked otherwise, and names days as UTC has them', async () => {
     const customer = await database.newCustomer(100);
     await spend(customer, new Date('2026-04-30T23:59:59.999Z'), 1);
@@ -84,6 +113,47 @@ describe('a report of the usage', () => {
   ])('refuses %j', async (request, message) => {
     const customer = await database.newCustomer(1);
     await expect(report(customer, request)).rejects.toThrow(message);
+  });
+});
+
+describe('the verification', () => {
+  const months = ['2026-01', '2026-02', '2026-03', '2026-04'];
+
+  it.each([
+    [
+      'a call',
+      "UPDATE quota_reservations SET fetched = fetched + 1 WHERE organization_id = $1 AND period_start = '2026-02-01'",
+      [3, 4, 3, 3],
+      [3, 3, 3, 3],
+    ],
+    [
+      'a count',
+      "UPDATE quota_periods SET used = used - 1 WHERE organization_id = $1 AND period_start = '2026-03-01'",
+      [3, 3, 3, 3],
+      [3, 3, 2, 3],
+    ],
+    [
+      'a count that is missing',
+      "DELETE FROM quota_periods WHERE organization_id = $1 AND period_start = '2026-01-01'",
+      [3, 3, 3, 3],
+      [0, 3, 3, 3],
+    ],
+    [
+      'calls that are missing',
+      "DELETE FROM quota_reservations WHERE organization_id = $1 AND period_start = '2026-04-01'",
+      [3, 3, 3, 0],
+      [3, 3, 3, 3],
+    ],
+  ])('names the month among others in which %s is wrong', async (_what, corruption, recomputed, used) => {
+    const customer = await database.newCustomer(100);
+    for (const month of months) await spend(customer, new Date(`${month}-10T00:00:00Z`), 3);
+    expect(await database.quota.verify(customer.organizationId)).toMatchObject({ exact: true });
+    await database.dataSource.query(corruption, [customer.organizationId]);
+    const verification = await database.quota.verify(customer.organizationId);
+    expect(verification.exact).toBe(false);
+    expect(verification.periods).toMatchObject(
+      months.map((period, index) => ({ period, used: used[index], recomputed: recomputed[index] })),
+    );
   });
 });
 

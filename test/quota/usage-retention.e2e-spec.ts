@@ -47,10 +47,7 @@ describe('pruning the usage', () => {
     await spend(customer, '2026-04-30T23:59:31Z', 1);
     Object.assign(database.environment, { USAGE_RETENTION_MONTHS: 1 });
     await database.clock.stop(new Date('2026-06-01T00:00:00Z'));
-    await database.dataSource.query('UPDATE quota_reservations SET leased_until = $2 WHERE id = $1', [
-      running,
-      new Date('2026-06-01T00:01:00Z'),
-    ]);
+    await database.extendLease(running, new Date('2026-06-01T00:01:00Z'));
     expect(await database.retention.prune()).toMatchObject({ keptFrom: '2026-05', calls: 2 });
     await database.quota.settle(running, 6);
     expect(await database.quota.verify(customer.organizationId)).toMatchObject({
@@ -66,9 +63,7 @@ describe('pruning the usage', () => {
     for (let count = 0; count < 40; count += 1) ids.push(await database.reserved(customer, 5, 60));
     Object.assign(database.environment, { USAGE_RETENTION_MONTHS: 1 });
     // The months have long ended although the calls still have their leases: only a test's clock jumps like this.
-    await database.dataSource.query(
-      "UPDATE quota_reservations SET leased_until = '2027-01-01' WHERE settled_at IS NULL",
-    );
+    for (const id of ids) await database.extendLease(id, new Date('2027-01-01T00:00:00Z'));
     await database.clock.stop(new Date('2026-06-15T00:00:00Z'));
     let settling = true;
     const settled = Promise.all(ids.map((id) => database.quota.settle(id, 3))).finally(() => (settling = false));

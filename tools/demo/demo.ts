@@ -1,14 +1,17 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { createServer, type AddressInfo } from 'node:net';
+import { watch, type FSWatcher } from 'node:fs';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { transformFile } from '@swc/core';
 import { startFakeYoutube } from '../../test/fake-youtube/fake-youtube.js';
 
 // Runs the whole service on one machine: the fake YouTube in this process, and the service and its commands as an operator
-// runs them. All data is in a temporary folder, which is deleted on Ctrl-C.
+// runs them. All data is in a temporary folder, which is deleted on Ctrl-C. With `--watch` and other options of Node, which the
+// service gets, it runs from dist-tools/src and starts again when that changes.
 
 const PROJECT = join(import.meta.dirname, '../../..');
 const PREFERRED_PORT = 3000;
@@ -17,18 +20,18 @@ function print(line = ''): void {
   process.stdout.write(`${line}\n`);
 }
 
-/** Returns the preferred port, or any free port when it is in use. */
-async function choosePort(): Promise<number> {
-  const free = (port: number): Promise<number> =>
-    new Promise((resolve, reject) => {
-      const server = createServer()
-        .once('error', reject)
-        .listen(port, () => {
-          const { port: chosen } = server.address() as AddressInfo;
-          server.close(() => resolve(chosen));
-        });
-    });
-  return free(PREFERRED_PORT).catch(() => free(0));
+/** Returns PORT; without one the preferred port, or any free port when that is in use. */
+async function choosePort(host: string): Promise<string> {
+  const { PORT } = process.env;
+  if (PORT) return PORT;
+  const server = createServer();
+  return new Promise((resolve) => {
+    server
+      .once('error', () => resolve('0'))
+      .listen(PREFERRED_PORT, host, () => {
+        server.close(() => resolve(String(PREFERRED_PORT)));
+      });
+  });
 }
 
 /** Runs an admin command and parses its JSON output. */
@@ -55,17 +58,29 @@ async function organizationWithKey(environment: NodeJS.ProcessEnv, ...options: s
   return { id, key };
 }
 
-/** Resolves when the service listens; rejects with its last log lines when it exits before. */
-function waitUntilListening(service: ChildProcess): Promise<void> {
+/** Resolves to the URL of the service when it listens; rejects with its last lines when it exits before. */
+function waitUntilListening(service: ChildProcess): Promise<string> {
   return new Promise((resolve, reject) => {
     const lines: string[] = [];
     if (service.stdout) {
       createInterface({ input: service.stdout }).on('line', (line) => {
         lines.push(line);
-        if (line.includes('"event":"listening"')) resolve();
+        const url = /"event":"listening","url":"([^"]+)"/.exec(line)?.[1];
+        if (url) resolve(url);
       });
     }
     service.once('exit', () => reject(new Error(`The service did not start.\n${lines.slice(-5).join('\n')}`)));
+  });
+}
+
+/** Compiles each file of `src` that is saved, as `npm run build:tools` does; a file that cannot be compiled is left as it was. */
+function compileChanges(): FSWatcher {
+  const swc = join(PROJECT, 'tools/swc.json');
+  return watch(join(PROJECT, 'src'), { recursive: true }, (_event, file) => {
+    if (!file?.endsWith('.ts') || file.endsWith('.spec.ts')) return;
+    transformFile(join(PROJECT, 'src', file), { configFile: swc, swcrc: false, sourceMaps: 'inline' })
+      .then(({ code }) => writeFile(join(PROJECT, 'dist-tools/src', file.replace(/ts$/, 'js')), code))
+      .catch((error: unknown) => process.stderr.write(`${String(error)}\n`));
   });
 }
 
@@ -120,8 +135,7 @@ async function main(): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'transcripts-demo-'));
   print('1/4 Starting the fake YouTube');
   const fakeYoutube = await startFakeYoutube({ latencyMs: 40 });
-  const port = await choosePort();
-  const base = `http://127.0.0.1:${port}`;
+  const host = process.env['HOST'] || '127.0.0.1';
   const environment = {
     ...process.env,
     DATABASE_URL: '',
@@ -129,23 +143,29 @@ async function main(): Promise<void> {
     UPSTREAM_PROXY_URL: '',
     DATA_DIR: join(folder, 'data'),
     YOUTUBE_BASE_URL: fakeYoutube.url,
-    HOST: '127.0.0.1',
-    PORT: String(port),
+    HOST: host,
+    PORT: await choosePort(host),
     WEBHOOK_SECRET_KEY: randomBytes(32).toString('hex'),
     // No load balancer routes to this service, so shutdown need not wait for one.
     SHUTDOWN_DELAY_SECONDS: '0',
   };
   print('2/4 Starting the service with its embedded PostgreSQL');
+  const options = process.argv.slice(2);
+  const compiler = options.includes('--watch') ? compileChanges() : undefined;
+  const program = compiler ? 'dist-tools/src/main.js' : 'dist/main.js';
   // Detached, so that Ctrl-C reaches only this process, which then stops the service gracefully.
-  const service = spawn(process.execPath, [join(PROJECT, 'dist/main.js')], {
+  const service = spawn(process.execPath, [...options, join(PROJECT, program)], {
     env: environment,
     stdio: ['ignore', 'pipe', 'inherit'],
     detached: true,
   });
+  // Whoever changes the service reads its log.
+  if (compiler) service.stdout.pipe(process.stdout);
   let stopping = false;
   const stop = async (exitCode: number): Promise<void> => {
     if (stopping) return;
     stopping = true;
+    compiler?.close();
     service.kill('SIGTERM');
     await waitForExit(service);
     await fakeYoutube.close();
@@ -155,7 +175,7 @@ async function main(): Promise<void> {
   process.on('SIGINT', () => void stop(0));
   process.on('SIGTERM', () => void stop(0));
   try {
-    await waitUntilListening(service);
+    const base = await waitUntilListening(service);
     print('3/4 Creating organizations: Pro plan, free plan, and Pro plan with a monthly limit of 2');
     const pro = await organizationWithKey(environment, '--name', 'Demo Pro', '--plan', 'pro');
     const free = await organizationWithKey(environment, '--name', 'Demo Free', '--plan', 'free');

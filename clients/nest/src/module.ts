@@ -1,6 +1,5 @@
 import { ChannelTranscriptsClient } from '@channel-transcripts/client';
 import { ConfigurableModuleBuilder, Module } from '@nestjs/common';
-import { ClientProxyFactory } from '@nestjs/microservices';
 import { ChannelTranscripts } from './channel-transcripts.js';
 import { ChannelTranscriptsHealthIndicator, PROBE, type Probe } from './health.js';
 import type { ChannelTranscriptsOptions } from './options.js';
@@ -11,16 +10,14 @@ const { ConfigurableModuleClass, MODULE_OPTIONS_TOKEN } = new ConfigurableModule
   .setExtras({ isGlobal: false }, (definition, { isGlobal }) => ({ ...definition, global: isGlobal }))
   .build();
 
-function connect(options: ChannelTranscriptsOptions): ChannelTranscripts {
+async function connect(options: ChannelTranscriptsOptions): Promise<ChannelTranscripts> {
   const { transport, apiKey } = options;
   switch (transport) {
     case 'http':
       return new ChannelTranscriptsClient({ ...options, headers: traceHeaders });
     case 'tcp':
-    case 'nats': {
-      const client = ClientProxyFactory.create(messageClient(options));
-      return new MessageChannelTranscripts(client, apiKey, options.timeoutSeconds);
-    }
+    case 'nats':
+      return new MessageChannelTranscripts(await messageClient(options), apiKey, options.timeoutSeconds);
     default:
       throw new TypeError(`transport must be http, tcp or nats, but is ${String(transport)}.`);
   }

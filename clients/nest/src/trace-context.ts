@@ -1,5 +1,5 @@
 import { context, propagation } from '@opentelemetry/api';
-import { Transport, type NatsOptions, type Serializer, type TcpClientOptions } from '@nestjs/microservices';
+import type { ClientProxy, Serializer } from '@nestjs/microservices';
 import type { ChannelTranscriptsOptions } from './options.js';
 
 /** The trace context of the running code, as headers: those of the propagator that the program has set up. */
@@ -24,11 +24,14 @@ const NATS_HEADERS = {
   },
 };
 
-/** The options of Nest's client for messages. */
-export function messageClient(
+/** Nest's client for messages. Its package is loaded only here, because a program over HTTP need not have it. */
+export async function messageClient(
   options: Extract<ChannelTranscriptsOptions, { transport: 'tcp' | 'nats' }>,
-): TcpClientOptions | NatsOptions {
-  return options.transport === 'tcp'
-    ? { transport: Transport.TCP, options: { port: 3001, ...options.connection, serializer: withTraceContext } }
-    : { transport: Transport.NATS, options: { ...options.connection, headers: NATS_HEADERS } };
+): Promise<ClientProxy> {
+  const { ClientProxyFactory, Transport } = await import('@nestjs/microservices');
+  return ClientProxyFactory.create(
+    options.transport === 'tcp'
+      ? { transport: Transport.TCP, options: { port: 3001, ...options.connection, serializer: withTraceContext } }
+      : { transport: Transport.NATS, options: { ...options.connection, headers: NATS_HEADERS } },
+  );
 }

@@ -1,5 +1,5 @@
 import { readEvents, type TranscriptsEvent } from './events.js';
-import { defined, Http, pause, type CallOptions, type ClientOptions, type Pause } from './http.js';
+import { defined, Http, pause, withCall, type CallOptions, type ClientOptions, type Pause } from './http.js';
 import { Jobs } from './jobs.js';
 import type { OperationId, ParametersOf, ResultOf } from './operations.js';
 import type { components } from './schema.js';
@@ -117,12 +117,18 @@ export class ChannelTranscriptsClient {
   }
 
   private async *stream<Id extends Streamed>(id: Id, parameters: ParametersOf<Id>, options: CallOptions): Events {
-    const read = async (response: Response): Promise<ReadableStream<Uint8Array>> => {
-      if (response.body && response.headers.get('Content-Type')?.startsWith(STREAMED)) return response.body;
+    const read = async (response: Response, call: string) => {
+      const { body } = response;
+      if (body && response.headers.get('Content-Type')?.startsWith(STREAMED)) return { body, call };
       await response.body?.cancel();
       throw new Error('This service does not support streaming, which requires version 1.1.0 of the API.');
     };
-    yield* readEvents(await this.http.send(id, parameters, options, read, STREAMED));
+    const { body, call } = await this.http.send(id, parameters, options, read, STREAMED);
+    try {
+      yield* readEvents(body);
+    } catch (error) {
+      throw withCall(error, call);
+    }
   }
 }
 

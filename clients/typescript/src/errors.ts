@@ -53,14 +53,18 @@ export function isChannelTranscriptsError(error: unknown): error is KnownError {
   return error instanceof Error && error.name === 'ChannelTranscriptsError' && 'code' in error;
 }
 
-/** Converts the parsed body of an error response to an error. */
-export function errorOf(response: Response, body: unknown): ChannelTranscriptsError {
+/**
+ * Converts the parsed body of an error response to an error.
+ *
+ * @param call the method and URL
+ */
+export function errorOf(call: string, response: Response, body: unknown): ChannelTranscriptsError {
   const { status, headers } = response;
   const retryAfter = headers.get('Retry-After');
   const retryAfterSeconds = retryAfter !== null && /^[0-9]+$/.test(retryAfter) ? Number(retryAfter) : undefined;
   const stated = statedError(body, status, retryAfterSeconds);
   if (stated) return stated;
-  const message = `The response (status ${status}) is not from this service. Check the base URL.`;
+  const message = `The response to ${call} (status ${status}) is not from this service. Check the base URL.`;
   const requestId = headers.get('X-Request-Id') ?? undefined;
   const retryable = status >= 500;
   return new ChannelTranscriptsError(

@@ -81,7 +81,7 @@ export class Http {
     id: Id,
     parameters: ParametersOf<Id>,
     { signal, requestId, retries = this.options.retries ?? RETRIES_DEFAULT }: CallOptions,
-    read: (response: Response) => Promise<Result>,
+    read: (response: Response, call: string) => Promise<Result>,
     accept?: string,
   ): Promise<Result> {
     const headers = new Headers({ ...this.options.headers?.(), Authorization: `Bearer ${this.options.apiKey}` });
@@ -91,16 +91,18 @@ export class Http {
     if (parameters.body !== undefined) headers.set('Content-Type', 'application/json');
     const [method = '', path = ''] = OPERATIONS[id].split(' ');
     const url = `${this.baseUrl}${pathOf(path, parameters.path ?? {})}${queryOf(parameters.query ?? {})}`;
+    const call = `${method} ${url}`;
     const body = parameters.body === undefined ? null : JSON.stringify(parameters.body);
     const init: RequestInit = { method, headers, body, ...(signal && { signal }) };
     for (let attempt = 1; ; attempt++) {
       try {
         const response = await (this.options.fetch ?? fetch)(url, init);
         if (!response.ok && !(id === 'getReady' && response.status === NOT_READY)) {
-          throw errorOf(response, await response.json().catch(() => undefined));
+          throw errorOf(call, response, await response.json().catch(() => undefined));
         }
-        return await read(response);
-      } catch (error) {
+        return await read(response, call);
+      } catch (thrown) {
+        const error = withCall(thrown, call);
         const given = error instanceof ChannelTranscriptsError ? (error.retryAfterSeconds ?? 0) : 0;
         if (attempt > retries || signal?.aborted || given > WAIT_SECONDS_MAX) throw error;
         if (!mayBeRepeated(error, isSafeToRepeat(id, headers))) throw error;
@@ -109,6 +111,21 @@ export class Http {
       }
     }
   }
+}
+
+/**
+ * Names the call, and the cause such as `ECONNREFUSED`, in what `fetch` throws when the connection fails: of itself it says only
+ * "fetch failed" or "terminated". Returns any other error as it is.
+ *
+ * @param call its method and URL; the key is in neither
+ */
+export function withCall(error: unknown, call: string): unknown {
+  if (!(error instanceof TypeError)) return error;
+  const { cause } = error;
+  const code: unknown = typeof cause === 'object' && cause !== null ? Reflect.get(cause, 'code') : undefined;
+  return new TypeError(`${call}: ${error.message}${typeof code === 'string' ? ` (${code})` : ''}`, {
+    cause: cause ?? error,
+  });
 }
 
 /**

@@ -42,7 +42,9 @@ export {
   type WebhookDelivery,
   type WebhookEvent,
   type WebhookOptions,
+  type WebhookPayload,
   type Webhooks,
+  type WebhookTestEvent,
   type WebhookTestResult,
   type WebhookWithSecret,
 } from './webhooks.js';

@@ -1124,7 +1124,7 @@ export interface components {
             /** @description The value of `after` for the next page. Null on the last page. */
             next: string | null;
         };
-        Organization: {
+        CreatedOrganization: {
             /** @description The ID of the organization. */
             id: string;
             /** @description The name. Names need not be unique. */
@@ -1141,6 +1141,8 @@ export interface components {
              * @description When the organization was created.
              */
             createdAt: string;
+            /** @description The IDs of other organizations with this name, at most ten. Present only if there are any: commands then need the ID. */
+            sameName?: string[];
         };
         NewOrganizationBody: {
             /**
@@ -1159,6 +1161,24 @@ export interface components {
              * @example 20000
              */
             monthlyLimit?: number | null;
+        };
+        Organization: {
+            /** @description The ID of the organization. */
+            id: string;
+            /** @description The name. Names need not be unique. */
+            name: string;
+            /**
+             * @description The plan.
+             * @enum {string}
+             */
+            plan: "free" | "pro";
+            /** @description Transcripts per month, instead of the limit of the plan. Null when the limit of the plan applies. */
+            monthlyLimit: number | null;
+            /**
+             * Format: date-time
+             * @description When the organization was created.
+             */
+            createdAt: string;
         };
         OrganizationsPage: {
             /** @description The organizations, oldest first. */
@@ -1736,27 +1756,6 @@ export interface operations {
                      *     }
                      */
                     "application/json": components["schemas"]["ChannelTranscripts"];
-                    /**
-                     * @example {"type":"channel","channel":{"id":"UCharbourlight__________","name":"Harbour Light Workshop","handle":"@harbourlight"}}
-                     *     {"type":"result","result":{"videoId":"hl-dinghy__","ok":true,"metadata":{"title":"We rebuilt a 1962 dinghy from the keel up","url":"https://www.youtube.com/watch?v=hl-dinghy__","publishedAt":"2026-10-31T19:00:00Z","publishedText":"17 hours ago","durationSeconds":612,"viewCount":1214330,"thumbnailUrl":"https://i.ytimg.com/vi/hl-dinghy__/hqdefault.jpg","kind":"video","captionTracks":[{"languageCode":"en","name":"English","generated":false},{"languageCode":"en","name":"English (auto-generated)","generated":true}]},"transcript":{"en":[{"text":"Good morning from the boatyard.","start":0.24,"duration":3.12},{"text":"This little dinghy was built in 1962.","start":3.4,"duration":2.9}]},"cached":false}}
-                     *     {"type":"result","result":{"videoId":"hl-silent__","ok":false,"metadata":{"title":"One hour of planing larch, no talking","url":"https://www.youtube.com/watch?v=hl-silent__","publishedAt":null,"publishedText":"3 weeks ago","durationSeconds":3600,"viewCount":512044,"thumbnailUrl":"https://i.ytimg.com/vi/hl-silent__/hqdefault.jpg","kind":"video","captionTracks":[]},"transcript":{},"cached":false,"error":{"code":"transcript_unavailable","retryable":false,"message":"This video has no captions."}}}
-                     *     {"type":"summary","summary":{"total":2,"succeeded":1,"failed":1,"cached":0,"fetched":1}}
-                     */
-                    "application/x-ndjson": string;
-                    /**
-                     * @example ## We rebuilt a 1962 dinghy from the keel up
-                     *
-                     *     <https://www.youtube.com/watch?v=hl-dinghy__> · 2026-10-31 · 10:12
-                     *
-                     *     [0:00](https://youtu.be/hl-dinghy__?t=0) Good morning from the boatyard. This little dinghy was built in 1962.
-                     *
-                     *     - [One hour of planing larch, no talking](https://youtu.be/hl-silent__): no transcript. This video has no captions. (`transcript_unavailable`)
-                     *
-                     *     ---
-                     *
-                     *     2 videos: 1 with a transcript, 1 without.
-                     */
-                    "text/markdown": string;
                 };
             };
             /** @description `invalid_request`: A parameter or a field is invalid. */
@@ -2227,27 +2226,6 @@ export interface operations {
                      *     }
                      */
                     "application/json": components["schemas"]["PlaylistTranscripts"];
-                    /**
-                     * @example {"type":"playlist","playlist":{"id":"PLharbourlight-boats","title":"Boats from start to launch"}}
-                     *     {"type":"result","result":{"videoId":"hl-dinghy__","ok":true,"metadata":{"title":"We rebuilt a 1962 dinghy from the keel up","url":"https://www.youtube.com/watch?v=hl-dinghy__","publishedAt":"2026-10-31T19:00:00Z","publishedText":"17 hours ago","durationSeconds":612,"viewCount":1214330,"thumbnailUrl":"https://i.ytimg.com/vi/hl-dinghy__/hqdefault.jpg","kind":"video","captionTracks":[{"languageCode":"en","name":"English","generated":false},{"languageCode":"en","name":"English (auto-generated)","generated":true}]},"transcript":{"en":[{"text":"Good morning from the boatyard.","start":0.24,"duration":3.12},{"text":"This little dinghy was built in 1962.","start":3.4,"duration":2.9}]},"cached":false}}
-                     *     {"type":"result","result":{"videoId":"hl-silent__","ok":false,"metadata":{"title":"One hour of planing larch, no talking","url":"https://www.youtube.com/watch?v=hl-silent__","publishedAt":null,"publishedText":"3 weeks ago","durationSeconds":3600,"viewCount":512044,"thumbnailUrl":"https://i.ytimg.com/vi/hl-silent__/hqdefault.jpg","kind":"video","captionTracks":[]},"transcript":{},"cached":false,"error":{"code":"transcript_unavailable","retryable":false,"message":"This video has no captions."}}}
-                     *     {"type":"summary","summary":{"total":2,"succeeded":1,"failed":1,"cached":0,"fetched":1}}
-                     */
-                    "application/x-ndjson": string;
-                    /**
-                     * @example ## We rebuilt a 1962 dinghy from the keel up
-                     *
-                     *     <https://www.youtube.com/watch?v=hl-dinghy__> · 2026-10-31 · 10:12
-                     *
-                     *     [0:00](https://youtu.be/hl-dinghy__?t=0) Good morning from the boatyard. This little dinghy was built in 1962.
-                     *
-                     *     - [One hour of planing larch, no talking](https://youtu.be/hl-silent__): no transcript. This video has no captions. (`transcript_unavailable`)
-                     *
-                     *     ---
-                     *
-                     *     2 videos: 1 with a transcript, 1 without.
-                     */
-                    "text/markdown": string;
                 };
             };
             /** @description `invalid_request`: A parameter or a field is invalid. */
@@ -2436,7 +2414,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The transcript, in the format of `format` or `Accept`. In JSON it is the entry of the video; `ok` is always true. */
+            /** @description The transcript, in the format of `format` or `Accept`. In JSON it is the entry of the video; `ok` is always true. The other formats are `text/plain`, `application/x-subrip`, `text/vtt` and `text/markdown`. */
             200: {
                 headers: {
                     /** @description The ID of the request. */
@@ -2512,30 +2490,6 @@ export interface operations {
                      *     }
                      */
                     "application/json": components["schemas"]["VideoTranscript"];
-                    /**
-                     * @example Good morning from the boatyard.
-                     *     This little dinghy was built in 1962.
-                     */
-                    "text/plain": string;
-                    /**
-                     * @example 1
-                     *     00:00:00,240 --> 00:00:03,360
-                     *     Good morning from the boatyard.
-                     */
-                    "application/x-subrip": string;
-                    /**
-                     * @example WEBVTT
-                     *
-                     *     00:00:00.240 --> 00:00:03.360
-                     *     Good morning from the boatyard.
-                     */
-                    "text/vtt": string;
-                    /**
-                     * @example # We rebuilt a 1962 dinghy from the keel up
-                     *
-                     *     <https://www.youtube.com/watch?v=hl-dinghy__> · 2026-10-31 · 10:12
-                     */
-                    "text/markdown": string;
                 };
             };
             /** @description `invalid_request`: A parameter or a field is invalid. */
@@ -2829,26 +2783,6 @@ export interface operations {
                      *     }
                      */
                     "application/json": components["schemas"]["VideosTranscripts"];
-                    /**
-                     * @example {"type":"result","result":{"videoId":"hl-dinghy__","ok":true,"metadata":{"title":"We rebuilt a 1962 dinghy from the keel up","url":"https://www.youtube.com/watch?v=hl-dinghy__","publishedAt":"2026-10-31T19:00:00Z","publishedText":"17 hours ago","durationSeconds":612,"viewCount":1214330,"thumbnailUrl":"https://i.ytimg.com/vi/hl-dinghy__/hqdefault.jpg","kind":"video","captionTracks":[{"languageCode":"en","name":"English","generated":false},{"languageCode":"en","name":"English (auto-generated)","generated":true}]},"transcript":{"en":[{"text":"Good morning from the boatyard.","start":0.24,"duration":3.12},{"text":"This little dinghy was built in 1962.","start":3.4,"duration":2.9}]},"cached":false}}
-                     *     {"type":"result","result":{"videoId":"hl-silent__","ok":false,"metadata":{"title":"One hour of planing larch, no talking","url":"https://www.youtube.com/watch?v=hl-silent__","publishedAt":null,"publishedText":"3 weeks ago","durationSeconds":3600,"viewCount":512044,"thumbnailUrl":"https://i.ytimg.com/vi/hl-silent__/hqdefault.jpg","kind":"video","captionTracks":[]},"transcript":{},"cached":false,"error":{"code":"transcript_unavailable","retryable":false,"message":"This video has no captions."}}}
-                     *     {"type":"summary","summary":{"total":2,"succeeded":1,"failed":1,"cached":0,"fetched":1}}
-                     */
-                    "application/x-ndjson": string;
-                    /**
-                     * @example ## We rebuilt a 1962 dinghy from the keel up
-                     *
-                     *     <https://www.youtube.com/watch?v=hl-dinghy__> · 2026-10-31 · 10:12
-                     *
-                     *     [0:00](https://youtu.be/hl-dinghy__?t=0) Good morning from the boatyard. This little dinghy was built in 1962.
-                     *
-                     *     - [One hour of planing larch, no talking](https://youtu.be/hl-silent__): no transcript. This video has no captions. (`transcript_unavailable`)
-                     *
-                     *     ---
-                     *
-                     *     2 videos: 1 with a transcript, 1 without.
-                     */
-                    "text/markdown": string;
                 };
             };
             /** @description `invalid_request`: A parameter or a field is invalid. */
@@ -4439,12 +4373,6 @@ export interface operations {
                      *     }
                      */
                     "application/json": components["schemas"]["JobResults"];
-                    /**
-                     * @example {"type":"result","position":1,"result":{"videoId":"hl-dinghy__","ok":true,"metadata":{"title":"We rebuilt a 1962 dinghy from the keel up","url":"https://www.youtube.com/watch?v=hl-dinghy__","publishedAt":"2026-10-31T19:00:00Z","publishedText":"17 hours ago","durationSeconds":612,"viewCount":1214330,"thumbnailUrl":"https://i.ytimg.com/vi/hl-dinghy__/hqdefault.jpg","kind":"video","captionTracks":[{"languageCode":"en","name":"English","generated":false},{"languageCode":"en","name":"English (auto-generated)","generated":true}]},"transcript":{"en":[{"text":"Good morning from the boatyard.","start":0.24,"duration":3.12},{"text":"This little dinghy was built in 1962.","start":3.4,"duration":2.9}]},"cached":false}}
-                     *     {"type":"result","position":2,"result":{"videoId":"hl-silent__","ok":false,"metadata":{"title":"One hour of planing larch, no talking","url":"https://www.youtube.com/watch?v=hl-silent__","publishedAt":null,"publishedText":"3 weeks ago","durationSeconds":3600,"viewCount":512044,"thumbnailUrl":"https://i.ytimg.com/vi/hl-silent__/hqdefault.jpg","kind":"video","captionTracks":[]},"transcript":{},"cached":false,"error":{"code":"transcript_unavailable","retryable":false,"message":"This video has no captions."}}}
-                     *     {"type":"summary","summary":{"total":1480,"succeeded":612,"failed":38,"cached":100,"fetched":512,"pending":830},"next":2,"job":{"id":"job_3VqTb8yWm2LkR0sXcE9a1D","state":"running","reason":null,"channel":{"id":"UCharbourlight__________","name":"Harbour Light Workshop","handle":"@harbourlight"},"request":{"channel":"@harbourlight","languages":["en","de"],"limit":null,"since":null,"onQuota":"pause"},"summary":{"total":1480,"succeeded":612,"failed":38,"cached":100,"fetched":512,"pending":830},"createdAt":"2026-11-20T16:00:00.000Z","startedAt":"2026-11-20T16:00:01.000Z","finishedAt":null,"expiresAt":null,"checkAgainSeconds":2}}
-                     */
-                    "application/x-ndjson": string;
                 };
             };
             /** @description `invalid_request`: A parameter or a field is invalid. */
@@ -5626,7 +5554,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The JSON-RPC response; as server-sent events for the revisions of 2025. */
+            /** @description The JSON-RPC response; as server-sent events (`text/event-stream`) for the revisions of 2025. */
             200: {
                 headers: {
                     /** @description The ID of the request. */
@@ -5651,7 +5579,6 @@ export interface operations {
                 };
                 content: {
                     "application/json": Record<string, never>;
-                    "text/event-stream": string;
                 };
             };
             /** @description The message is a notification, which has no response. */
@@ -5987,7 +5914,7 @@ export interface operations {
                      *       "createdAt": "2026-11-02T09:30:00.000Z"
                      *     }
                      */
-                    "application/json": components["schemas"]["Organization"];
+                    "application/json": components["schemas"]["CreatedOrganization"];
                 };
             };
             /** @description `invalid_request`: A parameter or a field is invalid. */

@@ -8,6 +8,14 @@ export type WebhookTestResult = Schemas['WebhookTestResult'];
 export type WebhookDelivery = Schemas['WebhookDelivery'];
 /** The body of a message about a job. */
 export type JobEvent = Schemas['JobEvent'];
+/** The body of the message that `Webhooks.test` sends, whatever the `events` of the webhook are. */
+export interface WebhookTestEvent {
+  type: 'webhook.test';
+  timestamp: string;
+  data: { webhookId: string };
+}
+/** The body of a message: `type` says which. A later version of the service can send further types. */
+export type WebhookPayload = JobEvent | WebhookTestEvent;
 export type WebhookEvent = NonNullable<Schemas['NewWebhookBody']['events']>[number];
 
 export interface WebhookOptions extends CallOptions {
@@ -71,7 +79,7 @@ export async function verifyWebhook(
   headers: HeadersGiven,
   secret: string,
   { now = Date.now() }: { now?: number } = {},
-): Promise<JobEvent> {
+): Promise<WebhookPayload> {
   const given = (name: string): string => {
     const value = headers instanceof Headers ? headers.get(name) : headers[name];
     if (typeof value !== 'string' || value === '') throw new Error(`The webhook is not genuine: ${name} is missing.`);
@@ -88,7 +96,7 @@ export async function verifyWebhook(
     const [version, value = ''] = signature.split(',');
     const isBase64 = /^[A-Za-z0-9+/]+=*$/.test(value);
     if (version !== 'v1' || !isBase64) continue;
-    if (await crypto.subtle.verify(HMAC, key, bytesOf(value), signed)) return JSON.parse(body) as JobEvent;
+    if (await crypto.subtle.verify(HMAC, key, bytesOf(value), signed)) return JSON.parse(body) as WebhookPayload;
   }
   throw new Error('The webhook is not genuine: no signature is of this secret.');
 }

@@ -109,6 +109,33 @@ describe('the operations of the client', () => {
 });
 
 describe('a call that fails', () => {
+  const LOST = {
+    name: 'TypeError',
+    message: expect.stringMatching(
+      /^(?:GET|POST) http:\/\/service\.test\/\S+: fetch failed \(ECONNRESET\)$/,
+    ) as unknown,
+    cause: lost.cause,
+  };
+
+  it('names its address, also when the connection ends within a stream, or something else answers', async () => {
+    const { client, sent } = clientOf(lost);
+    const message = 'GET http://service.test/channels/%40tidewater/transcripts?limit=2: fetch failed (ECONNRESET)';
+    await expect(client.transcripts('@tidewater', { limit: 2 })).rejects.toThrow(message);
+    await expect(client.events('@tidewater', { limit: 2 }).next()).rejects.toThrow(message);
+    expect(sent).toHaveLength(2);
+    const body = new ReadableStream({
+      start: (controller) => controller.error(new TypeError('terminated', { cause: lost.cause })),
+    });
+    const streamed = clientOf(() => new Response(body, { headers: { 'Content-Type': 'application/x-ndjson' } }));
+    await expect(streamed.client.events('@tidewater').next()).rejects.toThrow(
+      'GET http://service.test/channels/%40tidewater/transcripts: terminated (ECONNRESET)',
+    );
+    const proxy = clientOf(PROXY_PAGE);
+    await expect(proxy.client.transcripts('@tidewater')).rejects.toThrow(
+      'The response to GET http://service.test/channels/%40tidewater/transcripts (status 502) is not from this service.',
+    );
+  });
+
   it.each([...CHARGED, ...FREE])(
     'is repeated after a refusal that passes, not before its Retry-After (%s)',
     async (_, call) => {
@@ -126,12 +153,12 @@ describe('a call that fails', () => {
     for (const step of [lost, PROXY_PAGE]) {
       const { client, sent } = clientOf(step);
       await expect(call(client)).rejects.toMatchObject(
-        step === lost ? lost : { status: 502, code: 'unexpected_response', retryable: true },
+        step === lost ? LOST : { status: 502, code: 'unexpected_response', retryable: true },
       );
       expect(sent).toHaveLength(1);
     }
     const { client, sent } = clientOf(unavailable(), lost);
-    await expect(call(client)).rejects.toMatchObject(lost);
+    await expect(call(client)).rejects.toMatchObject(LOST);
     expect(sent).toHaveLength(2);
   });
 
@@ -139,7 +166,7 @@ describe('a call that fails', () => {
     for (const step of [lost, PROXY_PAGE]) {
       const { client, sent } = clientOf(step);
       await expect(call(client)).rejects.toMatchObject(
-        step === lost ? lost : { status: 502, code: 'unexpected_response', retryable: true },
+        step === lost ? LOST : { status: 502, code: 'unexpected_response', retryable: true },
       );
       expect(sent).toHaveLength(3);
     }

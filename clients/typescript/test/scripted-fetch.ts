@@ -40,4 +40,7 @@ export function refusal(status: number, code: string, retryable: boolean, retryA
 
 export const unavailable = (retryAfterSeconds?: number): Response =>
   refusal(503, 'service_unavailable', true, retryAfterSeconds);
-export const lost = new TypeError('fetch failed');
+/** As `fetch` throws it. */
+export const lost = new TypeError('fetch failed', {
+  cause: Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' }),
+});

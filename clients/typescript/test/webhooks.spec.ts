@@ -1,25 +1,39 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { Webhook } from 'standardwebhooks';
-import { verifyWebhook } from '../src/index.js';
+import { verifyWebhook, type WebhookPayload } from '../src/index.js';
 
 const SECRET = `whsec_${Buffer.from('a secret of a webhook, of 32 by').toString('base64')}`;
 const OTHER = `whsec_${Buffer.from('another secret, after a rotation').toString('base64')}`;
-const EVENT = { type: 'job.completed', timestamp: '2026-11-20T17:12:00.000Z', data: { jobId: 'job_1' } };
+const EVENT = {
+  type: 'job.completed',
+  timestamp: '2026-11-20T17:12:00.000Z',
+  data: { jobId: 'job_1', state: 'completed' },
+};
 const BODY = JSON.stringify(EVENT);
 const SENT = new Date('2026-11-20T17:12:01Z');
 const AT = { now: SENT.getTime() };
 
-const signed = (...secrets: string[]) => ({
+const signedOf = (body: string, ...secrets: string[]) => ({
   'webhook-id': 'msg_1',
   'webhook-timestamp': String(SENT.getTime() / 1000),
-  'webhook-signature': secrets.map((secret) => new Webhook(secret).sign('msg_1', SENT, BODY)).join(' '),
+  'webhook-signature': secrets.map((secret) => new Webhook(secret).sign('msg_1', SENT, body)).join(' '),
 });
+const signed = (...secrets: string[]) => signedOf(BODY, ...secrets);
 
 describe('verifying a webhook', () => {
   it('returns the event when a signature is of the secret, also during a rotation', async () => {
     expect(await verifyWebhook(BODY, signed(SECRET), SECRET, AT)).toEqual(EVENT);
     expect(await verifyWebhook(BODY, new Headers(signed(OTHER, SECRET)), SECRET, AT)).toEqual(EVENT);
+  });
+
+  it('returns an event whose type says what its data is', async () => {
+    const jobOf = (event: WebhookPayload): string =>
+      event.type === 'webhook.test' ? event.data.webhookId : `${event.data.jobId} ${event.data.state}`;
+    const test: WebhookPayload = { type: 'webhook.test', timestamp: EVENT.timestamp, data: { webhookId: 'whk_1' } };
+    const body = JSON.stringify(test);
+    expect(jobOf(await verifyWebhook(body, signedOf(body, SECRET), SECRET, AT))).toBe('whk_1');
+    expect(jobOf(await verifyWebhook(BODY, signed(SECRET), SECRET, AT))).toBe('job_1 completed');
   });
 
   it('refuses every change of the body, the id or the time', async () => {

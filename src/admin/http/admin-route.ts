@@ -11,8 +11,8 @@ import type { Request } from 'express';
 import { FailedAuthentications } from '../../auth/failed-authentications.js';
 import { Environment } from '../../config/environment.js';
 import type { Actor } from '../../domain/caller.js';
-import { DomainError, RouteNotFoundError } from '../../domain/errors.js';
-import { SecretToken } from '../../http/bearer-token.js';
+import { RouteNotFoundError, UnauthorizedError } from '../../domain/errors.js';
+import { bearerToken, SecretToken } from '../../http/bearer-token.js';
 import { ApiErrors, type ErrorExample } from '../../http/error-docs.js';
 import { AllowsHead, Audience } from '../../http/route.decorators.js';
 import { requestContextOf } from '../../http/request-context.js';
@@ -25,9 +25,9 @@ import { KEY, ORGANIZATION } from './dto/responses.dto.js';
 export const ADMIN_TOKEN_SCHEME = 'adminToken';
 
 /** The admin token is missing or invalid. */
-class AdminTokenError extends DomainError {
-  constructor() {
-    super('unauthorized', 'Send the admin token in the header "Authorization: Bearer <ADMIN_TOKEN>".');
+class AdminTokenError extends UnauthorizedError {
+  constructor(sent?: string) {
+    super('the header "Authorization: Bearer <ADMIN_TOKEN>"', 'the admin token', sent);
   }
 }
 
@@ -52,9 +52,10 @@ class AdminGuard implements CanActivate {
 
   async canActivate(context: ExecutionContext): Promise<boolean> {
     const call = requestContextOf(context);
-    if (!this.token?.isIn(context.switchToHttp().getRequest<Request>())) {
+    const request = context.switchToHttp().getRequest<Request>();
+    if (!this.token?.isIn(request)) {
       await this.failed.record(call, 'admin token');
-      throw new AdminTokenError();
+      throw new AdminTokenError(bearerToken(request));
     }
     Object.assign(call.log, { admin: true, address: call.address, callId: call.callId });
     return true;

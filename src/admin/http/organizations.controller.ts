@@ -4,7 +4,7 @@ import type { Actor } from '../../domain/caller.js';
 import { UnknownCursorError } from '../../domain/page.js';
 import { ApiErrors, invalidField } from '../../http/error-docs.js';
 import { ApiResult } from '../../http/response-docs.js';
-import { DeletedOrganization, Organization } from '../../organizations/organization.entity.js';
+import { CreatedOrganization, DeletedOrganization, Organization } from '../../organizations/organization.entity.js';
 import { OrganizationsService } from '../../organizations/organizations.service.js';
 import { AdminRoutes, ApiOrganizationId, Operator } from './admin-route.js';
 import { CreateOrganizationDto, PageQueryDto, UpdateOrganizationDto } from './dto/requests.dto.js';
@@ -18,9 +18,12 @@ export class AdminOrganizationsController {
 
   @Post()
   @ApiOperation({ summary: 'Create an organization' })
-  @ApiResult(HttpStatus.CREATED, Organization, 'The new organization.', ORGANIZATION)
+  @ApiResult(HttpStatus.CREATED, CreatedOrganization, 'The new organization.', ORGANIZATION)
   @ApiErrors(invalidField('plan', 'plan must be free or pro.'))
-  async createOrganization(@Body() body: CreateOrganizationDto, @Operator() actor: Actor): Promise<Organization> {
+  async createOrganization(
+    @Body() body: CreateOrganizationDto,
+    @Operator() actor: Actor,
+  ): Promise<CreatedOrganization> {
     return this.organizations.create(body, actor);
   }
 

@@ -2,29 +2,43 @@
 -- that settles its reservation. So a process can be killed at any point: what was fetched is stored and charged together, or
 -- neither.
 
--- Claims the next slice. Organizations take turns: it is one of the organization whose last slice is the longest ago. A
--- claim that has expired is that of a process that was killed, which counts as a setback.
+-- Claims the next slice. Organizations take turns: it is one of the organization whose last slice is the longest ago, of the
+-- job that is due the longest. It passes over the organizations whose slices all run, and waits for none. A claim that has
+-- expired is that of a process that was killed, which counts as a setback.
 CREATE OR REPLACE FUNCTION job_claim(p_claim uuid, p_lease_seconds double precision, p_organization text)
 RETURNS TABLE (old_state text, job jobs) LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
   v_now timestamptz := clock_now();
+  v_organization text;
 BEGIN
-  SELECT * INTO job FROM jobs due
-    WHERE due.next_run_at <= v_now
-      -- A slice that ends its process again and again would end every process: it is repeated after growing pauses.
-      AND (due.claim IS NULL OR due.claimed_until <= v_now - CASE WHEN due.setbacks = 0 THEN interval '0' ELSE
-        make_interval(secs => least(900, 30 * 2 ^ least(due.setbacks - 1, 10))) END)
-      AND (p_organization IS NULL OR due.organization_id = p_organization)
-    ORDER BY (SELECT max(turn.last_turn) FROM jobs turn WHERE turn.organization_id = due.organization_id) NULLS FIRST,
-             due.last_turn NULLS FIRST, due.created_at, due.id
-    LIMIT 1 FOR UPDATE OF due SKIP LOCKED;
-  IF NOT FOUND THEN
+  FOR v_organization IN
+    (SELECT organization_id FROM job_queues WHERE p_organization IS NULL AND turn_at <= v_now ORDER BY turn_at)
+    UNION ALL SELECT p_organization WHERE p_organization IS NOT NULL
+  LOOP
+    SELECT * INTO job FROM jobs due
+      WHERE due.organization_id = v_organization AND due.next_run_at <= v_now
+        -- A slice that ends its process again and again would end every process: it is repeated after growing pauses.
+        AND (due.claim IS NULL OR due.claimed_until <= v_now - CASE WHEN due.setbacks = 0 THEN interval '0' ELSE
+          make_interval(secs => least(900, 30 * 2 ^ least(due.setbacks - 1, 10))) END)
+      ORDER BY due.next_run_at LIMIT 1 FOR UPDATE SKIP LOCKED;
+    EXIT WHEN FOUND;
+    PERFORM FROM job_queues WHERE organization_id = v_organization AND NOT EXISTS (
+      SELECT FROM jobs WHERE organization_id = v_organization AND next_run_at <= v_now) FOR UPDATE SKIP LOCKED;
+    -- A job that was created since then is seen by a later statement only.
+    IF FOUND THEN
+      UPDATE job_queues SET turn_at = (SELECT min(next_run_at) FROM jobs WHERE organization_id = v_organization)
+        WHERE organization_id = v_organization;
+    END IF;
+  END LOOP;
+  IF job.id IS NULL THEN
     RETURN;
   END IF;
+  -- Another claim that holds the row sets the same time.
+  UPDATE job_queues SET turn_at = v_now, last_turn_at = v_now WHERE organization_id = (
+    SELECT organization_id FROM job_queues WHERE organization_id = job.organization_id FOR UPDATE SKIP LOCKED);
   old_state := job.state;
   UPDATE jobs SET claim = p_claim, claimed_until = v_now + make_interval(secs => p_lease_seconds),
-      last_turn = nextval('job_turns'), started_at = coalesce(started_at, v_now),
-      setbacks = setbacks + (claim IS NOT NULL)::integer
+      started_at = coalesce(started_at, v_now), setbacks = setbacks + (claim IS NOT NULL)::integer
     WHERE id = job.id RETURNING * INTO job;
   RETURN NEXT;
 END $$;
@@ -100,12 +114,12 @@ BEGIN
   v_now := clock_now();
   WITH given AS (
     SELECT *, sum(length) OVER (ORDER BY position) - length AS start FROM json_to_recordset(p_videos) AS video (
-      position integer, state text, "retryAfterSeconds" double precision, cached boolean, length integer,
+      position integer, state text, code text, "retryAfterSeconds" double precision, cached boolean, length integer,
       bytes integer, crc bigint)
   ), changed AS (
     UPDATE job_videos video SET state = given.state, cached = given.cached, entry_bytes = given.bytes,
         entry_crc = given.crc, retries = video.retries + (given."retryAfterSeconds" IS NOT NULL)::integer,
-        retry_at = v_now + make_interval(secs => given."retryAfterSeconds"),
+        retry_at = v_now + make_interval(secs => given."retryAfterSeconds"), error_code = given.code,
         entry = CASE WHEN given.length > 0 THEN substring(p_entries FROM given.start::integer + 1 FOR given.length) END
       FROM given
       WHERE video.job_id = p_job_id AND video.position = given.position AND video.state = 'pending'
@@ -119,9 +133,9 @@ BEGIN
   END IF;
   -- A job that is paused without a delay has no next slice. When all its videos are tried again later, neither has it before.
   v_due := v_now + make_interval(secs => CASE WHEN p_state IS NULL THEN coalesce(p_delay_seconds, 0) ELSE p_delay_seconds END);
-  IF v_due IS NOT NULL THEN
-    SELECT greatest(v_due, min(coalesce(retry_at, v_due))) INTO v_due FROM job_videos
-      WHERE job_id = p_job_id AND state = 'pending';
+  IF v_due IS NOT NULL AND NOT EXISTS (
+    SELECT FROM job_videos WHERE job_id = p_job_id AND state = 'pending' AND coalesce(retry_at, v_due) <= v_due) THEN
+    SELECT greatest(v_due, min(retry_at)) INTO v_due FROM job_videos WHERE job_id = p_job_id AND state = 'pending';
   END IF;
   UPDATE jobs SET succeeded = succeeded + v_counts.cached + v_counts.fetched, failed = failed + v_counts.failed,
       cached = cached + v_counts.cached, fetched = fetched + v_counts.fetched,
@@ -133,26 +147,46 @@ BEGIN
   RETURN NEXT;
 END $$;
 
--- What changes without a slice: jobs of deleted organizations end, and paused ones go on when their organization has room
--- in its quota, or a plan that includes jobs, again.
+-- What changes without a slice: paused jobs go on when their organization has room in its quota, or a plan that includes
+-- jobs, again, and end when it was deleted. Each organization is looked at once, however many jobs it has.
 CREATE OR REPLACE FUNCTION job_sweep(p_plans text[], p_free_limit integer, p_pro_limit integer)
-RETURNS TABLE (old_state text, job jobs) LANGUAGE sql VOLATILE AS $$
-  WITH candidate AS (
-    SELECT unfinished.id, unfinished.state, organization.deleted_at FROM jobs unfinished
-      JOIN organizations organization ON organization.id = unfinished.organization_id
-      WHERE unfinished.finished_at IS NULL AND (
-        organization.deleted_at IS NOT NULL
-        OR unfinished.state = 'paused' AND unfinished.reason = 'plan_changed' AND organization.plan = ANY (p_plans)
-        OR unfinished.state = 'paused' AND unfinished.reason = 'plan_limit_exceeded' AND coalesce(
-          (SELECT used FROM quota_periods WHERE organization_id = organization.id
-             AND period_start = quota_period(clock_now())), 0)
-          < quota_limit(organization.monthly_limit, organization.plan, p_free_limit, p_pro_limit))
-      LIMIT 200 FOR UPDATE OF unfinished SKIP LOCKED
-  )
-  UPDATE jobs SET state = CASE WHEN candidate.deleted_at IS NULL THEN 'running' ELSE 'canceled' END, reason = NULL,
-      next_run_at = clock_now()
-    FROM candidate WHERE jobs.id = candidate.id RETURNING candidate.state, jobs
-$$;
+RETURNS TABLE (old_state text, job jobs) LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+  v_job record;
+BEGIN
+  FOR v_job IN
+    WITH RECURSIVE waiting AS (
+      (SELECT organization_id, reason FROM jobs WHERE finished_at IS NULL AND next_run_at IS NULL ORDER BY 1, 2 LIMIT 1)
+      UNION ALL SELECT following.* FROM waiting, LATERAL (
+        SELECT organization_id, reason FROM jobs WHERE finished_at IS NULL AND next_run_at IS NULL
+          AND (organization_id, reason) > (waiting.organization_id, waiting.reason) ORDER BY 1, 2 LIMIT 1) following
+    ), ready AS MATERIALIZED (
+      SELECT waiting.*, organization.deleted_at IS NOT NULL AS is_deleted
+        FROM waiting JOIN organizations organization ON organization.id = waiting.organization_id
+        WHERE organization.deleted_at IS NOT NULL
+          OR waiting.reason = 'plan_changed' AND organization.plan = ANY (p_plans)
+          OR waiting.reason = 'plan_limit_exceeded' AND coalesce(
+            (SELECT used FROM quota_periods WHERE organization_id = organization.id
+               AND period_start = quota_period(clock_now())), 0)
+            < quota_limit(organization.monthly_limit, organization.plan, p_free_limit, p_pro_limit)
+    ), candidate AS (
+      SELECT jobs.id, jobs.state, jobs.organization_id, ready.is_deleted
+        FROM ready JOIN jobs ON jobs.organization_id = ready.organization_id AND jobs.reason = ready.reason
+          AND jobs.finished_at IS NULL AND jobs.next_run_at IS NULL
+        LIMIT 200 FOR UPDATE OF jobs SKIP LOCKED
+    )
+    -- In one order, because job_due locks the queues of the organizations.
+    SELECT * FROM candidate ORDER BY organization_id
+  LOOP
+    UPDATE jobs SET state = CASE WHEN v_job.is_deleted THEN 'canceled' ELSE 'running' END, reason = NULL,
+        next_run_at = clock_now()
+      WHERE id = v_job.id RETURNING * INTO job;
+    old_state := v_job.state;
+    RETURN NEXT;
+  END LOOP;
+  WITH added AS (DELETE FROM job_counts WHERE (SELECT count(*) > 100 FROM job_counts) RETURNING *)
+  INSERT INTO job_counts SELECT state, reason, sum(jobs), sum(stored_bytes) FROM added GROUP BY state, reason;
+END $$;
 
 -- Removes results that have expired or were deleted, some rows of one job at a time, and then the job itself: at once when
 -- it was deleted, and a week after its results when it has expired. A job whose slice is running stays until that is
@@ -160,27 +194,27 @@ $$;
 CREATE OR REPLACE FUNCTION job_remove_batch(p_rows_max integer) RETURNS integer LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
   v_now timestamptz := clock_now();
-  v_job_id text;
+  v_job jobs;
   v_removed record;
 BEGIN
-  SELECT id INTO v_job_id FROM jobs
-    WHERE coalesce(deleted_at, expires_at) <= v_now AND (claim IS NULL OR claimed_until <= v_now) AND (
-      deleted_at IS NOT NULL OR expires_at <= v_now - interval '7 days'
-      OR EXISTS (SELECT FROM job_videos WHERE job_id = jobs.id))
-    ORDER BY coalesce(deleted_at, expires_at) LIMIT 1 FOR UPDATE SKIP LOCKED;
+  SELECT * INTO v_job FROM jobs
+    WHERE remove_at <= v_now AND (claim IS NULL OR claimed_until <= v_now)
+    ORDER BY remove_at LIMIT 1 FOR UPDATE SKIP LOCKED;
   IF NOT FOUND THEN
     RETURN 0;
   END IF;
   WITH removed AS (
-    DELETE FROM job_videos WHERE job_id = v_job_id AND position IN (
-      SELECT position FROM job_videos WHERE job_id = v_job_id ORDER BY position LIMIT p_rows_max)
+    DELETE FROM job_videos WHERE job_id = v_job.id AND position IN (
+      SELECT position FROM job_videos WHERE job_id = v_job.id ORDER BY position LIMIT p_rows_max)
       RETURNING octet_length(entry) AS stored
   )
   SELECT count(*) AS videos, coalesce(sum(stored), 0) AS bytes INTO v_removed FROM removed;
-  IF v_removed.videos = 0 THEN
-    DELETE FROM jobs WHERE id = v_job_id;
+  IF v_removed.videos = 0 AND (v_job.deleted_at IS NOT NULL OR v_job.expires_at <= v_now - interval '7 days') THEN
+    DELETE FROM jobs WHERE id = v_job.id;
     RETURN 1;
   END IF;
-  UPDATE jobs SET stored_bytes = stored_bytes - v_removed.bytes WHERE id = v_job_id;
-  RETURN v_removed.videos;
+  UPDATE jobs SET stored_bytes = stored_bytes - v_removed.bytes,
+      remove_at = CASE WHEN v_removed.videos = 0 THEN expires_at + interval '7 days' ELSE remove_at END
+    WHERE id = v_job.id;
+  RETURN greatest(v_removed.videos, 1);
 END $$;

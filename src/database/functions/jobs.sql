@@ -27,6 +27,9 @@ BEGIN
       NEW.expires_at := NEW.finished_at + make_interval(secs => NEW.results_seconds);
     END IF;
   END IF;
+  IF (NEW.deleted_at, NEW.expires_at) IS DISTINCT FROM (OLD.deleted_at, OLD.expires_at) THEN
+    NEW.remove_at := coalesce(NEW.deleted_at, NEW.expires_at);
+  END IF;
   IF NEW.state IN ('completed', 'failed', 'paused', 'canceled') AND NEW.deleted_at IS NULL
     AND (NEW.state, NEW.reason) IS DISTINCT FROM (OLD.state, OLD.reason) THEN
     PERFORM webhook_enqueue(NEW.organization_id, 'job.' || NEW.state, jsonb_build_object(
@@ -38,6 +41,32 @@ BEGIN
   RETURN NEW;
 END $$;
 CREATE OR REPLACE TRIGGER job_changed BEFORE UPDATE ON jobs FOR EACH ROW EXECUTE FUNCTION job_changed();
+
+-- Puts the organization of a job that is due earlier than before in its place: an organization that has waited for a job has
+-- waited for its turn too. The next slice of a job that runs is never earlier, so slices do not wait for this row.
+CREATE OR REPLACE FUNCTION job_due() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO job_queues AS queue (organization_id, turn_at) VALUES (NEW.organization_id, 'epoch')
+    ON CONFLICT (organization_id) DO UPDATE SET turn_at =
+        CASE WHEN NEW.next_run_at > clock_now() THEN NEW.next_run_at ELSE least(queue.last_turn_at, NEW.next_run_at) END
+      WHERE coalesce(queue.turn_at, 'infinity') > NEW.next_run_at;
+  RETURN NULL;
+END $$;
+CREATE OR REPLACE TRIGGER job_due_first AFTER INSERT ON jobs FOR EACH ROW WHEN (NEW.next_run_at IS NOT NULL)
+  EXECUTE FUNCTION job_due();
+CREATE OR REPLACE TRIGGER job_due AFTER UPDATE ON jobs FOR EACH ROW
+  WHEN (NEW.next_run_at < coalesce(OLD.next_run_at, 'infinity')) EXECUTE FUNCTION job_due();
+
+CREATE OR REPLACE FUNCTION job_counted() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF (OLD.state, OLD.reason, OLD.stored_bytes, OLD.deleted_at)
+    IS DISTINCT FROM (NEW.state, NEW.reason, NEW.stored_bytes, NEW.deleted_at) THEN
+    INSERT INTO job_counts SELECT OLD.state, OLD.reason, -1, -OLD.stored_bytes WHERE OLD.id IS NOT NULL AND OLD.deleted_at IS NULL
+      UNION ALL SELECT NEW.state, NEW.reason, 1, NEW.stored_bytes WHERE NEW.id IS NOT NULL AND NEW.deleted_at IS NULL;
+  END IF;
+  RETURN NULL;
+END $$;
+CREATE OR REPLACE TRIGGER job_counted AFTER INSERT OR UPDATE OR DELETE ON jobs FOR EACH ROW EXECUTE FUNCTION job_counted();
 
 -- Why an organization cannot have another unfinished job; null when it can. Its lock must be held. Results that have expired
 -- or were deleted do not count, although they are removed a little later.

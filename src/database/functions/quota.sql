@@ -18,17 +18,15 @@ LANGUAGE sql IMMUTABLE AS $$
   SELECT coalesce(p_own, CASE p_plan WHEN 'free' THEN p_free_limit WHEN 'pro' THEN p_pro_limit END)
 $$;
 
--- Sums what a locked organization has used and reserved. An expired lease is marked as lapsed, because its room may be
--- given away from then on: should the clock step back (a failover), the reservation must not come to life again.
+-- Sums what a locked organization has used and reserved. A reservation whose lease has expired is no longer open, because
+-- its room may be given away from then on: should the clock step back (a failover), it must not come to life again.
 CREATE OR REPLACE FUNCTION quota_tally(
   p_organization_id text, p_period_start date, p_now timestamptz, OUT used_count bigint, OUT reserved_count bigint
 ) LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
-  UPDATE quota_reservations SET lapsed_at = p_now
-    WHERE organization_id = p_organization_id AND settled_at IS NULL AND lapsed_at IS NULL AND leased_until <= p_now;
-  SELECT coalesce(sum(required), 0) INTO reserved_count FROM quota_reservations
-    WHERE organization_id = p_organization_id AND period_start = p_period_start
-      AND settled_at IS NULL AND lapsed_at IS NULL;
+  DELETE FROM quota_open_reservations WHERE organization_id = p_organization_id AND leased_until <= p_now;
+  SELECT coalesce(sum(required), 0) INTO reserved_count FROM quota_open_reservations
+    WHERE organization_id = p_organization_id AND period_start = p_period_start;
   SELECT coalesce(sum(used), 0) INTO used_count FROM quota_periods
     WHERE organization_id = p_organization_id AND period_start = p_period_start;
 END $$;
@@ -46,6 +44,7 @@ CREATE OR REPLACE FUNCTION quota_reserve_as(
 DECLARE
   v_organization organizations := organization_lock(p_organization_id);
   v_now timestamptz := clock_now();
+  v_leased_until timestamptz := v_now + make_interval(secs => p_lease_seconds);
   v_period_start date := quota_period(v_now);
   v_tally record;
 BEGIN
@@ -63,7 +62,9 @@ BEGIN
     INSERT INTO quota_reservations
       (id, organization_id, key_id, request_id, channel_id, period_start, required, created_at, leased_until)
       VALUES (p_reservation_id, p_organization_id, p_key_id, p_request_id, p_channel_id, v_period_start, p_required,
-              v_now, v_now + make_interval(secs => p_lease_seconds));
+              v_now, v_leased_until);
+    INSERT INTO quota_open_reservations (organization_id, reservation_id, period_start, required, leased_until)
+      VALUES (p_organization_id, p_reservation_id, v_period_start, p_required, v_leased_until);
     reservation_id := p_reservation_id;
     reserved_count := reserved_count + p_required;
   END IF;
@@ -87,6 +88,7 @@ BEGIN
     VALUES (p_reservation_id, p_organization_id, p_key_id, p_request_id, p_channel_id, quota_period(v_now), 0, v_now,
             v_now, v_now, 0)
     ON CONFLICT (id) DO UPDATE SET settled_at = v_now, fetched = 0 WHERE reservation.settled_at IS NULL;
+  DELETE FROM quota_open_reservations WHERE organization_id = p_organization_id AND reservation_id = p_reservation_id;
 END $$;
 
 -- Charges what was fetched and releases the rest. After the lease it charges what still fits under the limit. Only the
@@ -112,7 +114,8 @@ BEGIN
   END IF;
   v_now := clock_now();
   charged_count := least(p_fetched, v_reservation.required);
-  IF v_reservation.lapsed_at IS NOT NULL OR v_reservation.leased_until <= v_now THEN
+  DELETE FROM quota_open_reservations WHERE organization_id = v_organization.id AND reservation_id = p_reservation_id;
+  IF NOT FOUND OR v_reservation.leased_until <= v_now THEN
     SELECT * INTO v_tally FROM quota_tally(v_organization.id, v_reservation.period_start, v_now);
     v_room := quota_limit(v_organization.monthly_limit, v_organization.plan, p_free_limit, p_pro_limit)
       - v_tally.used_count - v_tally.reserved_count;
@@ -134,11 +137,13 @@ END $$;
 CREATE OR REPLACE FUNCTION quota_prune_batch(
   p_organization_id text, p_before date, p_calls_max integer, OUT periods integer, OUT calls integer
 ) LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+  v_now timestamptz := clock_now();
 BEGIN
   WITH old AS MATERIALIZED (
     SELECT id FROM quota_reservations
-      WHERE organization_id = p_organization_id AND period_start < p_before
-        AND (settled_at IS NOT NULL OR lapsed_at IS NOT NULL OR leased_until <= clock_now())
+      WHERE organization_id = p_organization_id AND (created_at AT TIME ZONE 'UTC')::date < p_before
+        AND (settled_at IS NOT NULL OR leased_until <= v_now)
       LIMIT p_calls_max FOR UPDATE SKIP LOCKED
   ), removed AS (
     DELETE FROM quota_reservations reservation USING old WHERE reservation.id = old.id
@@ -153,6 +158,7 @@ BEGIN
   DELETE FROM quota_periods period
     WHERE organization_id = p_organization_id AND period_start < p_before AND NOT EXISTS (
       SELECT FROM quota_reservations
-        WHERE organization_id = p_organization_id AND period_start = period.period_start);
+        WHERE organization_id = p_organization_id AND (created_at AT TIME ZONE 'UTC')::date
+          BETWEEN period.period_start AND (period.period_start + interval '1 month - 1 day')::date);
   GET DIAGNOSTICS periods = ROW_COUNT;
 END $$;

@@ -46,6 +46,17 @@ BEGIN
   END LOOP;
 END $$;
 
+-- The webhooks with waiting deliveries, each with the earliest. Recursive, because it reads one delivery of each webhook.
+CREATE OR REPLACE VIEW webhook_queues AS
+  WITH RECURSIVE queue AS (
+    (SELECT webhook_id, next_attempt_at FROM webhook_deliveries
+       WHERE next_attempt_at IS NOT NULL ORDER BY webhook_id, next_attempt_at LIMIT 1)
+    UNION ALL SELECT following.* FROM queue, LATERAL (
+      SELECT webhook_id, next_attempt_at FROM webhook_deliveries
+        WHERE next_attempt_at IS NOT NULL AND webhook_id > queue.webhook_id
+        ORDER BY webhook_id, next_attempt_at LIMIT 1) following
+  ) SELECT * FROM queue;
+
 -- Claims webhooks with due deliveries, and returns the delivery of each that was tried most, then is due longest. A webhook has
 -- one delivery at a time, an organization p_organization_max, counted apart for healthy webhooks and others. The organizations
 -- take turns, then the webhooks, the one whose last attempt is longest ago first: otherwise those with slow receivers would get
@@ -70,7 +81,7 @@ BEGIN
           FROM webhooks
           WHERE healthy = p_healthy AND disabled_at IS NULL
             AND (claim IS NOT NULL OR claimed_until IS NULL OR claimed_until <= v_now)
-            AND id IN (SELECT webhook_id FROM webhook_deliveries WHERE next_attempt_at <= v_now)
+            AND id IN (SELECT webhook_id FROM webhook_queues WHERE next_attempt_at <= v_now)
       ) queue ON queue.id = webhook.id
       WHERE turn <= p_organization_max AND disabled_at IS NULL AND (claimed_until IS NULL OR claimed_until <= v_now)
         AND EXISTS (SELECT FROM organizations WHERE id = webhook.organization_id AND deleted_at IS NULL)
@@ -99,6 +110,7 @@ CREATE OR REPLACE FUNCTION webhook_record(
 ) RETURNS TABLE (disabled text) LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
   v_now timestamptz;
+  v_rested_until timestamptz;
   v_webhook webhooks;
   v_again boolean := p_outcome = 'failed' AND p_pause_seconds IS NOT NULL;
 BEGIN
@@ -121,10 +133,11 @@ BEGIN
     AND v_webhook.failing_since <= v_now - make_interval(secs => p_failing_seconds) THEN
     disabled := 'failing';
   END IF;
+  v_rested_until := CASE WHEN p_outcome = 'succeeded' THEN v_now ELSE v_now
+    + greatest(interval '5 seconds', least(v_now - coalesce(v_webhook.failing_since, v_now), interval '1 hour')) END;
   UPDATE webhooks
     SET claim = NULL, disabled_reason = disabled, healthy = p_outcome = 'succeeded',
-        claimed_until = CASE WHEN p_outcome = 'succeeded' THEN v_now
-          ELSE v_now + greatest(interval '5 seconds', least(v_now - coalesce(failing_since, v_now), interval '1 hour')) END,
+        claimed_until = v_rested_until, rested_until = v_rested_until,
         disabled_at = CASE WHEN disabled IS NOT NULL THEN v_now END,
         failing_since = CASE WHEN p_outcome <> 'succeeded' THEN coalesce(failing_since, v_now) END
     WHERE id = v_webhook.id;

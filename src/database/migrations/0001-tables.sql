@@ -59,7 +59,8 @@ CREATE TABLE quota_periods (
   PRIMARY KEY (organization_id, period_start)
 );
 
--- A row per call that reserved quota. It ends settled, or lapsed: its lease has expired and its room was seen to be free.
+-- A row per call that reserved quota. It ends settled, or stays as it is when its lease expired. Its settlement changes no
+-- column of an index and has room on the page, so that no index is written again (a HOT update).
 CREATE TABLE quota_reservations (
   id uuid PRIMARY KEY,
   organization_id text NOT NULL REFERENCES organizations (id),
@@ -73,7 +74,6 @@ CREATE TABLE quota_reservations (
   required integer NOT NULL CHECK (required >= 0),
   created_at timestamptz NOT NULL,
   leased_until timestamptz NOT NULL,
-  lapsed_at timestamptz,
   settled_at timestamptz,
   fetched integer CHECK (fetched >= 0),
   -- Fetched without a charge, because the settlement came after the lease and no longer fitted under the limit.
@@ -81,11 +81,20 @@ CREATE TABLE quota_reservations (
   charged integer GENERATED ALWAYS AS (fetched - forfeited) STORED CHECK (charged BETWEEN 0 AND required),
   CHECK ((settled_at IS NULL) = (fetched IS NULL)),
   CHECK (settled_at IS NOT NULL OR forfeited = 0)
+) WITH (fillfactor = 90);
+-- By the day in UTC, which many rows share: such an index is small.
+CREATE INDEX quota_reservations_day ON quota_reservations (organization_id, ((created_at AT TIME ZONE 'UTC')::date));
+
+-- The reservations that count, as few as the calls in flight. A row is removed by the settlement, or when its lease was seen
+-- to have expired. Only who has locked the organization writes here.
+CREATE TABLE quota_open_reservations (
+  organization_id text NOT NULL,
+  reservation_id uuid NOT NULL,
+  period_start date NOT NULL,
+  required integer NOT NULL,
+  leased_until timestamptz NOT NULL,
+  PRIMARY KEY (organization_id, reservation_id)
 );
--- As small as the number of calls in flight.
-CREATE INDEX quota_reservations_live ON quota_reservations (organization_id)
-  WHERE settled_at IS NULL AND lapsed_at IS NULL;
-CREATE INDEX quota_reservations_period ON quota_reservations (organization_id, period_start);
 
 -- Webhooks and their deliveries.
 
@@ -103,6 +112,8 @@ CREATE TABLE webhooks (
   -- The process that is sending a delivery, and the end of its lease; then the end of the attempt, or of the pause after it.
   claim uuid,
   claimed_until timestamptz,
+  -- The end of the last attempt that was recorded, or of the pause after it.
+  rested_until timestamptz,
   -- Whether the last attempt succeeded.
   healthy boolean NOT NULL DEFAULT false,
   -- Since when no delivery has succeeded.
@@ -115,7 +126,9 @@ CREATE TABLE webhooks (
 CREATE INDEX webhooks_organization ON webhooks (organization_id, created_at, id);
 
 CREATE TABLE webhook_deliveries (
-  id text PRIMARY KEY DEFAULT 'msg_' || replace(gen_random_uuid()::text, '-', ''),
+  -- As in a UUID of version 7 the time comes first, so that the newest ones share the last pages of the index.
+  id text PRIMARY KEY DEFAULT 'msg_' || lpad(to_hex((extract(epoch FROM clock_timestamp()) * 1000)::bigint), 12, '0')
+    || '7' || substr(replace(gen_random_uuid()::text, '-', ''), 14),
   webhook_id text NOT NULL REFERENCES webhooks (id) ON DELETE CASCADE,
   type text NOT NULL,
   data jsonb NOT NULL,
@@ -132,7 +145,8 @@ CREATE TABLE webhook_deliveries (
 CREATE INDEX webhook_deliveries_newest ON webhook_deliveries (webhook_id, created_at, id);
 CREATE INDEX webhook_deliveries_age ON webhook_deliveries (created_at);
 -- Only what waits is in them, so that a look for due deliveries costs nothing while there are none.
-CREATE INDEX webhook_deliveries_due ON webhook_deliveries (next_attempt_at) WHERE next_attempt_at IS NOT NULL;
+CREATE INDEX webhook_deliveries_tried ON webhook_deliveries (webhook_id, attempts DESC, next_attempt_at)
+  WHERE next_attempt_at IS NOT NULL;
 CREATE INDEX webhook_deliveries_waiting ON webhook_deliveries (webhook_id, next_attempt_at)
   WHERE next_attempt_at IS NOT NULL;
 
@@ -178,24 +192,39 @@ CREATE TABLE jobs (
   finished_at timestamptz,
   expires_at timestamptz,
   deleted_at timestamptz,
+  -- When results of it, or the job itself, are to be removed.
+  remove_at timestamptz,
   -- Null while nothing is to be done.
   next_run_at timestamptz,
   -- The running slice, until its lease ends.
   claim uuid,
   claimed_until timestamptz,
-  -- Orders the slices of all jobs, by a sequence because clocks step back.
-  last_turn bigint,
   UNIQUE (organization_id, idempotency_key),
   CHECK (succeeded = cached + fetched AND succeeded + failed <= total),
   CHECK ((finished_at IS NULL) = (state NOT IN ('completed', 'canceled', 'failed'))),
   CHECK (next_run_at IS NULL OR (finished_at IS NULL AND deleted_at IS NULL))
 );
-CREATE SEQUENCE job_turns;
 CREATE INDEX jobs_due ON jobs (next_run_at) WHERE next_run_at IS NOT NULL;
+CREATE INDEX jobs_queue ON jobs (organization_id, next_run_at) WHERE next_run_at IS NOT NULL;
 CREATE INDEX jobs_created ON jobs (organization_id, created_at, id);
-CREATE INDEX jobs_turn ON jobs (organization_id, last_turn);
-CREATE INDEX jobs_unfinished ON jobs (organization_id) WHERE finished_at IS NULL;
-CREATE INDEX jobs_removable ON jobs (coalesce(deleted_at, expires_at)) WHERE coalesce(deleted_at, expires_at) IS NOT NULL;
+-- The jobs that go on when something changes at their organization.
+CREATE INDEX jobs_waiting ON jobs (organization_id, reason) WHERE finished_at IS NULL AND next_run_at IS NULL;
+CREATE INDEX jobs_setbacks ON jobs (setbacks) WHERE finished_at IS NULL AND state <> 'paused' AND setbacks > 0;
+CREATE INDEX jobs_removable ON jobs (remove_at) WHERE remove_at IS NOT NULL;
+
+-- The turns of the organizations that have had a job, so that a claim reads neither all that is due nor all that waits. No
+-- slice of an organization is due before turn_at, which is the time of its last slice while it has others, and null while
+-- nothing is to be done.
+CREATE TABLE job_queues (
+  organization_id text PRIMARY KEY REFERENCES organizations (id),
+  turn_at timestamptz,
+  last_turn_at timestamptz NOT NULL DEFAULT 'epoch'
+);
+CREATE INDEX job_queues_turn ON job_queues (turn_at);
+
+-- The jobs of each state and their results, as changes that job_sweep adds up: one row for each state would make all slices
+-- wait for each other.
+CREATE TABLE job_counts (state text NOT NULL, reason text, jobs bigint NOT NULL, stored_bytes bigint NOT NULL);
 
 CREATE TABLE job_videos (
   job_id text NOT NULL REFERENCES jobs (id) ON DELETE CASCADE,
@@ -206,6 +235,8 @@ CREATE TABLE job_videos (
   state text NOT NULL DEFAULT 'pending' CHECK (state IN ('pending', 'succeeded', 'failed')),
   retries smallint NOT NULL DEFAULT 0,
   retry_at timestamptz,
+  -- Of a pending video that is tried again: the code of its last failure.
+  error_code text,
   cached boolean,
   -- The entry of the results as deflated JSON, the length of the JSON and its checksum.
   entry bytea,

@@ -2,6 +2,7 @@ import { applyDecorators } from '@nestjs/common';
 import { ApiExtraModels, ApiHeader, ApiOkResponse, ApiParam, getSchemaPath } from '@nestjs/swagger';
 import { RequiresApiKey } from '../../auth/guarded.decorator.js';
 import { ApiErrors, type ErrorExample } from '../../http/error-docs.js';
+import { contentOf } from '../../http/response-docs.js';
 import { OwnRateLimit } from '../../rate-limit/rate-limit.guard.js';
 import { NDJSON } from '../../transcripts/response/transcripts-response.js';
 import { JobNotFoundError, ResultsExpiredError, TooManyJobsError } from '../job.js';
@@ -72,19 +73,21 @@ export function ApiJobResults(): MethodDecorator {
           schema: { type: 'string' },
         },
       },
-      content: {
-        'application/json': { schema: { $ref: getSchemaPath(JobResultsDto) }, example: RESULTS_EXAMPLE },
-        [NDJSON]: {
-          schema: {
-            type: 'string',
-            description:
-              'One JSON object per line, with a `type`: a `result` with the fields `position` and `result` for each entry, and last ' +
-              '`summary` with the fields `summary`, `next` and `job`. A body without the last line is incomplete: request `after` ' +
-              'with the `position` up to which every entry was received.',
+      ...contentOf(
+        { schema: { $ref: getSchemaPath(JobResultsDto) }, example: RESULTS_EXAMPLE },
+        {
+          [NDJSON]: {
+            schema: {
+              type: 'string',
+              description:
+                'One JSON object per line, with a `type`: a `result` with the fields `position` and `result` for each entry, and last ' +
+                '`summary` with the fields `summary`, `next` and `job`. A body without the last line is incomplete: request `after` ' +
+                'with the `position` up to which every entry was received.',
+            },
+            example: RESULTS_NDJSON_EXAMPLE,
           },
-          example: RESULTS_NDJSON_EXAMPLE,
         },
-      },
+      ),
     }),
   );
 }

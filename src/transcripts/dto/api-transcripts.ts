@@ -3,6 +3,7 @@ import { ApiExtraModels, ApiOkResponse, getSchemaPath } from '@nestjs/swagger';
 import { VIDEO_FAILURES } from '../../domain/transcript.js';
 import { QUOTA_HEADERS } from '../../http/limit-headers.js';
 import { ApiErrors } from '../../http/error-docs.js';
+import { contentOf } from '../../http/response-docs.js';
 import { MARKDOWN, NDJSON } from '../response/transcripts-response.js';
 import type {
   EntryDto,
@@ -117,29 +118,31 @@ export function ApiTranscripts<T extends VideoTranscriptsDto>({
     ApiErrors('plan_limit_exceeded', ...SOURCE_ERRORS[source]),
     ApiExtraModels(type),
     ApiOkResponse({
-      content: {
-        'application/json': { schema: { $ref: getSchemaPath(type) }, example },
-        [NDJSON]: {
-          schema: {
-            type: 'string',
-            description:
-              'One JSON object per line, with a `type`: first ' +
-              (list === undefined ? '' : `\`${list}\` with the field \`${list}\`, then `) +
-              'a `result` with the field `result` as each video finishes, and last `summary` with the field `summary`. The fields are those of the JSON response.',
+      ...contentOf(
+        { schema: { $ref: getSchemaPath(type) }, example },
+        {
+          [NDJSON]: {
+            schema: {
+              type: 'string',
+              description:
+                'One JSON object per line, with a `type`: first ' +
+                (list === undefined ? '' : `\`${list}\` with the field \`${list}\`, then `) +
+                'a `result` with the field `result` as each video finishes, and last `summary` with the field `summary`. The fields are those of the JSON response.',
+            },
+            example: lines.map((line) => `${JSON.stringify(line)}\n`).join(''),
           },
-          example: lines.map((line) => `${JSON.stringify(line)}\n`).join(''),
-        },
-        [MARKDOWN]: {
-          schema: {
-            type: 'string',
-            description:
-              'One document: a section for each video with title, link, date and paragraphs of about a minute, each with a ' +
-              'link to its second; one line for each video without a transcript, with its error code; and last the counts. ' +
-              'Text is escaped, so that it is not read as markup.',
+          [MARKDOWN]: {
+            schema: {
+              type: 'string',
+              description:
+                'One document: a section for each video with title, link, date and paragraphs of about a minute, each with a ' +
+                'link to its second; one line for each video without a transcript, with its error code; and last the counts. ' +
+                'Text is escaped, so that it is not read as markup.',
+            },
+            example: MARKDOWN_EXAMPLE,
           },
-          example: MARKDOWN_EXAMPLE,
         },
-      },
+      ),
       description:
         `One entry for each video. JSON and Markdown (\`Accept: text/markdown\`) are streamed ${order}; NDJSON ` +
         '(`Accept: application/x-ndjson`) in the order in which the videos finish.',

@@ -2,7 +2,7 @@ import { ApiProperty, ApiPropertyOptional, ApiSchema, getSchemaPath, type ApiOpe
 import { ArrayMaxSize, ArrayMinSize, IsArray, IsIn, IsString } from 'class-validator';
 import { Optional, PAGE_SIZE_DEFAULT, PageAfter, PageLimit } from '../../http/validation.js';
 import { URL_LENGTH_MAX } from '../webhook-url.js';
-import { WEBHOOK_EVENTS, type WebhookEvent } from '../webhook.js';
+import { TEST_EVENT, WEBHOOK_EVENTS, type WebhookEvent } from '../webhook.js';
 import { WEBHOOK } from './webhooks-response.dto.js';
 
 const EVENTS_MESSAGE = `events must be a list of one or more of ${WEBHOOK_EVENTS.join(', ')}.`;
@@ -56,20 +56,34 @@ const JOB_EVENT = {
   },
 };
 
+const TEST_EVENT_SCHEMA = {
+  type: 'object' as const,
+  required: ['type', 'timestamp', 'data'],
+  properties: {
+    type: { type: 'string' as const, enum: [TEST_EVENT] },
+    timestamp: { type: 'string' as const, format: 'date-time' },
+    data: { type: 'object' as const, required: ['webhookId'], properties: { webhookId: { type: 'string' as const } } },
+  },
+};
+
 /** What a webhook is sent, in the OpenAPI document. The feature that an event is about describes its schema. */
 export const JOB_EVENT_CALLBACKS: NonNullable<ApiOperationOptions['callbacks']> = {
   jobEvent: {
     '{$request.body#/url}': {
       post: {
         operationId: 'receiveJobEvent',
-        summary: 'An event of an archive job',
+        summary: 'An event of an archive job, or a test event',
         description:
-          'The headers `webhook-id`, `webhook-timestamp` and `webhook-signature` sign the message as Standard Webhooks defines it. ' +
-          'A test event (`webhook.test`) has the ID of the webhook as `data.webhookId` instead.',
+          'The headers `webhook-id`, `webhook-timestamp` and `webhook-signature` sign the message as Standard Webhooks defines it.',
         security: [],
         requestBody: {
           required: true,
-          content: { 'application/json': { schema: { $ref: getSchemaPath('JobEvent') }, example: JOB_EVENT } },
+          content: {
+            'application/json': {
+              schema: { oneOf: [{ $ref: getSchemaPath('JobEvent') }, TEST_EVENT_SCHEMA] },
+              example: JOB_EVENT,
+            },
+          },
         },
         responses: {
           '2XX': { description: 'The receiver has accepted the event.' },

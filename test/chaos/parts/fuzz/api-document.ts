@@ -16,8 +16,10 @@ export interface Schema {
 export interface Operation {
   parameters?: { name: string; in: string; schema: Schema; example?: unknown }[];
   requestBody?: { content: Record<string, { schema: Schema }> };
-  responses: Record<string, { content?: Record<string, { schema: Schema }> }>;
+  responses: Record<string, { content?: Content; 'x-other-content'?: Content }>;
 }
+
+type Content = Record<string, { schema: Schema }>;
 
 interface DocumentJson {
   paths: Record<string, Record<string, Operation>>;

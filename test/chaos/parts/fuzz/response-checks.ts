@@ -76,10 +76,10 @@ export class ResponseCheck {
     this.succeeded.add(nameOf(route));
     const area = areaOf(route);
     if (area && !credential.opens.includes(area)) return ['guard', `${credential.name} was accepted`];
-    const { content } = route.operation.responses[status] ?? {};
+    const { content, 'x-other-content': others } = route.operation.responses[status] ?? {};
     if (body === undefined || (!content && body === '')) return undefined;
     const type = typeOf(headers);
-    const schema = content?.[type]?.schema;
+    const schema = (content?.[type] ?? others?.[type])?.schema;
     if (!schema) return ['schema', `not a type that the document names: ${type}`];
     if (type === 'text/event-stream') return eventsFault(body);
     if (type === 'application/x-ndjson') return this.linesFault(route, body);

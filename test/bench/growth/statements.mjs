@@ -1,0 +1,97 @@
+import { randomUUID } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/**
+ * Lets PostgreSQL log each statement with the blocks that it read, those of the functions that it called included. Only
+ * statements that end successfully are logged.
+ */
+export const LOGGING = [
+  'session_preload_libraries=auto_explain',
+  ...['log_min_duration=0', 'log_analyze=on', 'log_buffers=on', 'log_timing=off', 'log_format=json'].map(
+    (setting) => `auto_explain.${setting}`,
+  ),
+  'auto_explain.log_parameter_max_length=0',
+  ...['logging_collector=on', 'log_destination=jsonlog', 'log_directory=log', 'log_filename=growth.log'],
+  ...['log_rotation_age=0', 'log_rotation_size=0'],
+];
+/** The name by which the service connects. */
+export const APPLICATION = 'channel-transcripts';
+
+/** The log of the statements that the service ran. */
+export class StatementLog {
+  #client;
+  #file;
+
+  /** @param client a connection whose statements are not logged */
+  constructor(client, dataDirectory) {
+    this.#client = client;
+    this.#file = join(dataDirectory, 'log/growth.json');
+  }
+
+  /**
+   * The statements that the service ran during some work.
+   *
+   * @returns {Promise<Map<string, { runs: number, first: number, typical?: number, most?: number }>>} by text, the blocks that
+   * were read by the cheapest first run of a connection, and by the median and the most expensive one of the later runs
+   */
+  async during(work) {
+    const start = (await stat(this.#file)).size;
+    await work();
+    const marker = randomUUID();
+    await this.#client.query(
+      `SET auto_explain.log_min_duration = 0; SELECT '${marker}'; SET auto_explain.log_min_duration = -1`,
+    );
+    for (;;) {
+      const { lines, isComplete } = await this.#read(start, marker);
+      if (isComplete) return summaryOf(lines);
+      await sleep(100);
+    }
+  }
+
+  async #read(start, marker) {
+    const lines = [];
+    for await (const line of createInterface({ input: createReadStream(this.#file, { start }) })) {
+      if (line.includes(marker)) return { lines, isComplete: true };
+      if (line.includes(`"application_name":"${APPLICATION}"`)) lines.push(line);
+    }
+    return { lines, isComplete: false };
+  }
+}
+
+/**
+ * The first run of a statement on a connection also reads the catalog, to prepare the functions that it calls. It is kept
+ * apart from the later ones, and only compared when no connection ran the statement twice.
+ */
+function summaryOf(lines) {
+  const statements = new Map();
+  for (const line of lines) {
+    const { message, pid } = JSON.parse(line);
+    const [, plan] = /^duration: [\d.]+ ms {2}plan:\n(.*)$/s.exec(message) ?? [];
+    if (plan === undefined) continue;
+    const { 'Query Text': text, Plan: top } = JSON.parse(plan);
+    const key = text.replace(/\s+/g, ' ').trim();
+    const found = statements.get(key) ?? { connections: new Set(), first: [], later: [] };
+    statements.set(key, found);
+    const runs = found.connections.has(pid) ? found.later : found.first;
+    runs.push(top['Shared Hit Blocks'] + top['Shared Read Blocks']);
+    found.connections.add(pid);
+  }
+  return new Map(
+    [...statements].map(([text, { first, later }]) => {
+      const sorted = later.sort((one, other) => one - other);
+      const typical = sorted[(sorted.length - 1) >> 1];
+      return [text, { runs: first.length + later.length, first: Math.min(...first), typical, most: sorted.at(-1) }];
+    }),
+  );
+}
+
+/** A statement in a few words: what it does, and the tables and functions that it names. */
+export function labelOf(text) {
+  const [verb] = /\w+/.exec(text.replace(/^WITH .*?\) (?=SELECT|UPDATE|DELETE|INSERT)/, '')) ?? [''];
+  const names = text.matchAll(/\b(?:FROM|JOIN|INTO|UPDATE|SELECT) "?([a-z]\w+)"?(?= ?\(| |$)/g);
+  return `${verb} ${[...new Set([...names].map(([, name]) => name))].slice(0, 3).join(', ')}`;
+}
