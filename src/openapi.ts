@@ -1,8 +1,13 @@
 import type { INestApplication } from '@nestjs/common';
 import { DocumentBuilder, SwaggerModule, type OpenAPIObject } from '@nestjs/swagger';
+import type { NextFunction, Request, Response } from 'express';
 import { ADMIN_TOKEN_SCHEME } from './admin/http/admin-route.js';
 import { API_KEY_SCHEME } from './auth/guarded.decorator.js';
+import { MethodNotAllowedError, RouteNotFoundError } from './domain/errors.js';
+import { ErrorBodyDto } from './http/error-body.js';
+import { describeRoutes } from './http/error-docs.js';
 import { withOtherContent } from './http/response-docs.js';
+import { Routes } from './http/routes.js';
 import { METRICS_TOKEN_SCHEME } from './monitoring/metrics.controller.js';
 
 /** The version of the API. Additions increment the minor version. */
@@ -43,7 +48,36 @@ export function createDocument(app: INestApplication): OpenAPIObject {
     })
     .addSecurity(ADMIN_TOKEN_SCHEME, bearer('The `ADMIN_TOKEN` of the service.'))
     .addSecurity(METRICS_TOKEN_SCHEME, bearer('The `METRICS_TOKEN` of the service, when it is set.'));
-  return SwaggerModule.createDocument(app, builder.build());
+  const described = SwaggerModule.createDocument(app, builder.build(), {
+    extraModels: [ErrorBodyDto],
+    operationIdFactory: (_controller, handler) => handler,
+  });
+  describeRoutes(described, Routes.preview(app).all);
+  return described;
+}
+
+/** Swagger UI and its files. */
+const PAGES = /^\/docs(?:\/|$)/;
+const PAGE = '/docs';
+const DOCUMENT = '/docs-json';
+const FILE = /^\/docs\/[A-Za-z0-9][A-Za-z0-9._-]*$/;
+
+export function isDocsPage(path: string): boolean {
+  return PAGES.test(path);
+}
+
+export function isDocs(path: string): boolean {
+  return isDocsPage(path) || path === DOCUMENT;
+}
+
+/**
+ * Middleware: of the documentation, refuses what is neither the document nor a page. Express would resolve and decode the path of a
+ * file, and redirect. Test: `test/http/paths.e2e-spec.ts`.
+ */
+export function rejectOtherDocs({ method, path }: Request, _response: Response, next: NextFunction): void {
+  if (!isDocs(path)) next();
+  else if (path !== PAGE && path !== DOCUMENT && !FILE.test(path)) next(new RouteNotFoundError());
+  else next(method === 'GET' || method === 'HEAD' ? undefined : new MethodNotAllowedError('GET, HEAD'));
 }
 
 const bearer = (description: string) => ({ type: 'http' as const, scheme: 'bearer', description });

@@ -1,4 +1,5 @@
 import { mistakeIn } from './api-key-text.js';
+import { CHANNEL_FORMS } from './channel-reference.js';
 import { ERROR_STATUSES, isRetryable, type ErrorCode } from './error-codes.js';
 import { PLAN_NAMES, type Plan } from './plan.js';
 import type { VideoFailure, VideoFailureCode } from './transcript.js';
@@ -113,10 +114,7 @@ export class FeatureNotInPlanError extends DomainError {
   }
 }
 
-export class ChannelNotFoundError extends fixedError(
-  'channel_not_found',
-  'Channel not found. Use a handle (@name), a channel ID (UC and 22 characters) or a channel URL on youtube.com.',
-) {}
+export class ChannelNotFoundError extends fixedError('channel_not_found', `Channel not found. Use ${CHANNEL_FORMS}.`) {}
 
 /** The text of a caller is not a reference to a video. A video that the platform does not play is a `VideoFailure`. */
 export class VideoNotFoundError extends fixedError(

@@ -40,6 +40,11 @@ const READ_BYTES_MAX = 8 * 1024 * 1024;
 /** PostgreSQL stores no text with these, and no reference to a channel needs them. */
 const UNSTORABLE = /[\p{Cc}\p{Cs}]/u;
 
+/** The request of a new job as a call, a tool or a command has it: what is absent has its default. */
+type WantedJob = Pick<JobRequestDto, 'channel' | 'onQuota'> & {
+  [Name in keyof Omit<JobRequestDto, 'channel' | 'onQuota'>]?: JobRequestDto[Name] | undefined;
+};
+
 /** Creates archive jobs and reads, cancels, resumes and deletes them. */
 @Injectable()
 export class JobsService {
@@ -59,8 +64,9 @@ export class JobsService {
    * @throws TooManyJobsError | StoredResultsLimitError | IdempotencyConflictError | InvalidApiKeyError when the organization
    * was deleted | ChannelNotFoundError when the text is no reference to a channel
    */
-  async create(request: JobRequestDto, payer: Payer, idempotencyKey?: string): Promise<JobDto> {
-    const { channel } = request;
+  async create(wanted: WantedJob, payer: Payer, idempotencyKey?: string): Promise<JobDto> {
+    const { channel, languages = [], limit = null, since = null, onQuota } = wanted;
+    const request = { channel, languages, limit, since, onQuota };
     if (UNSTORABLE.test(channel) || !parseChannelReference(channel)) throw new ChannelNotFoundError();
     const id = `job_${bytesToBase62(randomBytes(16))}`;
     const { outcome, job } = await this.store.create(id, request, payer, idempotencyKey);

@@ -129,7 +129,8 @@ describe('the OpenAPI document', () => {
     expect(headers(TRANSCRIPTS, 200)).toEqual(expect.arrayContaining([...rate, ...quota]));
     expect(headers(TRANSCRIPTS, 402)).toEqual(expect.arrayContaining([...rate, ...quota]));
     expect(headers(TRANSCRIPTS, 429)).toEqual(expect.arrayContaining(['Retry-After', ...rate]));
-    expect(headers('/usage', 200)).toEqual(rate);
+    expect(headers('/usage', 200)).toEqual(['X-Request-Id', ...rate]);
+    expect(headers('/health/live', 200)).toEqual(['X-Request-Id']);
     expect(headers('/usage', 429)).toEqual(expect.arrayContaining(['Retry-After', ...rate]));
   });
 

@@ -64,8 +64,7 @@ export const startArchiveJob = defineTool({
       .describe('A call with the same key and parameters returns the job of the first call instead of a second one.'),
   }),
   output: jobOutput,
-  async run({ limit = null, since = null, languages: wanted = [], idempotencyKey, ...rest }, context, { jobs }) {
-    const request = { ...rest, languages: wanted, limit, since };
+  async run({ idempotencyKey, ...request }, context, { jobs }) {
     const job = await jobs.create(request, payerOf(context), idempotencyKey);
     context.log['jobId'] = job.id;
     return resultOf(job);

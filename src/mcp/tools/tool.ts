@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { z } from 'zod';
 import { counted, type InvalidField, InvalidRequestError } from '../../domain/errors.js';
+import { CHANNEL_FORMS } from '../../domain/channel-reference.js';
 import { LANGUAGE_CODE, LANGUAGES_MAX, normalizeLanguages } from '../../domain/language-codes.js';
 import type { Feature } from '../../domain/plan.js';
 import type { RequestContext } from '../../http/request-context.js';
@@ -111,11 +112,7 @@ export const languages = languageCodes
     'Language codes in order of preference; every one that a video has is returned. `en` also finds `en-GB`. By default the original language of the video.',
   );
 
-export const channel = z
-  .string()
-  .min(1)
-  .max(2048)
-  .describe('A handle (@name), a channel ID (UC…) or the URL of a channel on youtube.com.');
+export const channel = z.string().min(1).max(2048).describe(`The channel: ${CHANNEL_FORMS}.`);
 
 export const maxChars = z
   .int()
