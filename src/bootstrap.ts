@@ -12,19 +12,15 @@ import { trustProxySetting } from './http/client-address.js';
 import { Connections, handleClientErrors, limitConnections } from './http/connections.js';
 import { EXPOSED_HEADERS } from './http/limit-headers.js';
 import { redactorFor } from './observability/logging/redaction.js';
-import {
-  rejectExpensiveHead,
-  rejectOtherDocs,
-  rejectRepeatedHeaders,
-  rejectUndecodablePath,
-} from './http/request-checks.js';
+import { rejectRepeatedHeaders, rejectUndecodablePath } from './http/request-checks.js';
 import { assignRequestContext } from './http/request-context.js';
 import { normalizeRequestUrls } from './http/request-paths.js';
-import { setSecurityHeaders } from './http/security-headers.js';
+import { Routes } from './http/routes.js';
+import { securityHeaders } from './http/security-headers.js';
 import { ShutdownState } from './http/shutdown-state.js';
 import { NestLogger } from './observability/logging/logger.js';
 import { RequestObserver } from './http/request-observer.js';
-import { serveDocument } from './openapi.js';
+import { isDocs, isDocsPage, rejectOtherDocs, serveDocument } from './openapi.js';
 import { TranscriptsService } from './transcripts/transcripts.service.js';
 
 /**
@@ -35,8 +31,6 @@ const LAST_SETTLEMENTS_MS = 2_000;
 
 /** How long a browser may cache a preflight response. */
 const PREFLIGHT_SECONDS = 600;
-
-const WITHOUT_CORS = /^\/(?:admin|metrics)(?:\/|$)/;
 
 /**
  * Creates the whole service, which does not listen for HTTP yet; `main.ts` and the tests share it. With
@@ -59,7 +53,8 @@ export async function createApp(
   useMiddleware(app, environment, logger);
   const server: Server = app.getHttpServer();
   limitConnections(server, stalledReaderMs);
-  normalizeRequestUrls(server);
+  const routes = app.get(Routes);
+  normalizeRequestUrls(server, (target) => routes.encodeRawUrl(target));
   handleClientErrors(server, app.get(Connections), logger);
   await app.init();
   try {
@@ -83,13 +78,13 @@ function createExpress(environment: Environment): Express {
  * Registers the middleware in its order. Not by `MiddlewareConsumer`: Nest would run it after CORS and `/docs`, and not
  * for paths that cannot be decoded, but every response needs its id, headers, log line and metrics.
  */
-function useMiddleware(app: NestExpressApplication, environment: Environment, logger: Logger): void {
+export function useMiddleware(app: NestExpressApplication, environment: Environment, logger: Logger): void {
   const redact = redactorFor(environment);
   app.use(
     app.get(Connections).sequentially,
     assignRequestContext(redact),
-    app.get(RequestObserver).observe(logger, redact),
-    setSecurityHeaders,
+    app.get(RequestObserver).observe(logger, redact, isDocs),
+    securityHeaders(isDocsPage),
   );
   // Before the checks of paths and methods, because a preflight is OPTIONS.
   if (environment.CORS_ORIGINS) allowOrigins(app, environment.CORS_ORIGINS);
@@ -98,21 +93,22 @@ function useMiddleware(app: NestExpressApplication, environment: Environment, lo
     rejectUndecodablePath,
     app.get(ShutdownState).refuse,
     rejectOtherDocs,
-    rejectExpensiveHead,
+    app.get(Routes).refuseHead,
   );
   serveDocument(app);
 }
 
-/** The routes for operators are not available to pages of other origins. */
+/** Only what everybody may reach is available to pages of other origins. */
 function allowOrigins(app: NestExpressApplication, origins: readonly string[]): void {
+  const routes = app.get(Routes);
   const cors = {
     origin: origins.includes('*') ? '*' : [...origins],
-    methods: ['GET', 'POST', 'DELETE'],
+    methods: routes.publicMethods,
     exposedHeaders: EXPOSED_HEADERS,
     maxAge: PREFLIGHT_SECONDS,
   };
   app.enableCors(({ path }: Request, decide: (error: null, options: object) => void) => {
-    decide(null, WITHOUT_CORS.test(path) ? { origin: false } : cors);
+    decide(null, routes.audience(path) === 'public' ? cors : { origin: false });
   });
 }
 

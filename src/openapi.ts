@@ -1,8 +1,13 @@
 import type { INestApplication } from '@nestjs/common';
 import { DocumentBuilder, SwaggerModule, type OpenAPIObject } from '@nestjs/swagger';
+import type { NextFunction, Request, Response } from 'express';
 import { ADMIN_TOKEN_SCHEME } from './admin/http/admin-route.js';
 import { API_KEY_SCHEME } from './auth/guarded.decorator.js';
+import { MethodNotAllowedError, RouteNotFoundError } from './domain/errors.js';
+import { ErrorBodyDto } from './http/error-body.js';
+import { describeRoutes } from './http/error-docs.js';
 import { withOtherContent } from './http/response-docs.js';
+import { Routes } from './http/routes.js';
 import { METRICS_TOKEN_SCHEME } from './monitoring/metrics.controller.js';
 
 /** The version of the API. Additions increment the minor version. */
@@ -36,25 +41,64 @@ export function createDocument(app: INestApplication): OpenAPIObject {
       'admin',
       'Management of organizations, API keys, usage and archive jobs by the operator. Available only when `ADMIN_TOKEN` is set.',
     )
-    .addBearerAuth(
-      {
-        type: 'http',
-        scheme: 'bearer',
-        bearerFormat: 'API key',
-        description: 'An API key of an organization (`ctk_…`).',
-      },
-      API_KEY_SCHEME,
-    )
-    .addBearerAuth(
-      { type: 'http', scheme: 'bearer', description: 'The `ADMIN_TOKEN` of the service.' },
-      ADMIN_TOKEN_SCHEME,
-    )
-    .addBearerAuth(
-      { type: 'http', scheme: 'bearer', description: 'The `METRICS_TOKEN` of the service, when it is set.' },
-      METRICS_TOKEN_SCHEME,
-    );
-  return SwaggerModule.createDocument(app, builder.build());
+    // Not addBearerAuth, which states that a token without a format is a JWT. Swagger UI shows them in this order.
+    .addSecurity(API_KEY_SCHEME, {
+      ...bearer('An API key of an organization (`ctk_…`), without the word `Bearer`.'),
+      bearerFormat: 'API key',
+    })
+    .addSecurity(ADMIN_TOKEN_SCHEME, bearer('The `ADMIN_TOKEN` of the service.'))
+    .addSecurity(METRICS_TOKEN_SCHEME, bearer('The `METRICS_TOKEN` of the service, when it is set.'));
+  const described = SwaggerModule.createDocument(app, builder.build(), {
+    extraModels: [ErrorBodyDto],
+    operationIdFactory: (_controller, handler) => handler,
+  });
+  describeRoutes(described, Routes.preview(app).all);
+  return described;
 }
+
+/** Swagger UI and its files. */
+const PAGES = /^\/docs(?:\/|$)/;
+const PAGE = '/docs';
+const DOCUMENT = '/docs-json';
+const FILE = /^\/docs\/[A-Za-z0-9][A-Za-z0-9._-]*$/;
+
+export function isDocsPage(path: string): boolean {
+  return PAGES.test(path);
+}
+
+export function isDocs(path: string): boolean {
+  return isDocsPage(path) || path === DOCUMENT;
+}
+
+/**
+ * Middleware: of the documentation, refuses what is neither the document nor a page. Express would resolve and decode the path of a
+ * file, and redirect. Test: `test/http/paths.e2e-spec.ts`.
+ */
+export function rejectOtherDocs({ method, path }: Request, _response: Response, next: NextFunction): void {
+  if (!isDocs(path)) next();
+  else if (path !== PAGE && path !== DOCUMENT && !FILE.test(path)) next(new RouteNotFoundError());
+  else next(method === 'GET' || method === 'HEAD' ? undefined : new MethodNotAllowedError('GET, HEAD'));
+}
+
+const bearer = (description: string) => ({ type: 'http' as const, scheme: 'bearer', description });
+
+/** Of the browser, where Swagger UI runs `focusFirstKey`. */
+declare const document: { querySelector(selector: string): { focus(): void } | null };
+
+/** A plugin of Swagger UI: every field of the dialog takes the focus, and the last one, of the metrics token, would keep it. */
+const focusFirstKey = {
+  statePlugins: {
+    auth: {
+      wrapActions: {
+        showDefinitions: (show: (schemes: unknown) => void) => (schemes: unknown) => {
+          show(schemes);
+          // An action without schemes closes the dialog.
+          setTimeout(() => document.querySelector('.auth-container input')?.focus());
+        },
+      },
+    },
+  },
+};
 
 /** Serves the document at /docs-json and Swagger UI at /docs. Each is created for the first request, not at each start. */
 export function serveDocument(app: INestApplication): void {
@@ -63,6 +107,11 @@ export function serveDocument(app: INestApplication): void {
     raw: false,
     customSiteTitle: 'Channel Transcripts',
     // The key is not stored in the browser, where any script of this origin could read it.
-    swaggerOptions: { persistAuthorization: false, tryItOutEnabled: true, displayRequestDuration: true },
+    swaggerOptions: {
+      persistAuthorization: false,
+      tryItOutEnabled: true,
+      displayRequestDuration: true,
+      plugins: [focusFirstKey],
+    },
   });
 }

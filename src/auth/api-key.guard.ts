@@ -1,5 +1,6 @@
 import { Injectable, type CanActivate, type ExecutionContext } from '@nestjs/common';
 import { InvalidApiKeyError, UnauthorizedError } from '../domain/errors.js';
+import { ApiErrors } from '../http/error-docs.js';
 import { requestContextOf, type RequestContext } from '../http/request-context.js';
 import { ApiKeysService } from '../organizations/api-keys.service.js';
 import { RejectionMetrics } from '../rate-limit/rejection-metrics.js';
@@ -9,6 +10,7 @@ import { FailedAuthentications } from './failed-authentications.js';
  * Refuses a call without a valid API key (401). An address that keeps failing is refused (429) without a lookup, unless
  * the key was valid recently: guesses cost the database nothing, and they lock out no customer of the same address.
  */
+@ApiErrors('unauthorized', 'invalid_api_key', 'failed_authentications', 'internal_error', 'service_unavailable')
 @Injectable()
 export class ApiKeyGuard implements CanActivate {
   constructor(
@@ -25,7 +27,7 @@ export class ApiKeyGuard implements CanActivate {
     if (!caller) {
       this.metrics.count(apiKey === undefined ? 'no_key' : 'invalid_key');
       await this.failed.record(call);
-      throw apiKey === undefined ? new UnauthorizedError(call.credentialLocation) : new InvalidApiKeyError();
+      throw apiKey === undefined ? new UnauthorizedError(call.credentialLocation) : new InvalidApiKeyError(apiKey);
     }
     call.caller = caller;
     Object.assign(call.log, { organizationId: caller.organization.id, keyId: caller.keyId });

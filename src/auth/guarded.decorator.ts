@@ -2,7 +2,8 @@ import { applyDecorators, Injectable, UseGuards, type CanActivate, type Executio
 import { Reflector } from '@nestjs/core';
 import { ApiBearerAuth } from '@nestjs/swagger';
 import { FeatureNotInPlanError } from '../domain/errors.js';
-import { planIncludes, requiredPlan, type Feature } from '../domain/plan.js';
+import { planIncludes, PLANS, requiredPlan, type Feature } from '../domain/plan.js';
+import { ApiErrors } from '../http/error-docs.js';
 import { requestContextOf } from '../http/request-context.js';
 import { CallsInFlightGuard } from '../rate-limit/calls-in-flight.js';
 import { RateLimitGuard } from '../rate-limit/rate-limit.guard.js';
@@ -46,7 +47,13 @@ export function RequiresFeature(
   feature: Feature,
   { limitsConcurrency = true }: Limits = {},
 ): MethodDecorator & ClassDecorator {
+  const [plan] = PLANS;
+  const refusal = {
+    title: `The plan does not include ${feature.replaceAll('_', ' ')}`,
+    error: new FeatureNotInPlanError(feature, plan, requiredPlan(feature)),
+  };
   return applyDecorators(
+    ApiErrors(...(planIncludes(plan, feature) ? [] : [refusal])),
     RequiredFeature(feature),
     UseGuards(ApiKeyGuard, PlanGuard, ...limitGuards(limitsConcurrency)),
     ApiBearerAuth(API_KEY_SCHEME),

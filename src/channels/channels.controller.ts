@@ -4,11 +4,11 @@ import type { Request, Response } from 'express';
 import { RequiresFeature } from '../auth/guarded.decorator.js';
 import { ApiErrors } from '../http/error-docs.js';
 import { requestContext } from '../http/request-context.js';
-import { API_HEADERS } from '../http/response-docs.js';
+import { AllowsHead, RawUrlId } from '../http/route.decorators.js';
 import { OwnRateLimit } from '../rate-limit/rate-limit.guard.js';
 import { TranscriptsResponse } from '../transcripts/response/transcripts-response.js';
 import { ChannelUploads } from '../transcripts/sources/channel-uploads.js';
-import { ApiTranscripts, LIST_ERRORS, READ_ERRORS, TRANSCRIPTS_EXAMPLE } from '../transcripts/dto/api-transcripts.js';
+import { ApiTranscripts, SOURCE_ERRORS, TRANSCRIPTS_EXAMPLE } from '../transcripts/dto/api-transcripts.js';
 import { TranscriptsQueryDto, UploadsQueryDto } from '../transcripts/dto/transcripts-query.dto.js';
 import { ChannelUploadsDto, toUploadsDto, UPLOADS_RATE_LIMIT } from './dto/uploads-response.dto.js';
 import { TranscriptsDto } from '../transcripts/dto/transcripts-response.dto.js';
@@ -31,9 +31,9 @@ export class ChannelsController {
   ) {}
 
   @Get(':id/transcripts')
+  @RawUrlId('channel')
   @RequiresFeature('channel_transcripts')
   @ApiOperation({
-    operationId: 'getChannelTranscripts',
     summary: "The transcripts of a channel's newest uploads",
     description:
       'Returns a transcript and a status for each of the newest uploads of a YouTube channel (videos, Shorts and past live ' +
@@ -44,13 +44,8 @@ export class ChannelsController {
       'unknown parameters are refused.',
   })
   @ApiParam(CHANNEL_PARAMETER)
-  @ApiTranscripts({
-    type: TranscriptsDto,
-    example: TRANSCRIPTS_EXAMPLE,
-    order: 'newest first',
-    errors: [...LIST_ERRORS, 'channel_not_found', 'feature_not_in_plan'],
-  })
-  list(
+  @ApiTranscripts({ type: TranscriptsDto, example: TRANSCRIPTS_EXAMPLE, order: 'newest first', source: 'channel' })
+  getChannelTranscripts(
     @Param('id') id: string,
     @Query() query: TranscriptsQueryDto,
     @Req() request: Request,
@@ -61,26 +56,20 @@ export class ChannelsController {
   }
 
   @Get(':id/uploads')
+  @AllowsHead()
+  @RawUrlId('channel')
   @RequiresFeature('channel_uploads')
   @OwnRateLimit(UPLOADS_RATE_LIMIT)
   @ApiOperation({
-    operationId: 'listChannelUploads',
     summary: "A channel's newest uploads, without transcripts",
     description:
       'Lists the newest uploads of a YouTube channel with the metadata of the list, on every plan. It costs no quota and ' +
       'has a rate limit of its own: as many requests per minute as the other operations together, counted separately.',
   })
   @ApiParam(CHANNEL_PARAMETER)
-  @ApiOkResponse({
-    type: ChannelUploadsDto,
-    description: 'The newest uploads, newest first.',
-    headers: API_HEADERS,
-  })
-  @ApiErrors(
-    ...READ_ERRORS,
-    ...(['channel_not_found', 'upstream_failure', 'upstream_blocked', 'upstream_busy', 'upstream_timeout'] as const),
-  )
-  async listUploads(
+  @ApiOkResponse({ type: ChannelUploadsDto, description: 'The newest uploads, newest first.' })
+  @ApiErrors(...SOURCE_ERRORS.channel)
+  async listChannelUploads(
     @Param('id') id: string,
     @Query() query: UploadsQueryDto,
     @Req() request: Request,

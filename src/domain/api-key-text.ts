@@ -22,3 +22,26 @@ export function redactApiKeys(text: string): string {
 export function quoted(text: string): string {
   return JSON.stringify(redactApiKeys(text).slice(0, QUOTED_LENGTH_MAX));
 }
+
+const WHOLE_KEY = `${KEY_PREFIX}[0-9A-Za-z]{49}`;
+/** What is sent instead of a key, and what to do. The first one that applies is named. */
+const MISTAKES: readonly (readonly [sent: RegExp, advice: string])[] = [
+  [/^\W?Bearer\b/i, 'It begins with "Bearer", as in "Bearer Bearer ctk_…": enter only what follows that word.'],
+  [/^key_[0-9a-f]+$/, 'This is the ID of a key. The key itself begins with "ctk_" and was shown when it was issued.'],
+  [/^org_\w+$/, 'This is the ID of an organization. A key begins with "ctk_" and is issued for an organization.'],
+  [
+    /^(?:[$<{]|(?:API|MY|YOUR)[-_])/i,
+    'This is a placeholder that was not replaced; a shell replaces $KEY in double quotes only.',
+  ],
+  [new RegExp(`^${KEY_PREFIX}\\w{0,6}\\W*$`), 'These are only the first characters of a key, as lists show it.'],
+  [
+    new RegExp(`.${WHOLE_KEY}|${WHOLE_KEY}[^]`),
+    'Other characters precede or follow the key, such as quotes, spaces or a line break.',
+  ],
+];
+
+/** Names a common mistake in what was sent as a key or a token, as a sentence after another one, without repeating it. */
+export function mistakeIn(credential: string): string {
+  const [, advice] = MISTAKES.find(([sent]) => sent.test(credential)) ?? [];
+  return advice === undefined ? '' : ` ${advice}`;
+}

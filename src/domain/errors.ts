@@ -1,3 +1,5 @@
+import { mistakeIn } from './api-key-text.js';
+import { CHANNEL_FORMS } from './channel-reference.js';
 import { ERROR_STATUSES, isRetryable, type ErrorCode } from './error-codes.js';
 import { PLAN_NAMES, type Plan } from './plan.js';
 import type { VideoFailure, VideoFailureCode } from './transcript.js';
@@ -86,16 +88,21 @@ export class InternalError extends fixedError(
 ) {}
 
 export class UnauthorizedError extends DomainError {
-  /** @param place where to send the credential */
-  constructor(place = 'the header "Authorization: Bearer <API_KEY>"', credential = 'your API key') {
-    super('unauthorized', `Send ${credential} in ${place}.`);
+  /**
+   * @param place where to send the credential
+   * @param sent what was sent there instead; a common mistake in it is named
+   */
+  constructor(place = 'the header "Authorization: Bearer <API_KEY>"', credential = 'your API key', sent = '') {
+    super('unauthorized', `Send ${credential} in ${place}.${mistakeIn(sent)}`);
   }
 }
 
-export class InvalidApiKeyError extends fixedError(
-  'invalid_api_key',
-  'This API key is malformed, unknown, revoked or expired.',
-) {}
+export class InvalidApiKeyError extends DomainError {
+  /** @param sent what was sent as the key; a common mistake in it is named */
+  constructor(sent = '') {
+    super('invalid_api_key', `This API key is malformed, unknown, revoked or expired.${mistakeIn(sent)}`);
+  }
+}
 
 export class FeatureNotInPlanError extends DomainError {
   constructor(feature: string, plan: Plan, requiredPlan: Plan) {
@@ -107,10 +114,7 @@ export class FeatureNotInPlanError extends DomainError {
   }
 }
 
-export class ChannelNotFoundError extends fixedError(
-  'channel_not_found',
-  'Channel not found. Use a handle (@name), a channel ID (UC and 22 characters) or a channel URL on youtube.com.',
-) {}
+export class ChannelNotFoundError extends fixedError('channel_not_found', `Channel not found. Use ${CHANNEL_FORMS}.`) {}
 
 /** The text of a caller is not a reference to a video. A video that the platform does not play is a `VideoFailure`. */
 export class VideoNotFoundError extends fixedError(

@@ -1,11 +1,11 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { Request } from 'express';
 
-const BEARER = /^Bearer +(\S+) *$/i;
+const BEARER = /^Bearer (.*)$/i;
 
-/** The token of the header `Authorization: Bearer …`. */
+/** What follows `Bearer` in the header `Authorization`: also a text that is no token, whose mistake an error can name. */
 export function bearerToken(request: Request): string | undefined {
-  return BEARER.exec(request.headers.authorization ?? '')?.[1];
+  return BEARER.exec(request.headers.authorization ?? '')?.[1]?.trim() || undefined;
 }
 
 /** A token that the operator has configured, compared in constant time. */

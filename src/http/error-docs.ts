@@ -1,10 +1,9 @@
-import { applyDecorators } from '@nestjs/common';
-import { ApiExtraModels, ApiResponse, type ApiResponseOptions, getSchemaPath } from '@nestjs/swagger';
+import { Reflector } from '@nestjs/core';
+import { type ApiResponseOptions, getSchemaPath, type OpenAPIObject } from '@nestjs/swagger';
 import {
   ChannelNotFoundError,
   ConcurrencyLimitReachedError,
   DatabaseUnavailableError,
-  FeatureNotInPlanError,
   InternalError,
   InvalidApiKeyError,
   InvalidRequestError,
@@ -12,7 +11,6 @@ import {
   PlanLimitExceededError,
   PlaylistNotFoundError,
   RequestRateExceededError,
-  RouteNotFoundError,
   ServiceAtCapacityError,
   TooManyFailedAuthenticationsError,
   UnauthorizedError,
@@ -21,9 +19,9 @@ import {
   type DomainError,
 } from '../domain/errors.js';
 import { errorBody, ErrorBodyDto } from './error-body.js';
-import { bodyTooLarge, unsupportedBody } from './json-body.js';
+import { bodyTooLarge, METHODS_WITH_BODY, unsupportedBody } from './declared-input.js';
 import { QUOTA_HEADERS, RATE_LIMIT_HEADERS } from './limit-headers.js';
-import { REQUEST_ID_HEADER } from './response-docs.js';
+import type { Declared, Route } from './routes.js';
 
 const INVALID_REQUEST = 'A parameter or a field is invalid';
 const REQUEST_ID = '3f0c2f5e-8a1b-4c55-9f5e-0d8f1a7c6b21';
@@ -39,14 +37,6 @@ const EXAMPLES = {
   invalid_request: { title: INVALID_REQUEST, error: unknownParameter('page') },
   unauthorized: { title: 'The API key is missing', error: new UnauthorizedError() },
   invalid_api_key: { title: 'The API key is invalid', error: new InvalidApiKeyError() },
-  failed_authentications: {
-    title: 'Too many requests without a valid API key from this address',
-    error: new TooManyFailedAuthenticationsError('API key', 42),
-  },
-  failed_admin_authentications: {
-    title: 'Too many requests without a valid admin token from this address',
-    error: new TooManyFailedAuthenticationsError('admin token', 42),
-  },
   plan_limit_exceeded: {
     title: 'The request could exceed the monthly quota',
     error: new PlanLimitExceededError(
@@ -61,30 +51,28 @@ const EXAMPLES = {
       7,
     ),
   },
-  feature_not_in_plan: {
-    title: 'The plan does not include channel transcripts',
-    error: new FeatureNotInPlanError('channel_transcripts', 'free', 'pro'),
-  },
   channel_not_found: { title: 'The channel does not exist', error: new ChannelNotFoundError() },
   video_not_found: { title: 'The text is not a reference to a video', error: new VideoNotFoundError() },
   playlist_not_found: { title: 'The playlist does not exist', error: new PlaylistNotFoundError() },
   playlist_private: { title: 'The playlist is private', error: new PlaylistNotFoundError('private') },
-  body_too_large: { title: 'The body is too large', error: bodyTooLarge() },
   body_not_json: { title: 'The body is not JSON', error: unsupportedBody() },
-  not_found: { title: 'The endpoint does not exist', error: new RouteNotFoundError() },
   method_not_allowed: { title: 'The endpoint does not support the method', error: new MethodNotAllowedError('GET') },
   rate_limited: { title: 'The rate limit of the API key is exceeded', error: new RequestRateExceededError(60, 12) },
   concurrency_limited: {
     title: 'The API key has too many requests for transcripts, uploads and job results in progress',
     error: new ConcurrencyLimitReachedError(10, 2),
   },
+  failed_authentications: {
+    title: 'Too many requests without a valid API key from this address',
+    error: new TooManyFailedAuthenticationsError('API key', 42),
+  },
+  failed_admin_authentications: {
+    title: 'Too many requests without a valid admin token from this address',
+    error: new TooManyFailedAuthenticationsError('admin token', 42),
+  },
   internal_error: { title: 'An unexpected error occurred', error: new InternalError() },
   upstream_failure: { title: 'YouTube could not be read', error: new UpstreamError('upstream_failure') },
   upstream_blocked: { title: 'YouTube blocks the service', error: new UpstreamError('upstream_blocked') },
-  upstream_busy: {
-    title: 'The queue to YouTube is too long for the deadline',
-    error: new UpstreamError('upstream_busy', undefined, 40),
-  },
   service_unavailable: {
     title: 'The database is unavailable, or the service is shutting down',
     error: new DatabaseUnavailableError(5),
@@ -93,54 +81,84 @@ const EXAMPLES = {
     title: 'The service has too many requests for transcripts, uploads and job results in progress',
     error: new ServiceAtCapacityError(2),
   },
+  upstream_busy: {
+    title: 'The queue to YouTube is too long for the deadline',
+    error: new UpstreamError('upstream_busy', undefined, 40),
+  },
   upstream_timeout: { title: 'YouTube did not respond in time', error: new UpstreamError('upstream_timeout') },
 } satisfies Record<string, ErrorExample>;
-
-/** The errors of every operation with an API key. */
-export const KEY_ERRORS = [
-  'unauthorized',
-  'invalid_api_key',
-  'method_not_allowed',
-  'rate_limited',
-  'failed_authentications',
-  'internal_error',
-  'service_unavailable',
-] as const;
-
-/** The further errors of an operation that reads a body. */
-export const BODY_ERRORS = ['body_too_large', 'body_not_json'] as const;
 
 /** The error of a parameter or a body field that fails validation. */
 export function invalidField(field: string, message: string): InvalidRequestError {
   return new InvalidRequestError([{ field, message }]);
 }
 
-export function unknownParameter(name: string): InvalidRequestError {
+function unknownParameter(name: string): InvalidRequestError {
   return invalidField(name, `"${name}" is not a parameter of this operation.`);
 }
 
-/** Documents the errors of an operation: one response per status, with an example of each error. */
-export function ApiErrors(
-  ...errors: (keyof typeof EXAMPLES | ErrorExample | InvalidRequestError)[]
-): MethodDecorator & ClassDecorator {
-  const byStatus = new Map<number, ErrorExample[]>();
-  for (const given of errors) {
-    const example = exampleOf(given);
-    const { status } = example.error;
-    byStatus.set(status, [...(byStatus.get(status) ?? []), example]);
-  }
-  return applyDecorators(
-    ApiExtraModels(ErrorBodyDto),
-    ...[...byStatus].map(([status, examples]) => apiErrorResponse(status, examples)),
-  );
+type DocumentedError = keyof typeof EXAMPLES | ErrorExample | InvalidRequestError;
+
+const DOCUMENTED = 'documented-errors';
+
+/**
+ * The errors that a guard, a controller or a handler adds to its operations. Those of the parameters, the body and the method
+ * follow from the route. An `InvalidRequestError` is an example of what its validation refuses.
+ */
+export function ApiErrors(...errors: DocumentedError[]): MethodDecorator & ClassDecorator {
+  return <T>(target: object, _name?: string | symbol, handler?: TypedPropertyDescriptor<T>): void => {
+    const subject = (handler?.value ?? target) as Declared;
+    Reflect.defineMetadata(DOCUMENTED, [...errors, ...documentedBy(subject)], subject);
+  };
 }
 
-function exampleOf(given: keyof typeof EXAMPLES | ErrorExample | InvalidRequestError): ErrorExample {
-  if (typeof given === 'string') return EXAMPLES[given];
-  return given instanceof InvalidRequestError ? { title: INVALID_REQUEST, error: given } : given;
+const reflector = new Reflector();
+
+function documentedBy(subject: Declared): readonly DocumentedError[] {
+  return reflector.get<readonly DocumentedError[] | undefined>(DOCUMENTED, subject) ?? [];
+}
+
+/**
+ * Adds to the operations what follows from their routes: the headers of the responses, and the errors, as a response for each status
+ * that an operation does not describe itself.
+ */
+export function describeRoutes({ paths }: OpenAPIObject, routes: readonly Route[]): void {
+  for (const route of routes) {
+    const responses = paths[route.path]?.[route.method.toLowerCase() as 'get']?.responses;
+    if (!responses) continue;
+    const errors = errorsOf(route);
+    const isLimited = errors.includes(EXAMPLES.rate_limited);
+    for (const [status, response] of Object.entries(responses)) {
+      if (!response || '$ref' in response) continue;
+      const limits = isLimited && status.startsWith('2') ? RATE_LIMIT_HEADERS : {};
+      response.headers = { ...REQUEST_ID_HEADER, ...limits, ...response.headers };
+    }
+    for (const status of new Set(errors.map(({ error }) => error.status))) {
+      const examples = errors.filter(({ error }) => error.status === status);
+      responses[status] ??= errorResponse(status, examples);
+    }
+  }
+}
+
+/** The common errors in the order of their list, then those that only this operation has. */
+function errorsOf({ declaredBy, method, query, bodyBytesMax }: Route): ErrorExample[] {
+  const documented = [...new Set(declaredBy.flatMap(documentedBy))];
+  const common: unknown[] = ['method_not_allowed', ...documented];
+  const own = documented.flatMap((given) => {
+    if (typeof given === 'string') return [];
+    return given instanceof InvalidRequestError ? { title: INVALID_REQUEST, error: given } : given;
+  });
+  if (METHODS_WITH_BODY.includes(method)) {
+    common.push('body_not_json');
+    own.push({ title: 'The body is too large', error: bodyTooLarge(bodyBytesMax) });
+  }
+  if (query !== 'any' && !own.some(({ title }) => title === INVALID_REQUEST)) common.push('invalid_request');
+  return [...Object.entries(EXAMPLES).flatMap(([name, example]) => (common.includes(name) ? example : [])), ...own];
 }
 
 const text = (description: string) => ({ description, schema: { type: 'string' as const } });
+
+const REQUEST_ID_HEADER = { 'X-Request-Id': text('The ID of the request.') };
 
 const RETRY_AFTER = {
   'Retry-After': { description: 'Seconds to wait before a retry.', schema: { type: 'integer' as const } },
@@ -155,10 +173,9 @@ const HEADERS: Readonly<Record<number, NonNullable<ApiResponseOptions['headers']
   503: RETRY_AFTER,
 };
 
-function apiErrorResponse(status: number, examples: readonly ErrorExample[]): MethodDecorator & ClassDecorator {
+function errorResponse(status: number, examples: readonly ErrorExample[]) {
   const codes = examples.map(({ error }) => error.code);
-  return ApiResponse({
-    status,
+  return {
     description: examples.map(({ title, error }) => `\`${error.code}\`: ${title}.`).join(' '),
     headers: { ...REQUEST_ID_HEADER, ...HEADERS[status] },
     content: {
@@ -173,5 +190,5 @@ function apiErrorResponse(status: number, examples: readonly ErrorExample[]): Me
         ),
       },
     },
-  });
+  };
 }

@@ -21,7 +21,7 @@ import { RepeatedLines } from '../observability/logging/repeated-lines.js';
 import { errorBody } from './error-body.js';
 import { setQuotaHeaders } from './limit-headers.js';
 import { requestContext, type RequestContext } from './request-context.js';
-import { allowedMethods } from './request-checks.js';
+import { Routes } from './routes.js';
 
 /** Seconds after which a caller may try again when the database is unavailable. */
 const DATABASE_RETRY_AFTER_SECONDS = 5;
@@ -62,12 +62,15 @@ export function logError({ log, address }: RequestContext, error: DomainError): 
 /** Maps every error to its status, headers and the error envelope. */
 @Catch()
 export class ErrorFilter implements ExceptionFilter<unknown> {
+  constructor(private readonly routes: Routes) {}
+
   catch(thrown: unknown, host: ArgumentsHost): void {
     const http = host.switchToHttp();
     const request = http.getRequest<Request>();
     const response = http.getResponse<Response>();
     const context = requestContext(request);
-    const error = thrown instanceof NotFoundException ? unmatched(request) : asDomainError(thrown, context.requestId);
+    const error =
+      thrown instanceof NotFoundException ? this.unmatched(request) : asDomainError(thrown, context.requestId);
     const { status } = error;
     logError(context, error);
     // A truncated body must not look complete, so the connection is destroyed.
@@ -83,10 +86,9 @@ export class ErrorFilter implements ExceptionFilter<unknown> {
     response.type('application/json');
     response.status(status).json(errorBody(error, context.requestId));
   }
-}
-
-/** Nest reports that no route matches. */
-function unmatched(request: Request): DomainError {
-  const methods = allowedMethods(request);
-  return methods.length > 0 ? new MethodNotAllowedError(methods.join(', ')) : new RouteNotFoundError();
+  /** Nest reports that no route matches. */
+  private unmatched({ path }: Request): DomainError {
+    const methods = this.routes.allowedMethods(path);
+    return methods.length > 0 ? new MethodNotAllowedError(methods.join(', ')) : new RouteNotFoundError();
+  }
 }

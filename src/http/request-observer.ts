@@ -7,10 +7,8 @@ import type { Redactor } from '../observability/logging/redaction.js';
 import { activeTraceId, failSpan, inServerSpan } from '../observability/tracing/tracer.js';
 import { requestContext } from './request-context.js';
 import { legiblePath } from './request-paths.js';
+import { Routes } from './routes.js';
 
-/** Requested every few seconds by probes and scrapers: logged at the level debug, and not traced. */
-const FREQUENT = /^\/(?:health\/|metrics$)/;
-const DOCS = /^\/docs(?:[/-]|$)/;
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 const PATH_LENGTH_MAX = 300;
 
@@ -23,6 +21,7 @@ interface Observed {
   path: string;
   /** The level of the log line unless the request fails. */
   level: 'debug' | 'info';
+  isDocs: boolean;
   /** Undefined for a request that is not traced. */
   span: Span | undefined;
 }
@@ -34,7 +33,10 @@ export class RequestObserver {
   private readonly seconds: Histogram<'method' | 'route' | 'status'>;
   private readonly unfinished: Counter<'route'>;
 
-  constructor(registry: Registry) {
+  constructor(
+    private readonly routes: Routes,
+    registry: Registry,
+  ) {
     const registers = [registry];
     this.requests = new Counter({
       name: 'ct_http_requests_total',
@@ -57,15 +59,20 @@ export class RequestObserver {
     });
   }
 
-  /** Middleware, after the one that creates the request context. */
-  observe(logger: Logger, redact: Redactor) {
+  /**
+   * Middleware, after the one that creates the request context.
+   *
+   * @param isDocs whether a path belongs to the documentation, which no controller serves
+   */
+  observe(logger: Logger, redact: Redactor, isDocs: (path: string) => boolean) {
     return (request: Request, response: Response, next: NextFunction): void => {
       const { method, headers, protocol } = request;
       // Redacted before it is truncated: a truncated token would not be recognized.
       const path = redact(legiblePath(request.path)).slice(0, PATH_LENGTH_MAX);
-      const level = FREQUENT.test(request.path) ? 'debug' : 'info';
+      const level = this.routes.isProbe(request.path) ? 'debug' : 'info';
       const start = (span?: Span): void => {
-        response.once('close', () => this.record(logger, { method, path, level, span }, request, response));
+        const observed: Observed = { method, path, level, span, isDocs: isDocs(request.path) };
+        response.once('close', () => this.record(logger, observed, request, response));
         next();
       };
       if (level === 'debug') {
@@ -86,7 +93,8 @@ export class RequestObserver {
     };
   }
 
-  private record(logger: Logger, { method, path, level, span }: Observed, request: Request, response: Response): void {
+  private record(logger: Logger, observed: Observed, request: Request, response: Response): void {
+    const { method, path, level, isDocs, span } = observed;
     const { requestId, startedAtMs, log } = requestContext(request);
     const { statusCode: status, writableFinished } = response;
     const durationMs = performance.now() - startedAtMs;
@@ -96,8 +104,9 @@ export class RequestObserver {
     logger[status >= 500 ? 'error' : level]({ ...facts, ...(!writableFinished && { left: true }), ...log });
     const declared = declaredRoute(request);
     // A path of the OpenAPI document, `/docs` or `other`: never text from a caller.
-    const route = DOCS.test(path) ? '/docs' : (declared?.replace(/[:*](\w+)/g, '{$1}') ?? 'other');
-    if (route !== '/metrics') {
+    const route = isDocs ? '/docs' : (declared?.replace(/[:*](\w+)/g, '{$1}') ?? 'other');
+    // Scrapes of the metrics are no traffic.
+    if (level !== 'debug' || this.routes.audience(request.path) !== 'internal') {
       const labels = { method: METHODS.has(method) ? method : 'other', route, status };
       this.requests.inc({ ...labels, code: code ?? 'none' });
       this.seconds.observe(labels, durationMs / 1000);

@@ -5,24 +5,15 @@ import { PAGE_HOST } from '../domain/page-url.js';
 /** The scheme and the authority of a request target that is a whole URL, as it is sent to a proxy. */
 const ORIGIN = /^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i;
 
-/** The URL of a page as the ID of a video or playlist, whose own query is not encoded: its `?` would end the path. */
-const RAW_PAGE_URL = new RegExp(
-  `^/(?<route>videos|playlists)/(?<url>(?:https?://?)?${PAGE_HOST}/[^?]*(?<!/transcripts?)\\?[^/]*)/(?<rest>transcripts?(?:\\?.*)?)$`,
-  'is',
-);
-
-/** Any other ID whose slashes are not encoded. */
-const RAW_ID =
-  /^\/(?<route>channels|videos|playlists)\/(?<id>[^/?]+\/[^?]*[^/?]\/?)\/(?<rest>(?:transcripts?|uploads)(?:\?.*)?)$/s;
-
 /** A `.` or `..` segment, also percent-encoded: proxies resolve them, this service does not. */
 const DOT_SEGMENT = /\/(?:\.|%2e){1,2}(?:\/|$)/i;
 
 /**
  * Makes a path of every request target before Express reads it, which would respond to one that it cannot parse in HTML.
- * Also encodes a URL that is sent raw as an ID, as by gateways that decode `%2F`.
+ *
+ * @param encodeRawUrl encodes a URL that is sent raw as an ID
  */
-export function normalizeRequestUrls(server: Server): void {
+export function normalizeRequestUrls(server: Server, encodeRawUrl: (target: string) => string): void {
   server.prependListener('request', (request: IncomingMessage) => {
     // A request target has no fragment, but `url.parse` would remove one.
     const target = (request.url ?? '').replace(ORIGIN, '').replaceAll('#', '%23');
@@ -30,13 +21,26 @@ export function normalizeRequestUrls(server: Server): void {
   });
 }
 
-/** Encodes a URL that is sent raw as an ID, that of a page together with its query; other targets stay as they are. */
-export function encodeRawUrl(target: string): string {
-  const page = RAW_PAGE_URL.exec(target)?.groups;
-  if (page?.['url'] !== undefined) return `/${page['route']}/${encodeURIComponent(page['url'])}/${page['rest']}`;
-  const { route, id, rest } = RAW_ID.exec(target)?.groups ?? {};
-  if (id === undefined || DOT_SEGMENT.test(`/${id}/`)) return target;
-  return `/${route}/${id.replaceAll('/', '%2F')}/${rest}`;
+/**
+ * Encodes a URL that is sent raw as the ID of a route: its slashes, or that of a page together with its own query, whose `?`
+ * would end the path. Undefined for other targets.
+ *
+ * @param path with the ID, e.g. `/channels/{id}/transcripts`
+ */
+export function rawUrlEncoder(path: string, ids: 'channel' | 'page'): (target: string) => string | undefined {
+  const [before = '', end = ''] = path.split('{id}');
+  const rest = `(?<rest>${end}(?:\\?.*)?)$`;
+  const page = new RegExp(`^(?<url>(?:https?://?)?${PAGE_HOST}/[^?]*(?<!${end})\\?[^/]*)${rest}`, 'is');
+  const withSlashes = new RegExp(`^(?<id>[^/?]+/[^?]*[^/?]/?)${rest}`, 's');
+  return (target) => {
+    if (!target.startsWith(before)) return undefined;
+    const given = target.slice(before.length);
+    const ofPage = ids === 'page' ? page.exec(given)?.groups : undefined;
+    if (ofPage) return `${before}${encodeURIComponent(ofPage['url'] ?? '')}${ofPage['rest']}`;
+    const { id, rest: after = '' } = withSlashes.exec(given)?.groups ?? {};
+    if (id === undefined || DOT_SEGMENT.test(`/${id}/`)) return undefined;
+    return `${before}${id.replaceAll('/', '%2F')}${after}`;
+  };
 }
 
 /** Layers of percent-encoding that are decoded; clients encode once or twice. */

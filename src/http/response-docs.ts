@@ -6,7 +6,6 @@ import {
   getSchemaPath,
   type OpenAPIObject,
 } from '@nestjs/swagger';
-import { RATE_LIMIT_HEADERS } from './limit-headers.js';
 
 // How the OpenAPI document describes the kinds of fields that many responses have. Examples are those of whole responses.
 
@@ -22,13 +21,6 @@ export const dateTimeOrNull = (description: string) => ({ ...dateTime(descriptio
 export const nextCursor = textOrNull('The value of `after` for the next page. Null on the last page.');
 
 type Headers = NonNullable<ApiResponseOptions['headers']>;
-
-export const REQUEST_ID_HEADER = {
-  'X-Request-Id': { description: 'The ID of the request.', schema: { type: 'string' as const } },
-};
-
-/** The headers of a successful response to an API key. */
-export const API_HEADERS = { ...REQUEST_ID_HEADER, ...RATE_LIMIT_HEADERS };
 
 const OTHER_CONTENT = 'x-other-content';
 
@@ -56,7 +48,7 @@ export function ApiResult<T extends object>(
   type: Type<T>,
   description: string,
   example: T,
-  headers: Headers = REQUEST_ID_HEADER,
+  headers: Headers = {},
 ): MethodDecorator {
   const content = { 'application/json': { schema: { $ref: getSchemaPath(type) }, example } };
   return applyDecorators(

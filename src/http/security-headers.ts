@@ -1,8 +1,6 @@
 import type { NextFunction, Request, Response } from 'express';
 import helmet from 'helmet';
 
-const DOCS = /^\/docs(?:\/|$)/;
-
 /**
  * Hashes of the inline styles of the Swagger UI page of @nestjs/swagger 12.0.2, and of those that its scripts set.
  * `test/http/security.e2e-spec.ts` fails when the page of another version has others; what the scripts set, a browser shows.
@@ -37,7 +35,12 @@ const forDocs = withPolicy({
   connectSrc: ["'self'"],
 });
 
-/** Middleware: the headers that restrict what browsers do with a response. */
-export function setSecurityHeaders(request: Request, response: Response, next: NextFunction): void {
-  (DOCS.test(request.path) ? forDocs : forData)(request, response, next);
+/**
+ * Middleware: the headers that restrict what browsers do with a response.
+ *
+ * @param isDocs whether a path is a page or file of Swagger UI
+ */
+export function securityHeaders(isDocs: (path: string) => boolean) {
+  return (request: Request, response: Response, next: NextFunction): void =>
+    (isDocs(request.path) ? forDocs : forData)(request, response, next);
 }

@@ -1,9 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import type { NextFunction, Request, Response } from 'express';
 import { ServiceUnavailableError } from '../domain/errors.js';
+import { Routes } from './routes.js';
 
 const RETRY_AFTER_SECONDS = 5;
-const SERVED_WHILE_REFUSING = /^\/(?:health\/|metrics$)/;
 
 /** A server beside HTTP, which closes together with it. */
 export interface ClosingServer {
@@ -23,13 +23,15 @@ export class ShutdownState {
   /** The servers beside HTTP. */
   readonly servers: ClosingServer[] = [];
 
+  constructor(private readonly routes: Routes) {}
+
   /**
    * Middleware: while stopping, closes each connection after its response, so that the next request reaches another
-   * instance; then refuses requests on connections that are still open. Probes and metrics are served until the end.
+   * instance; then refuses requests on connections that are still open. Probes are served until the end.
    */
   readonly refuse = (request: Request, response: Response, next: NextFunction): void => {
     if (this.stopping) response.setHeader('Connection', 'close');
-    if (!this.refusing || SERVED_WHILE_REFUSING.test(request.path)) {
+    if (!this.refusing || this.routes.isProbe(request.path)) {
       next();
       return;
     }

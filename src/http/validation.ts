@@ -30,9 +30,6 @@ function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null;
 }
 
-/** The query or the body of an operation without parameters. */
-export class NoParameters {}
-
 /** Skips validation of an absent value. IsOptional would skip null as well. */
 export function Optional(): PropertyDecorator {
   return ValidateIf((_body, value) => value !== undefined);

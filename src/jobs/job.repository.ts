@@ -68,6 +68,12 @@ export interface StoredEntry {
   text: TranscriptText;
 }
 
+/** A video that is tried again, with the code of its last failure. */
+export interface AwaitedVideo {
+  videoId: string;
+  code: string;
+}
+
 /** A job with a part of its results. */
 export interface StoredResults {
   job: JobDto;
@@ -242,6 +248,15 @@ export class JobRepository {
       return [{ position, text: { deflated, jsonBytes, crc32: Number(entry_crc) } }];
     });
     return { job: toJob(first), expired: first.expired, isFinal: first.is_final, entries };
+  }
+
+  /** Up to `count` videos of a job that have failed and are tried again, in the channel's order. */
+  awaitedVideos(id: string, count: number): Promise<AwaitedVideo[]> {
+    return this.query<AwaitedVideo>(
+      `SELECT video_id AS "videoId", error_code AS code FROM job_videos
+         WHERE job_id = $1 AND state = 'pending' AND error_code IS NOT NULL ORDER BY position LIMIT $2`,
+      ...[id, count],
+    );
   }
 
   private query<Row>(statement: string, ...values: unknown[]): Promise<Row[]> {

@@ -53,7 +53,7 @@ export function parseCursor(text: string): JobCursor {
 
 export class JobNotFoundError extends fixedError(
   'job_not_found',
-  'Job not found. List the jobs of your organization with GET /jobs.',
+  'Job not found. Your organization has no job with this ID, or it was deleted.',
 ) {}
 
 /** The state of the job does not allow the operation. */
@@ -69,7 +69,7 @@ export class JobFinishedError extends DomainError {
 /** The idempotency key was used for another request. */
 export class IdempotencyConflictError extends fixedError(
   'idempotency_conflict',
-  'This Idempotency-Key was used with a different request. Use a new key for a new job.',
+  'This idempotency key was used with a different request. Use a new key for a new job.',
 ) {}
 
 export class ResultsExpiredError extends DomainError {
@@ -101,8 +101,7 @@ export class StoredResultsLimitError extends DomainError {
     const maximum = 'jobs' in stored ? `${stored.jobs} jobs` : `${stored.megabytes} MB of job results`;
     super(
       'too_many_jobs',
-      `Your organization stores ${maximum}, the maximum. ` +
-        'Delete finished jobs with DELETE /jobs/{id}, or wait until they expire.',
+      `Your organization stores ${maximum}, the maximum. ` + 'Delete finished jobs, or wait until they expire.',
       { retryAfterSeconds: JOBS_RETRY_AFTER_SECONDS },
     );
   }

@@ -1,38 +1,19 @@
-import {
-  Body,
-  Controller,
-  Delete,
-  Get,
-  HttpCode,
-  HttpStatus,
-  Param,
-  Post,
-  Query,
-  Req,
-  Res,
-  UseInterceptors,
-} from '@nestjs/common';
+import { Body, Controller, Delete, Get, HttpCode, HttpStatus, Param, Post, Query, Req, Res } from '@nestjs/common';
 import { ApiExtraModels, ApiNoContentResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
-import { RequiresApiKey, RequiresFeature } from '../auth/guarded.decorator.js';
-import { READ_ERRORS } from '../transcripts/dto/api-transcripts.js';
+import { RequiresFeature } from '../auth/guarded.decorator.js';
 import { payerOf } from '../transcripts/transcripts.service.js';
-import { FeatureNotInPlanError } from '../domain/errors.js';
-import { ApiErrors, BODY_ERRORS, invalidField, unknownParameter } from '../http/error-docs.js';
-import { JsonBody } from '../http/json-body.js';
-import { requestContext } from '../http/request-context.js';
-import { API_HEADERS, ApiResult } from '../http/response-docs.js';
-import { NoParameters } from '../http/validation.js';
 import { UnknownCursorError } from '../domain/page.js';
-import { OwnRateLimit } from '../rate-limit/rate-limit.guard.js';
+import { ApiErrors, invalidField } from '../http/error-docs.js';
+import { requestContext } from '../http/request-context.js';
+import { ApiResult } from '../http/response-docs.js';
+import { AllowsHead } from '../http/route.decorators.js';
 import {
   ApiIdempotencyKey,
-  ApiJobId,
   ApiJobResults,
-  JOB_NOT_FOUND,
-  JOBS_ERRORS,
-  JOBS_RATE_LIMIT,
   LOCATION,
+  OnJob,
+  OnJobs,
   RESULTS_EXPIRED,
   TOO_MANY_JOBS,
 } from './dto/api-jobs.js';
@@ -67,9 +48,7 @@ export class JobsController {
 
   @Post()
   @RequiresFeature('channel_archives', { limitsConcurrency: false })
-  @UseInterceptors(new JsonBody())
   @ApiOperation({
-    operationId: 'createJob',
     summary: 'Create an archive job',
     description:
       'Fetches the transcripts of all uploads of a channel in the background. Requires the Pro plan. The list of uploads is taken ' +
@@ -82,149 +61,108 @@ export class JobsController {
     JobDto,
     'The new job, or the one that a request with the same key has created.',
     NEW_JOB_EXAMPLE,
-    { ...API_HEADERS, ...LOCATION },
+    LOCATION,
   )
   @ApiErrors(
-    ...JOBS_ERRORS.filter((code) => code !== 'invalid_request'),
     invalidField('limit', 'limit must be an integer from 1 to 2147483647.'),
     'channel_not_found',
     { title: 'The Idempotency-Key was used with another request', error: new IdempotencyConflictError() },
     TOO_MANY_JOBS,
     TOO_MUCH_STORED,
-    {
-      title: 'The plan does not include archive jobs',
-      error: new FeatureNotInPlanError('channel_archives', 'free', 'pro'),
-    },
-    ...BODY_ERRORS,
   )
-  async create(
-    @Body() { channel, languages = [], limit, since, onQuota }: CreateJobDto,
-    @Query() _query: NoParameters,
+  async createJob(
+    @Body() body: CreateJobDto,
     @Req() request: Request,
     @Res({ passthrough: true }) response: Response,
   ): Promise<JobDto> {
     const context = requestContext(request);
-    const wanted = { channel, languages, limit: limit ?? null, since: since ?? null, onQuota };
-    const job = await this.jobs.create(wanted, payerOf(context), idempotencyKey(request));
+    const job = await this.jobs.create(body, payerOf(context), idempotencyKey(request));
     context.log['jobId'] = job.id;
     response.setHeader('Location', `/jobs/${job.id}`);
     return job;
   }
 
   @Get()
-  @RequiresApiKey()
-  @OwnRateLimit(JOBS_RATE_LIMIT)
+  @AllowsHead()
+  @OnJobs()
   @ApiOperation({
-    operationId: 'listJobs',
     summary: 'List archive jobs',
     description:
       'Lists the jobs of the organization, newest first, on every plan. Operations on existing jobs cost no quota and share a ' +
       'rate limit of their own: as many requests per minute as the other operations together, counted separately.',
   })
-  @ApiResult(HttpStatus.OK, JobsPageDto, 'A page of jobs, newest first.', JOBS_PAGE_EXAMPLE, API_HEADERS)
-  @ApiErrors(...JOBS_ERRORS, new UnknownCursorError(NEW_JOB_EXAMPLE.id))
-  list(@Query() page: JobsQueryDto, @Req() request: Request): Promise<JobsPageDto> {
+  @ApiResult(HttpStatus.OK, JobsPageDto, 'A page of jobs, newest first.', JOBS_PAGE_EXAMPLE)
+  @ApiErrors(new UnknownCursorError(NEW_JOB_EXAMPLE.id))
+  listJobs(@Query() page: JobsQueryDto, @Req() request: Request): Promise<JobsPageDto> {
     return this.jobs.list(organizationOf(request), page);
   }
 
   @Get(':id')
-  @RequiresApiKey()
-  @OwnRateLimit(JOBS_RATE_LIMIT)
+  @AllowsHead()
+  @OnJob()
   @ApiOperation({
-    operationId: 'getJob',
     summary: 'Retrieve an archive job',
     description:
       'Returns the state and the counts of a job, on every plan. `checkAgainSeconds` states when to look again.',
   })
-  @ApiJobId()
-  @ApiResult(HttpStatus.OK, JobDto, 'The job.', RUNNING_JOB_EXAMPLE, API_HEADERS)
-  @ApiErrors(...JOBS_ERRORS, JOB_NOT_FOUND)
-  get(@Param('id') id: string, @Query() _query: NoParameters, @Req() request: Request): Promise<JobDto> {
+  @ApiResult(HttpStatus.OK, JobDto, 'The job.', RUNNING_JOB_EXAMPLE)
+  getJob(@Param('id') id: string, @Req() request: Request): Promise<JobDto> {
     return this.jobs.get(organizationOf(request, id), id);
   }
 
   @Post(':id/cancel')
-  @RequiresApiKey()
-  @OwnRateLimit(JOBS_RATE_LIMIT)
-  @UseInterceptors(new JsonBody())
+  @OnJob()
   @ApiOperation({
-    operationId: 'cancelJob',
     summary: 'Cancel an archive job',
     description:
       'Ends a job that has not finished, on every plan. What was fetched stays charged and its results stay available; the slice ' +
       'that is being fetched is still stored. A job that is already canceled is returned unchanged.',
   })
-  @ApiJobId()
-  @ApiResult(HttpStatus.OK, JobDto, 'The canceled job.', CANCELED_JOB_EXAMPLE, API_HEADERS)
-  @ApiErrors(
-    ...JOBS_ERRORS,
-    JOB_NOT_FOUND,
-    { title: 'The job has already been completed or has failed', error: new JobFinishedError('cancel', 'completed') },
-    ...BODY_ERRORS,
-  )
-  async cancel(
-    @Param('id') id: string,
-    @Body() _body: NoParameters,
-    @Query() _query: NoParameters,
-    @Req() request: Request,
-  ): Promise<JobDto> {
+  @ApiResult(HttpStatus.OK, JobDto, 'The canceled job.', CANCELED_JOB_EXAMPLE)
+  @ApiErrors({
+    title: 'The job has already been completed or has failed',
+    error: new JobFinishedError('cancel', 'completed'),
+  })
+  async cancelJob(@Param('id') id: string, @Req() request: Request): Promise<JobDto> {
     return (await this.jobs.cancel(organizationOf(request, id), id)).job;
   }
 
   @Post(':id/resume')
-  @RequiresApiKey()
-  @OwnRateLimit(JOBS_RATE_LIMIT)
-  @UseInterceptors(new JsonBody())
+  @OnJob()
   @ApiOperation({
-    operationId: 'resumeJob',
     summary: 'Resume an archive job',
     description:
       'Lets a paused, canceled or failed job go on where it ended; nothing is fetched or charged again. A job that is queued or ' +
       'running is returned unchanged. On a plan without archive jobs it pauses again with the reason `plan_changed`.',
   })
-  @ApiJobId()
-  @ApiResult(HttpStatus.OK, JobDto, 'The job.', RUNNING_JOB_EXAMPLE, API_HEADERS)
+  @ApiResult(HttpStatus.OK, JobDto, 'The job.', RUNNING_JOB_EXAMPLE)
   @ApiErrors(
-    ...JOBS_ERRORS,
-    JOB_NOT_FOUND,
     { title: 'The job has already been completed', error: new JobFinishedError('resume', 'completed') },
     RESULTS_EXPIRED,
     TOO_MANY_JOBS,
     TOO_MUCH_STORED,
-    ...BODY_ERRORS,
   )
-  resume(
-    @Param('id') id: string,
-    @Body() _body: NoParameters,
-    @Query() _query: NoParameters,
-    @Req() request: Request,
-  ): Promise<JobDto> {
+  resumeJob(@Param('id') id: string, @Req() request: Request): Promise<JobDto> {
     return this.jobs.resume(organizationOf(request, id), id);
   }
 
   @Delete(':id')
   @HttpCode(HttpStatus.NO_CONTENT)
-  @RequiresApiKey()
-  @OwnRateLimit(JOBS_RATE_LIMIT)
+  @OnJob()
   @ApiOperation({
-    operationId: 'deleteJob',
     summary: 'Delete an archive job',
     description:
       'Deletes a job in any state with its results, on every plan. What was fetched stays charged, also by the slice that is ' +
       'running: its transcripts are then cached. An unfinished job ends without an event for webhooks.',
   })
-  @ApiJobId()
-  @ApiNoContentResponse({ description: 'The job was deleted.', headers: API_HEADERS })
-  @ApiErrors(...JOBS_ERRORS, JOB_NOT_FOUND)
-  async delete(@Param('id') id: string, @Query() _query: NoParameters, @Req() request: Request): Promise<void> {
+  @ApiNoContentResponse({ description: 'The job was deleted.' })
+  async deleteJob(@Param('id') id: string, @Req() request: Request): Promise<void> {
     await this.jobs.delete(organizationOf(request, id), id);
   }
 
   @Get(':id/results')
-  @RequiresApiKey({ limitsConcurrency: true })
-  @OwnRateLimit(JOBS_RATE_LIMIT)
+  @OnJob({ limitsConcurrency: true })
   @ApiOperation({
-    operationId: 'getJobResults',
     summary: 'The results of an archive job',
     description:
       'Returns the entries of a job in the order of the uploads, newest first, on every plan and also while the job runs. A page ends before ' +
@@ -232,15 +170,9 @@ export class JobsController {
       'repeated. While `next` is not null there can be more, now or after `job.checkAgainSeconds`. NDJSON without `limit` has every ' +
       'entry so far, also those that follow a pending video. Results are deleted at `expiresAt`.',
   })
-  @ApiJobId()
   @ApiJobResults()
-  @ApiErrors(
-    ...READ_ERRORS.filter((code) => code !== 'invalid_request'),
-    unknownParameter('page'),
-    JOB_NOT_FOUND,
-    RESULTS_EXPIRED,
-  )
-  sendResults(
+  @ApiErrors(RESULTS_EXPIRED)
+  getJobResults(
     @Param('id') id: string,
     @Query() query: ResultsQueryDto,
     @Req() request: Request,

@@ -20,7 +20,13 @@ import {
   toCursor,
 } from './job.js';
 import { JobWorker } from './job-worker.js';
-import { JobRepository, STORED_JOBS_MAX, type ChangedJob, type StoredResults } from './job.repository.js';
+import {
+  JobRepository,
+  STORED_JOBS_MAX,
+  type AwaitedVideo,
+  type ChangedJob,
+  type StoredResults,
+} from './job.repository.js';
 
 /** A part of the results, in the channel's order. */
 export interface JobResultsPage extends Omit<StoredResults, 'expired'> {
@@ -33,6 +39,11 @@ const READ_BYTES_MAX = 8 * 1024 * 1024;
 
 /** PostgreSQL stores no text with these, and no reference to a channel needs them. */
 const UNSTORABLE = /[\p{Cc}\p{Cs}]/u;
+
+/** The request of a new job as a call, a tool or a command has it: what is absent has its default. */
+type WantedJob = Pick<JobRequestDto, 'channel' | 'onQuota'> & {
+  [Name in keyof Omit<JobRequestDto, 'channel' | 'onQuota'>]?: JobRequestDto[Name] | undefined;
+};
 
 /** Creates archive jobs and reads, cancels, resumes and deletes them. */
 @Injectable()
@@ -52,8 +63,9 @@ export class JobsService {
    * @throws TooManyJobsError | StoredResultsLimitError | IdempotencyConflictError | InvalidApiKeyError when the organization
    * was deleted | ChannelNotFoundError when the text is no reference to a channel
    */
-  async create(request: JobRequestDto, payer: Payer, idempotencyKey?: string): Promise<JobDto> {
-    const { channel } = request;
+  async create(wanted: WantedJob, payer: Payer, idempotencyKey?: string): Promise<JobDto> {
+    const { channel, languages = [], limit = null, since = null, onQuota } = wanted;
+    const request = { channel, languages, limit, since, onQuota };
     if (UNSTORABLE.test(channel) || !parseChannelReference(channel)) throw new ChannelNotFoundError();
     const id = `job_${bytesToBase62(randomBytes(16))}`;
     const { outcome, job } = await this.store.create(id, request, payer, idempotencyKey);
@@ -138,6 +150,11 @@ export class JobsService {
     const next = entries.at(-1)?.position ?? after;
     const ended = isFinal && (entries.length === 0 || next === job.summary.total);
     return { job, entries, next: ended ? null : next, isFinal };
+  }
+
+  /** Up to `count` videos of a job that have failed and are tried again, in the channel's order. */
+  awaitedVideos(id: string, count: number): Promise<AwaitedVideo[]> {
+    return this.store.awaitedVideos(id, count);
   }
 
   private tooMuchStored(): StoredResultsLimitError {

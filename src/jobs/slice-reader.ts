@@ -186,7 +186,8 @@ function storedForms(decisions: readonly Decision[]): Omit<VideoResults, 'reserv
   const stored: Buffer[] = [];
   const videos = decisions.flatMap(({ position, entry, text, disposition }): VideoChange[] => {
     if (disposition === 'untried') return [];
-    if (disposition !== 'decided') return [{ position, state: 'pending', ...disposition }];
+    if (disposition !== 'decided')
+      return [{ position, state: 'pending', code: entry.ok ? null : entry.error.code, ...disposition }];
     stored.push(text.deflated);
     const form = { position, length: text.deflated.length, bytes: text.jsonBytes, crc: text.crc32 };
     return [entry.ok ? { ...form, state: 'succeeded', cached: entry.cached } : { ...form, state: 'failed' }];

@@ -36,7 +36,7 @@ export interface PendingVideo {
 
 /** What becomes of a pending video. The stored forms of the decided ones follow each other in the order of their positions. */
 export type VideoChange = { position: number } & (
-  | { state: 'pending'; retryAfterSeconds: number }
+  | { state: 'pending'; code: string | null; retryAfterSeconds: number }
   | { state: 'succeeded'; cached: boolean; length: number; bytes: number; crc: number }
   | { state: 'failed'; length: number; bytes: number; crc: number }
 );

@@ -1,12 +1,12 @@
-import { Body, Controller, HttpCode, HttpStatus, Post, Req, Res, UseInterceptors } from '@nestjs/common';
+import { Body, Controller, HttpCode, HttpStatus, Post, Req, Res } from '@nestjs/common';
 import { ApiBody, ApiHeader, ApiOkResponse, ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { RequiresApiKey } from '../auth/guarded.decorator.js';
 import { Environment } from '../config/environment.js';
 import { RefusedRequestError } from '../domain/errors.js';
-import { ApiErrors, KEY_ERRORS } from '../http/error-docs.js';
-import { bodyTooLarge, JsonBody } from '../http/json-body.js';
-import { API_HEADERS, contentOf, REQUEST_ID_HEADER } from '../http/response-docs.js';
+import { ApiErrors } from '../http/error-docs.js';
+import { contentOf } from '../http/response-docs.js';
+import { AnyQuery, BodyBytesMax } from '../http/route.decorators.js';
 import { McpTools } from './mcp-tools.js';
 
 /** Messages have cursors and the client's description of itself; the proxy in deploy/nginx.conf has the same limit. */
@@ -25,7 +25,8 @@ const JSON_OBJECT = { 'application/json': { schema: { type: 'object' as const } 
 @ApiTags('mcp')
 @Controller('mcp')
 @RequiresApiKey()
-@UseInterceptors(new JsonBody(MESSAGE_BYTES_MAX))
+@BodyBytesMax(MESSAGE_BYTES_MAX)
+@AnyQuery()
 export class McpController {
   constructor(
     private readonly environment: Environment,
@@ -35,7 +36,6 @@ export class McpController {
   @Post()
   @HttpCode(HttpStatus.OK)
   @ApiOperation({
-    operationId: 'sendMcpMessage',
     summary: 'Model Context Protocol (MCP)',
     description:
       'The endpoint for AI assistants, by the Streamable HTTP transport of MCP without sessions. One JSON-RPC message per ' +
@@ -63,29 +63,21 @@ export class McpController {
   })
   @ApiOkResponse({
     description: 'The JSON-RPC response; as server-sent events (`text/event-stream`) for the revisions of 2025.',
-    headers: API_HEADERS,
     ...contentOf(JSON_OBJECT['application/json'], { 'text/event-stream': { schema: { type: 'string' } } }),
   })
   @ApiResponse({ status: HttpStatus.ACCEPTED, description: 'The message is a notification, which has no response.' })
   @ApiResponse({
     status: HttpStatus.BAD_REQUEST,
     description: 'The body is not one JSON-RPC message (an error of JSON-RPC), or not JSON (`invalid_request`).',
-    headers: REQUEST_ID_HEADER,
     content: JSON_OBJECT,
   })
   @ApiResponse({
     status: HttpStatus.NOT_ACCEPTABLE,
     description: 'The revision of the protocol requires that the client accepts JSON and server-sent events.',
-    headers: REQUEST_ID_HEADER,
     content: JSON_OBJECT,
   })
-  @ApiErrors(
-    { title: 'The page that sends the request is not allowed to', error: ORIGIN_NOT_ALLOWED },
-    { title: 'The message is too large', error: bodyTooLarge(MESSAGE_BYTES_MAX) },
-    'body_not_json',
-    ...KEY_ERRORS,
-  )
-  async receive(@Body() message: unknown, @Req() request: Request, @Res() response: Response): Promise<void> {
+  @ApiErrors({ title: 'The page that sends the request is not allowed to', error: ORIGIN_NOT_ALLOWED })
+  async sendMcpMessage(@Body() message: unknown, @Req() request: Request, @Res() response: Response): Promise<void> {
     if (!this.isAllowedOrigin(request.headers.origin)) throw ORIGIN_NOT_ALLOWED;
     await this.tools.serve(request, response, message);
   }

@@ -5,11 +5,11 @@ import { VIDEO_ID } from '../domain/video-reference.js';
 import type { RequestContext } from '../http/request-context.js';
 import { fromJson } from '../transcripts/cache/keyed-codec.js';
 import { inflate, readTranscript } from '../transcripts/cache/transcript-text.js';
-import { failureLine, listHead, videoHead, videoText } from '../transcripts/formats/markdown.js';
+import { codeSpan, failureLine, listHead, videoHead, videoText } from '../transcripts/formats/markdown.js';
 import { givenVideos, type VideoSource } from '../transcripts/sources/video-list.js';
 import type { Summary } from '../transcripts/dto/transcripts-response.dto.js';
 import type { Entry } from '../transcripts/transcript-events.js';
-import { languageCodes, type ToolServices } from './tools/tool.js';
+import { costLine, languageCodes, type ToolServices } from './tools/tool.js';
 
 /** The most videos that a text is continued with. */
 export const CURSOR_VIDEOS_MAX = 10;
@@ -87,29 +87,35 @@ export async function readTexts(
   const { source, languages, range, skip = 0 } = cursor === undefined ? start() : readCursor(cursor, tool);
   const delivery = await transcripts.start({ source, languages }, context);
   const { resource, order } = delivery.plan;
-  const footer = (videoIds: string[], sent: number) => {
-    const next = writeCursor({ tool, resource, videoIds, languages, range, skip: sent });
+  const cursorAt = (videoIds: string[], skip: number) =>
+    writeCursor({ tool, resource, videoIds, languages, range, skip });
+  const footer = (summary: Summary, next: string | null) => {
+    const more = next === null ? '' : `\nThe text continues. Call \`${tool}\` with the cursor ${codeSpan(next)}\n`;
     // After a blank line, because the rule would otherwise make a heading of the last paragraph.
-    return { next, text: `\n\n---\n\nThe text continues. Call ${tool} with the cursor ${next}\n` };
+    return `\n\n---\n\n${costLine(summary)}\n${more}`;
   };
   const ids = order.map(({ upload }) => upload.videoId);
   const headingLevel = tool === 'get_channel_transcripts' ? 2 : 1;
-  // No later cursor of this text is longer.
-  const room = maxChars - footer(ids, Number.MAX_SAFE_INTEGER).text.length;
+  // No later cursor of this text is longer, and no count.
+  const longest = footer(
+    { total: ids.length, succeeded: ids.length, failed: ids.length, cached: ids.length, fetched: ids.length },
+    cursorAt(ids, Number.MAX_SAFE_INTEGER),
+  );
+  const room = maxChars - longest.length;
   const page = new TextPage({ maxChars: room, headingLevel, languages, range });
   const entries: Entry[] = [];
-  let end: ReturnType<typeof footer> | undefined;
+  let next: string | null = null;
   for await (const event of delivery.events('listed')) {
     if (event.type === 'channel') page.text += listHead(event);
     if (event.type !== 'result') continue;
-    if (!end) {
+    if (next === null) {
       const sent = await page.add(event.entry, entries.length === 0 ? skip : 0);
-      if (sent !== undefined) end = footer(ids.slice(entries.length), sent);
+      if (sent !== undefined) next = cursorAt(ids.slice(entries.length), sent);
     }
     entries.push(event.entry);
   }
-  const text = `${page.text}${end?.text ?? ''}`;
-  return { text, resource, entries, summary: delivery.summary, cursor: end?.next ?? null };
+  const { summary } = delivery;
+  return { text: page.text + footer(summary, next), resource, entries, summary, cursor: next };
 }
 
 /** How the texts of a page are written. */

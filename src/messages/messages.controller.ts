@@ -3,6 +3,7 @@ import { Ctx, MessagePattern, Payload } from '@nestjs/microservices';
 import { from, type Observable } from 'rxjs';
 import { PlaylistQueryDto, TranscriptsQueryDto, UploadsQueryDto } from '../transcripts/dto/transcripts-query.dto.js';
 import { toUploadsDto, UPLOADS_RATE_LIMIT } from '../channels/dto/uploads-response.dto.js';
+import { CHANNEL_FORMS } from '../domain/channel-reference.js';
 import { DomainError, VideoNotFoundError } from '../domain/errors.js';
 import { parseVideoReference } from '../domain/video-reference.js';
 import { RequiresFeature } from '../auth/guarded.decorator.js';
@@ -37,11 +38,7 @@ export class MessagesController {
   @OnMessage('channels.transcripts', 'channel_transcripts')
   async channel(@Payload() message: unknown, @Ctx() context: object): Promise<Observable<unknown>> {
     const call = messageCall(context);
-    const { id, query } = await readIdMessage(
-      message,
-      TranscriptsQueryDto,
-      'the handle, the ID or the URL of a channel',
-    );
+    const { id, query } = await readIdMessage(message, TranscriptsQueryDto, CHANNEL_FORMS);
     return this.stream(call, { source: this.uploads.source(id, query), languages: query.languages });
   }
 
@@ -49,7 +46,7 @@ export class MessagesController {
   @OwnRateLimit(UPLOADS_RATE_LIMIT)
   async channelUploads(@Payload() message: unknown, @Ctx() context: object): Promise<Observable<unknown>> {
     const call = messageCall(context);
-    const { id, query } = await readIdMessage(message, UploadsQueryDto, 'the handle, the ID or the URL of a channel');
+    const { id, query } = await readIdMessage(message, UploadsQueryDto, CHANNEL_FORMS);
     const listed = await this.uploads.listWithinDeadline(id, query, call);
     call.log['channelId'] = listed.channel.id;
     return from(eventsFor(call, [[JSON.stringify(toUploadsDto(listed))]]));

@@ -1,33 +1,34 @@
 import { Controller, Get, Res } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiServiceUnavailableResponse, ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
-import { ApiErrors } from '../http/error-docs.js';
+import { AllowsHead, AnyQuery, Probe, Public } from '../http/route.decorators.js';
 import { HealthService } from './health.service.js';
 import { LiveDto, ReadyDto } from './health.dto.js';
 
 /** Probes for load balancers and orchestrators. */
 @ApiTags('health')
 @Controller('health')
-@ApiErrors('method_not_allowed')
+@Public()
+@Probe()
+@AllowsHead()
+@AnyQuery()
 export class HealthController {
   constructor(private readonly health: HealthService) {}
 
   @Get('live')
   @ApiOperation({
     security: [],
-    operationId: 'getLive',
     summary: 'Check liveness',
     description: 'Responds while the process runs, without checking any dependency.',
   })
   @ApiOkResponse({ type: LiveDto, description: 'The process is alive.' })
-  live(): LiveDto {
+  getLive(): LiveDto {
     return { status: 'ok' };
   }
 
   @Get('ready')
   @ApiOperation({
     security: [],
-    operationId: 'getReady',
     summary: 'Check readiness',
     description: 'Checks whether the service can serve requests, and reports the state of each dependency.',
   })
@@ -39,7 +40,7 @@ export class HealthController {
     type: ReadyDto,
     description: 'A critical dependency is down, or the service is shutting down.',
   })
-  async ready(@Res({ passthrough: true }) response: Response): Promise<ReadyDto> {
+  async getReady(@Res({ passthrough: true }) response: Response): Promise<ReadyDto> {
     const readiness = await this.health.readiness();
     if (readiness.status === 'unavailable') response.status(503);
     return readiness;

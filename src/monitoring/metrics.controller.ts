@@ -14,21 +14,27 @@ import type { Request } from 'express';
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import { Environment } from '../config/environment.js';
 import { UnauthorizedError } from '../domain/errors.js';
-import { SecretToken } from '../http/bearer-token.js';
+import { bearerToken, SecretToken } from '../http/bearer-token.js';
 import { ApiErrors, type ErrorExample } from '../http/error-docs.js';
+import { AllowsHead, AnyQuery, Audience, Probe } from '../http/route.decorators.js';
 
 /** Metrics of the process and not of an application in it: prom-client's default collectors may be started only once. */
 const processMetrics = new Registry();
 
+/** The metrics token is missing or invalid. */
+class MetricsTokenError extends UnauthorizedError {
+  constructor(sent?: string) {
+    super('the header "Authorization: Bearer <METRICS_TOKEN>"', 'the metrics token of the service', sent);
+  }
+}
+
 const TOKEN_REQUIRED: ErrorExample = {
   title: 'The metrics token is missing or invalid, while `METRICS_TOKEN` is set',
-  error: new UnauthorizedError(
-    'the header "Authorization: Bearer <METRICS_TOKEN>"',
-    'the metrics token of the service',
-  ),
+  error: new MetricsTokenError(),
 };
 
 /** Requires `METRICS_TOKEN` as the Bearer token when it is set. */
+@ApiErrors(TOKEN_REQUIRED, 'internal_error')
 @Injectable()
 class MetricsGuard implements CanActivate {
   private readonly token: SecretToken | undefined;
@@ -38,7 +44,8 @@ class MetricsGuard implements CanActivate {
   }
 
   canActivate(context: ExecutionContext): boolean {
-    if (this.token && !this.token.isIn(context.switchToHttp().getRequest<Request>())) throw TOKEN_REQUIRED.error;
+    const request = context.switchToHttp().getRequest<Request>();
+    if (this.token && !this.token.isIn(request)) throw new MetricsTokenError(bearerToken(request));
     return true;
   }
 }
@@ -58,6 +65,10 @@ const EXAMPLE = [
 @ApiTags('metrics')
 @Controller('metrics')
 @UseGuards(MetricsGuard)
+@Probe()
+@Audience('internal')
+@AllowsHead()
+@AnyQuery()
 @ApiBearerAuth(METRICS_TOKEN_SCHEME)
 export class MetricsController {
   constructor(private readonly registry: Registry) {
@@ -73,7 +84,6 @@ export class MetricsController {
   @Get()
   @Header('Content-Type', 'text/plain; version=0.0.4; charset=utf-8')
   @ApiOperation({
-    operationId: 'getMetrics',
     summary: 'Retrieve metrics',
     description:
       'Returns the metrics of the process in the Prometheus text format. Requires the metrics token when `METRICS_TOKEN` is set.',
@@ -82,8 +92,7 @@ export class MetricsController {
     description: 'All metrics. docs/monitoring.md describes them.',
     content: { 'text/plain': { schema: { type: 'string' }, example: EXAMPLE } },
   })
-  @ApiErrors(TOKEN_REQUIRED, 'method_not_allowed', 'internal_error')
-  show(): Promise<string> {
+  getMetrics(): Promise<string> {
     return Registry.merge([this.registry, processMetrics]).metrics();
   }
 }

@@ -1,4 +1,4 @@
-import { ApiProperty, ApiSchema } from '@nestjs/swagger';
+import { ApiProperty, ApiPropertyOptional, ApiSchema } from '@nestjs/swagger';
 import { Column, Entity, PrimaryColumn } from 'typeorm';
 import { PLANS, type Plan } from '../domain/plan.js';
 import { count, dateTime } from '../http/response-docs.js';
@@ -34,6 +34,19 @@ export class Organization {
   /** Read of a deletion only. */
   @Column({ type: 'timestamptz', name: 'deleted_at', nullable: true, select: false })
   deletedAt?: Date | null;
+}
+
+/** The organization of the commands `transcripts` and `archive`, which lists do not have. */
+export const COMMANDS_ORGANIZATION_ID = 'org_commands';
+
+@ApiSchema({ name: 'CreatedOrganization' })
+export class CreatedOrganization extends Organization {
+  @ApiPropertyOptional({
+    type: [String],
+    description:
+      'The IDs of other organizations with this name, at most ten. Present only if there are any: commands then need the ID.',
+  })
+  sameName?: string[];
 }
 
 @ApiSchema({ name: 'DeletedOrganization' })

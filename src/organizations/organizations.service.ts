@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
-import { DataSource, type EntityManager, IsNull, type Repository } from 'typeorm';
+import { DataSource, type EntityManager, In, IsNull, Not, type Repository } from 'typeorm';
 import { quoted, redactApiKeys } from '../domain/api-key-text.js';
 import type { Actor } from '../domain/caller.js';
 import { InvalidRequestError } from '../domain/errors.js';
@@ -8,7 +8,12 @@ import type { Page, PageRequest } from '../domain/page.js';
 import type { Plan } from '../domain/plan.js';
 import { recordChange } from './audit-trail.js';
 import { NAME_LENGTH_MAX, UnknownOrganizationError } from './organization-errors.js';
-import { Organization, type DeletedOrganization } from './organization.entity.js';
+import {
+  COMMANDS_ORGANIZATION_ID,
+  Organization,
+  type CreatedOrganization,
+  type DeletedOrganization,
+} from './organization.entity.js';
 import { readPage } from './read-page.js';
 
 interface NewOrganization {
@@ -20,6 +25,10 @@ interface NewOrganization {
 
 /** Undefined values do not change. */
 type OrganizationChange = Partial<Pick<NewOrganization, 'plan' | 'monthlyLimit'>>;
+
+/** The organizations that operators have created. */
+const LISTED = { deletedAt: IsNull(), id: Not(COMMANDS_ORGANIZATION_ID) };
+const SAME_NAME_MAX = 10;
 
 const AUDITED_FIELDS = [
   ['plan', 'organization.plan_changed'],
@@ -35,8 +44,12 @@ export class OrganizationsService {
     this.organizations = database.getRepository(Organization);
   }
 
-  /** @throws InvalidRequestError for an invalid name */
-  async create({ name, plan, monthlyLimit = null }: NewOrganization, actor?: Actor): Promise<Organization> {
+  /**
+   * Creates an organization, also with a name that others have.
+   *
+   * @throws InvalidRequestError for an invalid name
+   */
+  async create({ name, plan, monthlyLimit = null }: NewOrganization, actor?: Actor): Promise<CreatedOrganization> {
     const id = `org_${randomBytes(12).toString('hex')}`;
     const created = { name: parseName(name), plan, monthlyLimit };
     await this.database.transaction(async (manager) => {
@@ -44,17 +57,22 @@ export class OrganizationsService {
       const change = { action: 'organization.created', organizationId: id, target: id, before: null } as const;
       await recordChange(manager, actor, { ...change, after: created });
     });
-    return this.get(id);
+    const others = await this.organizations.find({
+      where: { name: created.name, deletedAt: IsNull(), id: Not(In([id, COMMANDS_ORGANIZATION_ID])) },
+      order: { createdAt: 'ASC', id: 'ASC' },
+      take: SAME_NAME_MAX,
+    });
+    return { ...(await this.get(id)), ...(others.length > 0 && { sameName: others.map((other) => other.id) }) };
   }
 
   /** Lists organizations, oldest first. @throws UnknownCursorError */
   async list(page: PageRequest): Promise<Page<Organization>> {
-    return readPage(this.organizations, { deletedAt: IsNull() }, page);
+    return readPage(this.organizations, LISTED, page);
   }
 
   /** Whether no organization exists. */
   async isEmpty(): Promise<boolean> {
-    return !(await this.organizations.existsBy({ deletedAt: IsNull() }));
+    return !(await this.organizations.existsBy(LISTED));
   }
 
   /**

@@ -2,10 +2,10 @@ import { Controller, Get, Param, Query, Req, Res } from '@nestjs/common';
 import { ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { RequiresFeature } from '../auth/guarded.decorator.js';
-import { ApiTranscripts, LIST_ERRORS, PLAYLIST_EXAMPLE } from '../transcripts/dto/api-transcripts.js';
+import { ApiTranscripts, PLAYLIST_EXAMPLE } from '../transcripts/dto/api-transcripts.js';
 import { PlaylistQueryDto } from '../transcripts/dto/transcripts-query.dto.js';
 import { PlaylistTranscriptsDto } from '../transcripts/dto/transcripts-response.dto.js';
-import { FeatureNotInPlanError } from '../domain/errors.js';
+import { RawUrlId } from '../http/route.decorators.js';
 import { TranscriptsResponse } from '../transcripts/response/transcripts-response.js';
 import { PlaylistSource } from '../transcripts/sources/playlist-source.js';
 
@@ -19,9 +19,9 @@ export class PlaylistsController {
   ) {}
 
   @Get(':id/transcripts')
+  @RawUrlId('page')
   @RequiresFeature('bulk_transcripts')
   @ApiOperation({
-    operationId: 'getPlaylistTranscripts',
     summary: 'The transcripts of a playlist',
     description:
       'Returns a transcript and a status for each of the first videos of a public or unlisted playlist, in its order; ' +
@@ -38,17 +38,9 @@ export class PlaylistsController {
     type: PlaylistTranscriptsDto,
     example: PLAYLIST_EXAMPLE,
     order: "in the playlist's order",
-    errors: [
-      ...LIST_ERRORS,
-      'playlist_not_found',
-      'playlist_private',
-      {
-        title: 'The plan does not include playlists',
-        error: new FeatureNotInPlanError('bulk_transcripts', 'free', 'pro'),
-      },
-    ],
+    source: 'playlist',
   })
-  list(
+  getPlaylistTranscripts(
     @Param('id') id: string,
     @Query() { limit, languages }: PlaylistQueryDto,
     @Req() request: Request,

@@ -2,6 +2,7 @@ import { Injectable, type CanActivate, type ExecutionContext } from '@nestjs/com
 import { Gauge, Registry } from 'prom-client';
 import { Environment } from '../config/environment.js';
 import { ConcurrencyLimitReachedError, ServiceAtCapacityError } from '../domain/errors.js';
+import { ApiErrors } from '../http/error-docs.js';
 import { requestContextOf } from '../http/request-context.js';
 import { RejectionMetrics } from './rejection-metrics.js';
 
@@ -67,6 +68,7 @@ export class CallsInFlight {
 }
 
 /** Refuses a call at the concurrency limit of its key (429) or of the process (503). */
+@ApiErrors('concurrency_limited', 'at_capacity')
 @Injectable()
 export class CallsInFlightGuard implements CanActivate {
   constructor(private readonly calls: CallsInFlight) {}

@@ -4,6 +4,7 @@ import { RateLimiterMemory, RateLimiterRedis, RateLimiterRes } from 'rate-limite
 import { RedisConnection } from '../cache/redis-connection.js';
 import { Environment } from '../config/environment.js';
 import { RequestRateExceededError } from '../domain/errors.js';
+import { ApiErrors } from '../http/error-docs.js';
 import { setRateLimitHeaders } from '../http/limit-headers.js';
 import { requestContextOf } from '../http/request-context.js';
 import { RejectionMetrics } from './rejection-metrics.js';
@@ -64,6 +65,7 @@ export class KeyRateLimit {
 export const OwnRateLimit = Reflector.createDecorator<string>();
 
 /** Refuses a call by a key that has exceeded its limit per minute (429). */
+@ApiErrors('rate_limited')
 @Injectable()
 export class RateLimitGuard implements CanActivate {
   constructor(

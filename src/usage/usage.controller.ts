@@ -1,12 +1,10 @@
-import { Controller, Get, Module, Query, Req } from '@nestjs/common';
+import { Controller, Get, Module, Req } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { Request } from 'express';
 import { AuthModule } from '../auth/auth.module.js';
 import { RequiresApiKey } from '../auth/guarded.decorator.js';
-import { ApiErrors, KEY_ERRORS } from '../http/error-docs.js';
-import { RATE_LIMIT_HEADERS } from '../http/limit-headers.js';
 import { requestContext } from '../http/request-context.js';
-import { NoParameters } from '../http/validation.js';
+import { AllowsHead } from '../http/route.decorators.js';
 import { QuotaModule } from '../quota/quota.module.js';
 import { QuotaService } from '../quota/quota.service.js';
 import { Usage } from '../quota/usage.js';
@@ -19,18 +17,13 @@ export class UsageController {
   constructor(private readonly quota: QuotaService) {}
 
   @Get()
+  @AllowsHead()
   @ApiOperation({
-    operationId: 'getUsage',
     summary: 'Retrieve quota usage',
     description: 'Returns how much of its monthly quota the organization has used. Available on every plan, and free.',
   })
-  @ApiOkResponse({
-    type: Usage,
-    description: 'The usage of the current calendar month.',
-    headers: RATE_LIMIT_HEADERS,
-  })
-  @ApiErrors('invalid_request', ...KEY_ERRORS)
-  usage(@Req() request: Request, @Query() _query: NoParameters): Promise<Usage> {
+  @ApiOkResponse({ type: Usage, description: 'The usage of the current calendar month.' })
+  getUsage(@Req() request: Request): Promise<Usage> {
     return this.quota.usage(requestContext(request).caller.organization.id);
   }
 }

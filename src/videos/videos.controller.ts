@@ -1,34 +1,15 @@
-import {
-  Body,
-  Controller,
-  Get,
-  HttpCode,
-  HttpStatus,
-  Param,
-  Post,
-  Query,
-  Req,
-  Res,
-  UseInterceptors,
-} from '@nestjs/common';
+import { Body, Controller, Get, HttpCode, HttpStatus, Param, Post, Query, Req, Res } from '@nestjs/common';
 import { ApiExtraModels, ApiOkResponse, ApiOperation, ApiParam, ApiTags, getSchemaPath } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { RequiresFeature } from '../auth/guarded.decorator.js';
-import {
-  ApiTranscripts,
-  ENTRY_EXAMPLE,
-  ENTRY_HEADERS,
-  READ_ERRORS,
-  VIDEOS_EXAMPLE,
-} from '../transcripts/dto/api-transcripts.js';
+import { ApiTranscripts, ENTRY_EXAMPLE, ENTRY_HEADERS, VIDEOS_EXAMPLE } from '../transcripts/dto/api-transcripts.js';
 import { EntryDto, VideoTranscriptsDto } from '../transcripts/dto/transcripts-response.dto.js';
-import { FeatureNotInPlanError, VideoFailedError, VideoNotFoundError } from '../domain/errors.js';
+import { VideoFailedError, VideoNotFoundError } from '../domain/errors.js';
 import { VIDEO_FAILURE_CODES, type VideoFailureCode } from '../domain/transcript.js';
 import { parseVideoReference } from '../domain/video-reference.js';
-import { ApiErrors, BODY_ERRORS, type ErrorExample } from '../http/error-docs.js';
-import { JsonBody } from '../http/json-body.js';
+import { ApiErrors, type ErrorExample } from '../http/error-docs.js';
 import { contentOf } from '../http/response-docs.js';
-import { NoParameters } from '../http/validation.js';
+import { RawUrlId } from '../http/route.decorators.js';
 import { ENTRY_MEDIA_TYPES, TranscriptsResponse } from '../transcripts/response/transcripts-response.js';
 import { givenVideos } from '../transcripts/sources/video-list.js';
 import { entryError } from '../transcripts/transcript-events.js';
@@ -49,9 +30,9 @@ export class VideosController {
   constructor(private readonly transcripts: TranscriptsResponse) {}
 
   @Get('videos/:id/transcript')
+  @RawUrlId('page')
   @RequiresFeature('video_transcripts')
   @ApiOperation({
-    operationId: 'getVideoTranscript',
     summary: 'The transcript of one video',
     description:
       'Returns the entry of one video, on every plan. A transcript that is successful and not cached counts against the ' +
@@ -93,8 +74,8 @@ export class VideosController {
     ),
     headers: ENTRY_HEADERS,
   })
-  @ApiErrors(...READ_ERRORS, 'plan_limit_exceeded', 'video_not_found', ...VIDEO_FAILURE_CODES.map(failureExample))
-  one(
+  @ApiErrors('plan_limit_exceeded', 'video_not_found', ...VIDEO_FAILURE_CODES.map(failureExample))
+  getVideoTranscript(
     @Param('id') id: string,
     @Query() { languages, format }: VideoQueryDto,
     @Req() request: Request,
@@ -109,9 +90,7 @@ export class VideosController {
   @Post('transcripts')
   @HttpCode(HttpStatus.OK)
   @RequiresFeature('bulk_transcripts')
-  @UseInterceptors(new JsonBody())
   @ApiOperation({
-    operationId: 'getVideoTranscripts',
     summary: 'The transcripts of a list of videos',
     description:
       'Returns a transcript and a status for each of up to 100 videos, in the order of the request. Requires the Pro plan. ' +
@@ -121,20 +100,10 @@ export class VideosController {
     type: VideoTranscriptsDto,
     example: VIDEOS_EXAMPLE,
     order: 'in the order of the request',
-    errors: [
-      ...READ_ERRORS,
-      'plan_limit_exceeded',
-      'upstream_timeout',
-      {
-        title: 'The plan does not include lists of videos',
-        error: new FeatureNotInPlanError('bulk_transcripts', 'free', 'pro'),
-      },
-      ...BODY_ERRORS,
-    ],
+    source: 'videos',
   })
-  list(
+  getVideoTranscripts(
     @Body() { videos, languages }: VideosBodyDto,
-    @Query() _query: NoParameters,
     @Req() request: Request,
     @Res() response: Response,
   ): Promise<void> {

@@ -10,25 +10,15 @@ import {
   Post,
   Query,
   Req,
-  UseInterceptors,
 } from '@nestjs/common';
 import { ApiOperation, ApiParam, ApiResponse, ApiTags } from '@nestjs/swagger';
 import type { Request } from 'express';
 import { RequiresApiKey, RequiresFeature } from '../auth/guarded.decorator.js';
-import { FeatureNotInPlanError } from '../domain/errors.js';
-import {
-  ApiErrors,
-  BODY_ERRORS,
-  invalidField,
-  KEY_ERRORS,
-  unknownParameter,
-  type ErrorExample,
-} from '../http/error-docs.js';
-import { JsonBody } from '../http/json-body.js';
-import { requestContext } from '../http/request-context.js';
-import { API_HEADERS, ApiResult } from '../http/response-docs.js';
-import { NoParameters } from '../http/validation.js';
 import { UnknownCursorError } from '../domain/page.js';
+import { ApiErrors, invalidField, type ErrorExample } from '../http/error-docs.js';
+import { requestContext } from '../http/request-context.js';
+import { ApiResult } from '../http/response-docs.js';
+import { AllowsHead } from '../http/route.decorators.js';
 import { CreateWebhookDto, DeliveriesQueryDto, JOB_EVENT_CALLBACKS } from './dto/webhooks-request.dto.js';
 import {
   DELIVERIES,
@@ -54,38 +44,20 @@ import {
 import { PRIVATE_HOST } from './webhook-url.js';
 import { WEBHOOK_ID, WebhooksService } from './webhooks.service.js';
 
+/** The parameter of the routes of a webhook, and their 404. */
 function ApiWebhookId(): MethodDecorator {
-  return ApiParam({
-    name: 'id',
-    description: 'The ID of the webhook (`whk_…`).',
-    schema: { type: 'string', example: WEBHOOK.id },
-  });
+  const description = 'The ID of the webhook (`whk_…`).';
+  const title = 'The webhook does not exist, or belongs to another organization';
+  return applyDecorators(
+    ApiParam({ name: 'id', description, schema: { type: 'string', example: WEBHOOK.id } }),
+    ApiErrors({ title, error: new WebhookNotFoundError() }),
+  );
 }
-
-const NOT_FOUND: ErrorExample = {
-  title: 'The webhook does not exist, or belongs to another organization',
-  error: new WebhookNotFoundError(),
-};
 
 const DISABLED: ErrorExample = {
   title: 'The service has no key for the secrets of webhooks',
   error: new WebhooksDisabledError(),
 };
-
-/** The errors of the operations that need the plan and have a body. */
-const PLAN_ERRORS = [
-  ...KEY_ERRORS,
-  { title: 'The plan does not include webhooks', error: new FeatureNotInPlanError('channel_archives', 'free', 'pro') },
-  ...BODY_ERRORS,
-];
-
-/** Guards an operation that changes something, which needs the plan, and reads its body. */
-function ChangesWebhook(): MethodDecorator {
-  return applyDecorators(
-    RequiresFeature('channel_archives', { limitsConcurrency: false }),
-    UseInterceptors(new JsonBody()),
-  );
-}
 
 /** Any other text in the place of an ID is not logged. */
 function organizationOf(request: Request, webhookId?: string): string {
@@ -97,50 +69,34 @@ function organizationOf(request: Request, webhookId?: string): string {
 /** The webhooks of the caller's organization. After a change of the plan they can still be read and deleted. */
 @ApiTags('webhooks')
 @Controller('webhooks')
+@AllowsHead()
 export class WebhooksController {
   constructor(private readonly webhooks: WebhooksService) {}
 
   @Post()
-  @ChangesWebhook()
+  @RequiresFeature('channel_archives', { limitsConcurrency: false })
   @ApiOperation({
-    operationId: 'createWebhook',
     summary: 'Create a webhook',
     description:
       'Events of archive jobs are sent to its URL, signed as Standard Webhooks defines it. The response contains the secret, ' +
       `which cannot be retrieved later. An organization can have ${WEBHOOKS_MAX} webhooks. Requires the Pro plan.`,
     callbacks: JOB_EVENT_CALLBACKS,
   })
-  @ApiResult(
-    HttpStatus.CREATED,
-    WebhookWithSecretDto,
-    'The new webhook, including its secret.',
-    WEBHOOK_WITH_SECRET,
-    API_HEADERS,
-  )
+  @ApiResult(HttpStatus.CREATED, WebhookWithSecretDto, 'The new webhook, including its secret.', WEBHOOK_WITH_SECRET)
   @ApiErrors(
-    ...PLAN_ERRORS,
     invalidField('url', PRIVATE_HOST),
     { title: 'The organization has too many webhooks', error: new TooManyWebhooksError() },
     DISABLED,
   )
-  create(
-    @Body() body: CreateWebhookDto,
-    @Query() _query: NoParameters,
-    @Req() request: Request,
-  ): Promise<WebhookWithSecretDto> {
+  createWebhook(@Body() body: CreateWebhookDto, @Req() request: Request): Promise<WebhookWithSecretDto> {
     return this.webhooks.create(organizationOf(request), body);
   }
 
   @Get()
   @RequiresApiKey()
-  @ApiOperation({
-    operationId: 'listWebhooks',
-    summary: 'List the webhooks of the organization',
-    description: 'Available on every plan.',
-  })
-  @ApiResult(HttpStatus.OK, WebhooksDto, 'The webhooks, oldest first, without their secrets.', WEBHOOKS, API_HEADERS)
-  @ApiErrors(...KEY_ERRORS, unknownParameter('limit'))
-  async list(@Query() _query: NoParameters, @Req() request: Request): Promise<WebhooksDto> {
+  @ApiOperation({ summary: 'List the webhooks of the organization', description: 'Available on every plan.' })
+  @ApiResult(HttpStatus.OK, WebhooksDto, 'The webhooks, oldest first, without their secrets.', WEBHOOKS)
+  async listWebhooks(@Req() request: Request): Promise<WebhooksDto> {
     return { webhooks: await this.webhooks.list(organizationOf(request)) };
   }
 
@@ -149,64 +105,41 @@ export class WebhooksController {
   @HttpCode(HttpStatus.NO_CONTENT)
   @ApiWebhookId()
   @ApiOperation({
-    operationId: 'deleteWebhook',
     summary: 'Delete a webhook',
     description: 'Its deliveries are deleted too. One that is being sent may still arrive. Available on every plan.',
   })
-  @ApiResponse({ status: HttpStatus.NO_CONTENT, description: 'The webhook is deleted.', headers: API_HEADERS })
-  @ApiErrors(...KEY_ERRORS, unknownParameter('force'), NOT_FOUND)
-  delete(@Param('id') id: string, @Query() _query: NoParameters, @Req() request: Request): Promise<void> {
+  @ApiResponse({ status: HttpStatus.NO_CONTENT, description: 'The webhook is deleted.' })
+  deleteWebhook(@Param('id') id: string, @Req() request: Request): Promise<void> {
     return this.webhooks.delete(organizationOf(request, id), id);
   }
 
   @Post(':id/rotate')
-  @ChangesWebhook()
+  @RequiresFeature('channel_archives', { limitsConcurrency: false })
   @ApiWebhookId()
   @ApiOperation({
-    operationId: 'rotateWebhook',
     summary: 'Replace the secret of a webhook',
     description:
       `For ${ROTATION_HOURS} hours each delivery is signed with the new and the old secret. A secret that an earlier rotation ` +
       'replaced ends at once. The response contains the new secret, which cannot be retrieved later.',
   })
-  @ApiResult(
-    HttpStatus.OK,
-    WebhookWithSecretDto,
-    'The webhook, including its new secret.',
-    ROTATED_WEBHOOK,
-    API_HEADERS,
-  )
-  @ApiErrors(...PLAN_ERRORS, unknownParameter('graceHours'), NOT_FOUND, DISABLED)
-  rotate(
-    @Param('id') id: string,
-    @Body() _body: NoParameters,
-    @Query() _query: NoParameters,
-    @Req() request: Request,
-  ): Promise<WebhookWithSecretDto> {
+  @ApiResult(HttpStatus.OK, WebhookWithSecretDto, 'The webhook, including its new secret.', ROTATED_WEBHOOK)
+  @ApiErrors(DISABLED)
+  rotateWebhook(@Param('id') id: string, @Req() request: Request): Promise<WebhookWithSecretDto> {
     return this.webhooks.rotate(organizationOf(request, id), id);
   }
 
   @Post(':id/test')
-  @ChangesWebhook()
+  @RequiresFeature('channel_archives', { limitsConcurrency: false })
   @ApiWebhookId()
   @ApiOperation({
-    operationId: 'testWebhook',
     summary: 'Send a test event to a webhook',
     description:
       `Sends an event \`${TEST_EVENT}\` now and reports the result. It is sent once, is no delivery of the list, and does not ` +
       'turn the webhook off or on.',
   })
-  @ApiResult(HttpStatus.OK, TestResultDto, 'Whether the receiver accepted the event.', TEST_RESULT, API_HEADERS)
-  @ApiErrors(...PLAN_ERRORS, unknownParameter('type'), NOT_FOUND, {
-    title: 'The secret of the webhook cannot be read',
-    error: new UnreadableSecretError(),
-  })
-  async test(
-    @Param('id') id: string,
-    @Body() _body: NoParameters,
-    @Query() _query: NoParameters,
-    @Req() request: Request,
-  ): Promise<TestResultDto> {
+  @ApiResult(HttpStatus.OK, TestResultDto, 'Whether the receiver accepted the event.', TEST_RESULT)
+  @ApiErrors({ title: 'The secret of the webhook cannot be read', error: new UnreadableSecretError() })
+  async testWebhook(@Param('id') id: string, @Req() request: Request): Promise<TestResultDto> {
     const { outcome, status, error, durationMs } = await this.webhooks.test(organizationOf(request, id), id);
     return { delivered: outcome === 'succeeded', responseStatus: status, error, durationMs };
   }
@@ -214,14 +147,10 @@ export class WebhooksController {
   @Get(':id/deliveries')
   @RequiresApiKey()
   @ApiWebhookId()
-  @ApiOperation({
-    operationId: 'listWebhookDeliveries',
-    summary: 'List the deliveries of a webhook',
-    description: 'Available on every plan.',
-  })
-  @ApiResult(HttpStatus.OK, DeliveriesPageDto, 'A page of deliveries, newest first.', DELIVERIES, API_HEADERS)
-  @ApiErrors(...KEY_ERRORS, new UnknownCursorError('msg_x'), NOT_FOUND)
-  async deliveries(
+  @ApiOperation({ summary: 'List the deliveries of a webhook', description: 'Available on every plan.' })
+  @ApiResult(HttpStatus.OK, DeliveriesPageDto, 'A page of deliveries, newest first.', DELIVERIES)
+  @ApiErrors(new UnknownCursorError('msg_x'))
+  async listWebhookDeliveries(
     @Param('id') id: string,
     @Query() { limit, after }: DeliveriesQueryDto,
     @Req() request: Request,

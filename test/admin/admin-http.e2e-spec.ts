@@ -67,6 +67,9 @@ describe('organizations over the admin API', () => {
     const limited = await admin('PATCH', `/organizations/${id}`, { monthlyLimit: 0 });
     expect(limited.body).toMatchObject({ plan: 'pro', monthlyLimit: 0 });
 
+    const again = await admin('POST', '/organizations', { name: 'Acme', plan: 'free' });
+    expect([again.status, again.body.sameName]).toEqual([201, [id]]);
+
     await issued(id);
     const deleted = await admin('DELETE', `/organizations/${id}`);
     expect([deleted.status, deleted.body]).toMatchObject([200, { id, revokedKeys: 1 }]);

@@ -39,6 +39,7 @@ const archive = (channel: string, out: string, ...args: string[]): Promise<CliRe
 
 interface Index {
   channel: { handle: string };
+  unfinishedJob: string | null;
   videos: { videoId: string; file: string | null; error: { code: string; retryable: boolean } | null }[];
 }
 
@@ -63,6 +64,8 @@ describe('the command archive', () => {
     const { code, output, errorOutput } = await archive('@harbourlight', out, '--json');
     expect(code).toBe(1);
     expect(errorOutput).toMatch(/^error: 5 videos could not be read yet\. Run the same command again in 10 min/m);
+    expect(errorOutput.match(/hl-\S{8} \((?:video|upstream|transcript)_\w+\)/g)).toHaveLength(5);
+    expect(errorOutput).toMatch(/ min to retry: .*hl-tidecam_ \(video_live\)/);
     const files = filesOf(out);
     expect(JSON.parse(output)).toMatchObject({
       directory: out,
@@ -74,8 +77,9 @@ describe('the command archive', () => {
       await database.dataSource.query(`UPDATE job_videos SET retry_at = retry_at - interval '${later}'`);
       await archive('@harbourlight', out);
     }
-    const { channel, videos } = indexOf(out);
-    expect([channel.handle, videos.length, filesOf(out)]).toEqual(['@harbourlight', 32, files]);
+    const { channel, unfinishedJob, videos } = indexOf(out);
+    expect([channel.handle, unfinishedJob, videos.length]).toEqual(['@harbourlight', null, 32]);
+    expect(filesOf(out)).toEqual(files);
     for (const { videoId, file, error } of videos) {
       expect(file === null).toBe(error !== null);
       if (file === null) continue;
@@ -147,10 +151,18 @@ describe('the command archive', () => {
     expect(filesOf(out)).toHaveLength(5);
   });
 
-  it('takes the older uploads as well when the limit grows', async () => {
+  it('takes the older uploads as well when the limit grows, also when that was stopped once', async () => {
     const out = newDirectory();
     await archive('@tidewater', out, '--limit', '2');
     expect(filesOf(out)).toHaveLength(2);
+    const before = indexOf(out);
+    const hold = youtube.hold({ kind: 'timedtext' });
+    const { child, closed } = start('@tidewater', out);
+    await hold.arrived;
+    child.kill('SIGINT');
+    expect(await closed).toEqual([1, null]);
+    hold.release();
+    expect(indexOf(out)).toEqual({ ...before, unfinishedJob: expect.stringMatching(/^job_/) });
     expect((await archive('@tidewater', out)).output).toMatch(/: 5 of 5 videos have a transcript, 3 new files in /);
     expect(
       indexOf(out)
@@ -177,10 +189,18 @@ describe('the command archive', () => {
     );
     const files = filesOf(out);
     expect(files.length).toBeLessThan(60);
-    const [job] = await database.dataSource.query<{ state: string; fetched: number }[]>(
+    const [job] = await database.dataSource.query<{ id: string; state: string; fetched: number }[]>(
       'SELECT * FROM jobs WHERE total = 60',
     );
     expect(job).toMatchObject({ state: 'canceled', fetched: files.length });
+    expect(indexOf(out)).toMatchObject({ channel: { handle: '@bench-60x30' }, unfinishedJob: job?.id, videos: [] });
+    const refused = await archive('@tidewater', out);
+    expect(refused).toMatchObject({
+      code: 1,
+      errorOutput: expect.stringMatching(/has the archive of .* \(UC.{22}\)\./),
+    });
+    expect((await archive('@bench-60x30', out, '--format', 'markdown')).errorOutput).toContain('with --format json');
+    expect(filesOf(out)).toEqual(files);
     youtube.reset();
     expect(await archive('@bench-60x30', out)).toMatchObject({ code: 0 });
     expect([indexOf(out).videos.length, filesOf(out).length]).toEqual([60, 60]);

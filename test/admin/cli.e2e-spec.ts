@@ -58,6 +58,28 @@ describe('the admin commands', () => {
     expect(await json('usage', 'Acme')).toEqual(await database.quota.usage(String(organization['id'])));
   });
 
+  it('show the limit in force, also when it is that of the plan', async () => {
+    const limited = ['org', 'create', '--name', 'Shown', '--plan', 'pro'];
+    expect((await cli(...limited)).output).toMatch(/^monthly limit +5000 \(of the plan\)$/m);
+    expect((await cli('org', 'set-plan', 'Shown', 'free')).output).toMatch(/^monthly limit +50 \(of the plan\)$/m);
+    expect((await cli('org', 'set-limit', 'Shown', '7')).output).toMatch(/^monthly limit +7$/m);
+    await cli('org', 'set-limit', 'Shown', 'default');
+    expect((await cli('org', 'list')).output).toMatch(/ Shown +free +50 \(of the plan\) /);
+  });
+
+  it('say that a name is taken, and name the organizations that have it', async () => {
+    const create = ['org', 'create', '--name', ' Taken ', '--plan', 'pro'];
+    const first = await json(...create);
+    expect(first).not.toHaveProperty('sameName');
+    expect((await json(...create))['sameName']).toEqual([first['id']]);
+    const { code, output } = await cli(...create);
+    expect(code).toBe(0);
+    expect(output).toMatch(
+      /^The name is taken: org_\w+, org_\w+ have it, too\. Commands need the ID, org_\w+; "org delete/m,
+    );
+    expect(output).toContain(String(first['id']));
+  });
+
   it('change the plan and the limit, and restore the limit of the plan', async () => {
     const id = await newOrganization('Changing');
     expect(await json('org', 'set-plan', id, 'free')).toMatchObject({ id, plan: 'free', monthlyLimit: null });

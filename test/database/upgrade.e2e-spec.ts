@@ -33,6 +33,8 @@ const ROWS = `
     SELECT gen_random_uuid(), 'org_old', 'key_old', 'old', 'UC', date_trunc('month', now() AT TIME ZONE 'UTC')::date,
            required, now(), now() - interval '1 second', settled_at, fetched
       FROM (VALUES (8, now(), 7), (5, NULL, NULL)) call (required, settled_at, fetched);
+  INSERT INTO quota_open_reservations (organization_id, reservation_id, period_start, required, leased_until)
+    SELECT organization_id, id, period_start, required, leased_until FROM quota_reservations WHERE settled_at IS NULL;
   INSERT INTO webhooks (id, organization_id, url, secret, created_at)
     VALUES ('${WEBHOOK}', 'org_old', 'https://hooks.example.com/', '\\x00', now());
   INSERT INTO webhook_deliveries (webhook_id, type, data, state, created_at, attempts)
@@ -43,6 +45,8 @@ const ROWS = `
             now() + interval '1 hour', NULL, NULL, NULL, 1, 1),
            ('${UNFINISHED}', 'org_old', 'key_old', '@bench-2x931', '{}', 'pause', 3600, 'queued', now(), now(), NULL, NULL,
             NULL, now(), gen_random_uuid(), now() - interval '1 second', 0, 0);
+  INSERT INTO job_queues (organization_id, turn_at) VALUES ('org_old', now());
+  INSERT INTO job_counts (state, jobs, stored_bytes) VALUES ('completed', 1, 0), ('queued', 1, 0);
   INSERT INTO job_videos (job_id, position, video_id, upload, state, entry, entry_bytes, entry_crc)
     VALUES ('${FINISHED}', 1, 'storedvid01', '{}', 'failed', ${bytes(STORED.deflated)}, ${STORED.jsonBytes},
             ${STORED.crc32})`;

@@ -114,7 +114,14 @@ describe.each(ERAS)('a client of the protocol of %s', (_era, mode) => {
     const first = await call(client, 'get_channel_transcripts', { channel, limit: 2 });
     expect(first).toMatchObject({ isError: false, structured: { cursor: null, summary: { total: 2, fetched: 2 } } });
     const again = await call(client, 'get_channel_transcripts', { channel, limit: 2 });
-    expect(again).toMatchObject({ text: first.text, structured: { summary: { cached: 2, fetched: 0 } } });
+    expect(again).toMatchObject({ isError: false, structured: { summary: { cached: 2, fetched: 0 } } });
+    expect(again.text).toBe(
+      first.text.replace(
+        'Charged: 2 transcripts of the monthly quota. Free: 0 cached, 0 failed.',
+        'Charged: 0 transcripts of the monthly quota. Free: 2 cached, 0 failed.',
+      ),
+    );
+    expect(again.text).not.toBe(first.text);
     const { channelId, videos } = first.structured;
     expect(channelId).toMatch(/^UC.{22}$/);
     expect(first.text.match(/^## /gm)).toHaveLength(2);
@@ -142,7 +149,10 @@ describe.each(ERAS)('a client of the protocol of %s', (_era, mode) => {
     const args = { channel: newChannel(), limit: 3, idempotencyKey: 'one' };
     const started = await call(client, 'start_archive_job', args);
     const { id } = started.structured;
-    expect(started).toMatchObject({ isError: false, text: expect.stringContaining(`Job ${id} for \\@bench-4x`) });
+    expect(started).toMatchObject({
+      isError: false,
+      text: expect.stringContaining(`Job \`${id}\` for \`${args.channel}\``),
+    });
     expect((await call(client, 'start_archive_job', args)).structured.id).toBe(id);
     const other = await call(client, 'start_archive_job', { ...args, limit: 2 });
     expect([other.isError, other.text]).toEqual([true, expect.stringMatching(/^idempotency_conflict: /)]);
@@ -155,6 +165,8 @@ describe.each(ERAS)('a client of the protocol of %s', (_era, mode) => {
       ...{ id, reason: null, channelId: expect.stringMatching(/^UC.{22}$/), checkAgainSeconds: null },
       summary: { total: 3, succeeded: 3, failed: 0, cached: 0, fetched: 3, pending: 0 },
     });
+    expect(job.text).toContain('Charged: 3 transcripts of the monthly quota.');
+    expect(job.text).toMatch(/`get_video_transcript`/);
     expect(job.text).toContain(`GET /jobs/${id}/results`);
     const { client: stranger } = await customer({ plan: 'free' }, mode);
     expect((await call(stranger, 'get_job', { id })).text).toMatch(/^job_not_found: /);
@@ -181,6 +193,9 @@ describe.each(ERAS)('a client of the protocol of %s', (_era, mode) => {
 /** A text without white space and the lines under the headings: a later page has fewer facts about its videos. */
 const spoken = (text: string): string => text.replace(/^<.*$|\s+/gm, '');
 
+/** The cost of a text, and its cursor. */
+const FOOT = /\n---\n\nCharged: [^]*$/;
+
 describe('the tools', () => {
   it('list the uploads of a channel for free, on every plan', async () => {
     const { key } = await service.organization({ plan: 'free', monthlyLimit: 0 });
@@ -189,8 +204,9 @@ describe('the tools', () => {
       limit: 3,
     });
     expect(structured.uploads).toHaveLength(3);
-    for (const { videoId, url } of structured.uploads)
-      expect(text).toContain(`](${url}) · ${videoId.replaceAll('_', '\\_')}`);
+    for (const { videoId, url } of structured.uploads) expect(text).toContain(`](${url}) · \`${videoId}\``);
+    expect(text).toContain('\n`@harbourlight` · <https://');
+    expect(text).toMatch(/ · no transcript: `video_\w+`\n/);
   });
 
   it('find a phrase in a channel, also across segments, with a link to its second', async () => {
@@ -203,6 +219,12 @@ describe('the tools', () => {
     expect(text).toContain(`](${url}) `);
     expect(text).toContain('because reefing later');
     expect(structured.failed.length).toBe(structured.summary.failed);
+    const { fetched, cached, failed } = structured.summary;
+    expect(text).toContain(
+      `\nCharged: ${fetched} transcripts of the monthly quota. Free: ${cached} cached, ${failed} failed.`,
+    );
+    for (const { videoId, code } of structured.failed)
+      expect(text).toMatch(new RegExp(`^- Not searched, \`${code}\`: .*\`${videoId}\``, 'm'));
     const none = await call(client, 'search_channel_transcripts', { ...args, query: 'no such words' });
     expect(none).toMatchObject({ isError: false, structured: { matches: [], matchesTotal: 0 } });
   });
@@ -223,11 +245,13 @@ describe('the tools', () => {
         const page: Result = await call(client, tool, { ...(cursor === undefined ? args : { cursor }), maxChars });
         expect(page).toMatchObject({ isError: false, structured: { summary: { fetched: 0 } } });
         expect(page.text.length).toBeLessThanOrEqual(maxChars);
-        pages.push(page.text.replace(/\n---\n\nThe text continues[^]*$/, '').replace(/^… /, ''));
+        if (page.structured.cursor !== null)
+          expect(page.text).toContain(` Call \`${tool}\` with the cursor \`${page.structured.cursor}\``);
+        pages.push(page.text.replace(FOOT, '').replace(/^… /, ''));
         cursor = page.structured.cursor as string | null;
       }
       expect(pages.length).toBeGreaterThan(2);
-      expect(spoken(pages.join('')) === spoken(whole.text)).toBe(true);
+      expect(spoken(pages.join('')) === spoken(whole.text.replace(FOOT, ''))).toBe(true);
       expect(await used(key)).toBe(charged);
     }
   });
@@ -259,10 +283,48 @@ describe('a refused call of a tool', () => {
     expect(await used(key)).toBe(0);
   });
 
+  it.each<[tool: string, args: Record<string, unknown>, words: string]>([
+    ['list_channel_uploads', {}, 'channel is required.'],
+    ['list_channel_uploads', { channel: '' }, 'channel must have at least 1 character.'],
+    ['list_channel_uploads', { channel: null }, 'channel must be a string.'],
+    ['list_channel_uploads', { channel: '@x', limit: '3' }, 'limit must be a number.'],
+    ['list_channel_uploads', { channel: '@x', limit: 1.5 }, 'limit must be an integer.'],
+    ['list_channel_uploads', { channel: '@x', limit: 101 }, 'limit must be at most 100.'],
+    ['list_channel_uploads', { channel: '@x', since: 'x' }, 'since must be the ID of a video.'],
+    [
+      'list_channel_uploads',
+      { channel: '@x', page: 2 },
+      '"page" is not a parameter of this tool. Its parameters: channel, limit, since.',
+    ],
+    ['get_usage', { month: 1 }, '"month" is not a parameter of this tool. Its parameters: none.'],
+    ['get_video_transcript', { video: 'hl-dinghy__', languages: 'de' }, 'languages must be a list.'],
+    ['get_video_transcript', { video: 'hl-dinghy__', languages: [] }, 'languages must have at least 1 item.'],
+    ['start_archive_job', { channel: '@x', onQuota: 'stop' }, 'onQuota must be pause or fail.'],
+  ])('states the rule in words: %s %j', async (tool, args, words) => {
+    const { client } = await customer();
+    const { text } = await call(client, tool, args);
+    expect(text.replace(/ \(request .*$/, '')).toBe(`invalid_request: ${words}`);
+  });
+
+  it('names what the model can call instead, and no operation over HTTP', async () => {
+    const { client } = await customer({ plan: 'free', monthlyLimit: 0 });
+    const errors: [tool: string, args: Record<string, unknown>, words: RegExp][] = [
+      ['get_channel_transcripts', { channel: '@x' }, /^feature_not_in_plan: .* get_video_transcript are on every plan/],
+      ['get_video_transcript', { video: 'x' }, /^video_not_found: .* list_channel_uploads/],
+      ['get_video_transcript', { video: 'hl-dinghy__', languages: ['xx'] }, /^plan_limit_exceeded: .* get_usage/],
+      ['get_job', { id: 'job_x' }, /^job_not_found: .* start_archive_job/],
+    ];
+    for (const [tool, args, words] of errors) {
+      const { text } = await call(client, tool, args);
+      expect(text).toMatch(words);
+      expect(text).not.toMatch(/GET|POST|DELETE|npm|--/);
+    }
+  });
+
   it('is one with an API key as the channel of a job, which would be stored', async () => {
     const { key, client } = await customer();
     const { text } = await call(client, 'start_archive_job', { channel: `https://www.youtube.com/c/${key}` });
-    expect(text).toMatch(/^invalid_request: channel: must not contain an API key/);
+    expect(text).toMatch(/^invalid_request: channel must not contain an API key/);
     expect(text).not.toContain(key);
   });
 
@@ -377,6 +439,7 @@ describe('a message over HTTP', () => {
     const { key } = await service.organization();
     const answer = await post(key, message);
     expect([answer.status, answer.text]).toEqual([status, expect.stringContaining(`"code":${code}`)]);
+    expect(answer.text).not.toMatch(/issues|invalid_type|\\n/);
   });
 
   it('leaves a line in the log, with the tool and the error code', async () => {

@@ -1,3 +1,4 @@
+import { runInNewContext } from 'node:vm';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
@@ -55,6 +56,27 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
+/** The options with which the page at /docs starts Swagger UI. @param onFocus called with the selector of what it focuses */
+async function swaggerUi(onFocus?: (selector: string) => void): Promise<{ spec: Document; plugins: unknown[] }> {
+  const { text } = await service.request('GET', '/docs/swagger-ui-init.js');
+  let options: { spec: Document; plugins: unknown[] } | undefined;
+  const start = (given: typeof options): object => {
+    options = given;
+    return { initOAuth: () => undefined };
+  };
+  const page = {
+    window: { location: { search: '', origin: service.url } } as { onload?: () => void },
+    SwaggerUIBundle: Object.assign(start, { presets: {}, plugins: {} }),
+    SwaggerUIStandalonePreset: [],
+    setTimeout: (done: () => void) => done(),
+    document: { querySelector: (selector: string) => ({ focus: () => onFocus?.(selector) }) },
+  };
+  runInNewContext(text, page);
+  page.window.onload?.();
+  if (!options) throw new Error('The page did not start Swagger UI.');
+  return options;
+}
+
 function mismatch(schema: Schema, value: unknown): unknown {
   const validate = ajv.compile(
     JSON.parse(JSON.stringify(closed(schema)).replaceAll('"#/components', '"openapi#/components')) as object,
@@ -107,7 +129,8 @@ describe('the OpenAPI document', () => {
     expect(headers(TRANSCRIPTS, 200)).toEqual(expect.arrayContaining([...rate, ...quota]));
     expect(headers(TRANSCRIPTS, 402)).toEqual(expect.arrayContaining([...rate, ...quota]));
     expect(headers(TRANSCRIPTS, 429)).toEqual(expect.arrayContaining(['Retry-After', ...rate]));
-    expect(headers('/usage', 200)).toEqual(rate);
+    expect(headers('/usage', 200)).toEqual(['X-Request-Id', ...rate]);
+    expect(headers('/health/live', 200)).toEqual(['X-Request-Id']);
     expect(headers('/usage', 429)).toEqual(expect.arrayContaining(['Retry-After', ...rate]));
   });
 
@@ -149,14 +172,29 @@ describe('the OpenAPI document', () => {
   });
 
   it('has every media type in the content for Swagger UI, where one is chosen', async () => {
-    const script = (await service.request('GET', '/docs/swagger-ui-init.js')).text;
-    const [, options = ''] = /let options = (\{.*?\n\});\n/s.exec(script) ?? [];
-    const { swaggerDoc } = JSON.parse(options) as { swaggerDoc: Document };
+    const { spec: swaggerDoc } = await swaggerUi();
     const shown = (path: string, method: string) => swaggerDoc.paths[path]?.[method]?.responses['200'];
     for (const [path, method, response] of chosen()) {
       expect(shown(path, method)?.content).toEqual({ ...response.content, ...response['x-other-content'] });
       expect(shown(path, method)).not.toHaveProperty('x-other-content');
     }
+  });
+
+  it('has the API key as its first scheme, and no token with a format that it does not have', () => {
+    const schemes = (document as { components?: { securitySchemes?: Record<string, object> } }).components
+      ?.securitySchemes;
+    expect(Object.keys(schemes ?? {})).toEqual(['apiKey', 'adminToken', 'metricsToken']);
+    expect(JSON.stringify(schemes)).not.toContain('JWT');
+  });
+
+  it('is shown by a page whose dialog for keys gives the focus to the first one', async () => {
+    const calls: string[] = [];
+    const { plugins } = await swaggerUi((selector) => calls.push(selector));
+    const plugin = plugins.find((one) => typeof one === 'object') as {
+      statePlugins: { auth: { wrapActions: { showDefinitions(show: () => void): (schemes: unknown) => void } } };
+    };
+    plugin.statePlugins.auth.wrapActions.showDefinitions(() => void calls.push('shown'))({});
+    expect(calls).toEqual(['shown', '.auth-container input']);
   });
 
   it('requires the Bearer scheme for the operation and not for the probes', () => {

@@ -124,12 +124,12 @@ const lineOf = (id: string): Record<string, unknown> | undefined => {
   });
 
   it('/admin and /metrics are forwarded for the configured networks only', async () => {
-    const admin = "'~^/admin/' operators;";
+    const end = 'default none;';
     const open = await replicas.anotherNginx({
       changes: [
         ['# 10.20.0.0/16 1;', '127.0.0.4/32 1;'],
         // As docs/deployment.md exposes it.
-        [admin, `${admin} '~^/metrics(?:\\?|$)' operators;`],
+        [end, `'~^/metrics(?:\\?|$)' operators; ${end}`],
       ],
     });
     const create = (nginx: NginxServer, from: string, path = '/admin/organizations'): Promise<HttpResponse> =>

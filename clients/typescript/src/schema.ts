@@ -604,52 +604,6 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
-        InvalidField: {
-            /** @description The name of the invalid parameter or body field. */
-            field: string;
-            /** @description Why the value is invalid and which values are valid. */
-            message: string;
-        };
-        Error: {
-            /**
-             * @description A stable error code. docs/errors.md describes each.
-             * @enum {string}
-             */
-            code: "invalid_request" | "unauthorized" | "invalid_api_key" | "plan_limit_exceeded" | "feature_not_in_plan" | "channel_not_found" | "video_not_found" | "playlist_not_found" | "job_not_found" | "not_found" | "method_not_allowed" | "conflict" | "job_finished" | "idempotency_conflict" | "results_expired" | "rate_limited" | "too_many_jobs" | "internal_error" | "upstream_failure" | "upstream_blocked" | "service_unavailable" | "upstream_timeout" | "transcript_unavailable" | "language_unavailable" | "video_unavailable" | "video_private" | "video_members_only" | "video_age_restricted" | "video_not_live_yet" | "video_live" | "upstream_busy";
-            /** @description A message for developers. Its wording may change; match on `code` instead. */
-            message: string;
-            /** @description Whether the same request can succeed later. */
-            retryable: boolean;
-            /** @description Identifies the request in the logs of the service. Also sent as `X-Request-Id`. */
-            requestId: string;
-            /** @description With `invalid_request`: every invalid parameter or body field. */
-            details?: components["schemas"]["InvalidField"][];
-            /** @description With `plan_limit_exceeded`: the monthly limit of the organization, in transcripts. */
-            limit?: number;
-            /** @description With `plan_limit_exceeded`: transcripts charged in the current month. */
-            used?: number;
-            /** @description With `plan_limit_exceeded`: transcripts reserved by requests in progress. */
-            reserved?: number;
-            /** @description With `plan_limit_exceeded`: the maximum number of transcripts that this request could have charged. */
-            required?: number;
-            /**
-             * Format: date-time
-             * @description With `plan_limit_exceeded`: the start of the next calendar month (UTC), when the quota resets.
-             */
-            resetAt?: string;
-            /** @description With `plan_limit_exceeded`: what the limit applies to; always `organization`. */
-            scope?: string;
-            /** @description With `feature_not_in_plan`: the feature that the plan does not include. */
-            feature?: string;
-            /** @description With `feature_not_in_plan`: the current plan of the organization. */
-            plan?: string;
-            /** @description With `feature_not_in_plan`: the lowest plan that includes the feature. */
-            requiredPlan?: string;
-        };
-        ErrorAnswer: {
-            /** @description The error. */
-            error: components["schemas"]["Error"];
-        };
         Channel: {
             /** @description The YouTube channel ID. */
             id: string;
@@ -826,7 +780,7 @@ export interface components {
              */
             videos: string[];
             /**
-             * @description Language codes in order of preference, as in `languages` of the other operations: a list, or one text separated by commas.
+             * @description Language codes in order of preference, as in `languages` of the other operations: a list, or one text separated by commas. By default each transcript is in the original language of the video.
              * @example [
              *       "en",
              *       "de"
@@ -982,7 +936,7 @@ export interface components {
         };
         NewJobBody: {
             /**
-             * @description A handle (`@name`, or without the `@`), a channel ID (`UC` and 22 characters) or the URL of a channel, as in `GET /channels/{id}/transcripts`.
+             * @description The channel, in any form that `GET /channels/{id}/transcripts` accepts.
              * @example @harbourlight
              */
             channel: string;
@@ -1018,7 +972,6 @@ export interface components {
             /** @description The `after` of the next page. Null on the last page. */
             next: string | null;
         };
-        NoParameters: Record<string, never>;
         JobResults: {
             /** @description Entries of the job in the order of the channel's uploads, newest first. A page ends before the first pending video. */
             results: components["schemas"]["VideoTranscript"][];
@@ -1171,7 +1124,7 @@ export interface components {
             /** @description The value of `after` for the next page. Null on the last page. */
             next: string | null;
         };
-        Organization: {
+        CreatedOrganization: {
             /** @description The ID of the organization. */
             id: string;
             /** @description The name. Names need not be unique. */
@@ -1188,6 +1141,8 @@ export interface components {
              * @description When the organization was created.
              */
             createdAt: string;
+            /** @description The IDs of other organizations with this name, at most ten. Present only if there are any: commands then need the ID. */
+            sameName?: string[];
         };
         NewOrganizationBody: {
             /**
@@ -1206,6 +1161,24 @@ export interface components {
              * @example 20000
              */
             monthlyLimit?: number | null;
+        };
+        Organization: {
+            /** @description The ID of the organization. */
+            id: string;
+            /** @description The name. Names need not be unique. */
+            name: string;
+            /**
+             * @description The plan.
+             * @enum {string}
+             */
+            plan: "free" | "pro";
+            /** @description Transcripts per month, instead of the limit of the plan. Null when the limit of the plan applies. */
+            monthlyLimit: number | null;
+            /**
+             * Format: date-time
+             * @description When the organization was created.
+             */
+            createdAt: string;
         };
         OrganizationsPage: {
             /** @description The organizations, oldest first. */
@@ -1595,6 +1568,52 @@ export interface components {
                 [key: string]: components["schemas"]["Dependency"];
             };
         };
+        InvalidField: {
+            /** @description The name of the invalid parameter or body field. */
+            field: string;
+            /** @description Why the value is invalid and which values are valid. */
+            message: string;
+        };
+        Error: {
+            /**
+             * @description A stable error code. docs/errors.md describes each.
+             * @enum {string}
+             */
+            code: "invalid_request" | "unauthorized" | "invalid_api_key" | "plan_limit_exceeded" | "feature_not_in_plan" | "channel_not_found" | "video_not_found" | "playlist_not_found" | "job_not_found" | "not_found" | "method_not_allowed" | "conflict" | "job_finished" | "idempotency_conflict" | "results_expired" | "rate_limited" | "too_many_jobs" | "internal_error" | "upstream_failure" | "upstream_blocked" | "service_unavailable" | "upstream_timeout" | "transcript_unavailable" | "language_unavailable" | "video_unavailable" | "video_private" | "video_members_only" | "video_age_restricted" | "video_not_live_yet" | "video_live" | "upstream_busy";
+            /** @description A message for developers. Its wording may change; match on `code` instead. */
+            message: string;
+            /** @description Whether the same request can succeed later. */
+            retryable: boolean;
+            /** @description Identifies the request in the logs of the service. Also sent as `X-Request-Id`. */
+            requestId: string;
+            /** @description With `invalid_request`: every invalid parameter or body field. */
+            details?: components["schemas"]["InvalidField"][];
+            /** @description With `plan_limit_exceeded`: the monthly limit of the organization, in transcripts. */
+            limit?: number;
+            /** @description With `plan_limit_exceeded`: transcripts charged in the current month. */
+            used?: number;
+            /** @description With `plan_limit_exceeded`: transcripts reserved by requests in progress. */
+            reserved?: number;
+            /** @description With `plan_limit_exceeded`: the maximum number of transcripts that this request could have charged. */
+            required?: number;
+            /**
+             * Format: date-time
+             * @description With `plan_limit_exceeded`: the start of the next calendar month (UTC), when the quota resets.
+             */
+            resetAt?: string;
+            /** @description With `plan_limit_exceeded`: what the limit applies to; always `organization`. */
+            scope?: string;
+            /** @description With `feature_not_in_plan`: the feature that the plan does not include. */
+            feature?: string;
+            /** @description With `feature_not_in_plan`: the current plan of the organization. */
+            plan?: string;
+            /** @description With `feature_not_in_plan`: the lowest plan that includes the feature. */
+            requiredPlan?: string;
+        };
+        ErrorAnswer: {
+            /** @description The error. */
+            error: components["schemas"]["Error"];
+        };
     };
     responses: never;
     parameters: never;
@@ -1628,8 +1647,6 @@ export interface operations {
                 headers: {
                     /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description `Accept-Encoding, Accept`: the body is compressed for clients that accept gzip, and has another content type for clients that accept it. */
-                    Vary?: string;
                     /**
                      * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
                      * @example "minute";q=60;w=60, "month";q=5000;w=2592000
@@ -1646,6 +1663,8 @@ export interface operations {
                     "X-RateLimit-Remaining"?: number;
                     /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
+                    /** @description `Accept-Encoding, Accept`: the body is compressed for clients that accept gzip, and has another content type for clients that accept it. */
+                    Vary?: string;
                     /** @description Monthly transcript limit of the organization. */
                     "X-Quota-Limit"?: number;
                     /** @description Transcripts that remain after the maximum cost of this request is reserved. */
@@ -2099,8 +2118,6 @@ export interface operations {
                 headers: {
                     /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description `Accept-Encoding, Accept`: the body is compressed for clients that accept gzip, and has another content type for clients that accept it. */
-                    Vary?: string;
                     /**
                      * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
                      * @example "minute";q=60;w=60, "month";q=5000;w=2592000
@@ -2117,6 +2134,8 @@ export interface operations {
                     "X-RateLimit-Remaining"?: number;
                     /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
+                    /** @description `Accept-Encoding, Accept`: the body is compressed for clients that accept gzip, and has another content type for clients that accept it. */
+                    Vary?: string;
                     /** @description Monthly transcript limit of the organization. */
                     "X-Quota-Limit"?: number;
                     /** @description Transcripts that remain after the maximum cost of this request is reserved. */
@@ -2266,7 +2285,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `feature_not_in_plan`: The plan does not include playlists. */
+            /** @description `feature_not_in_plan`: The plan does not include bulk transcripts. */
             403: {
                 headers: {
                     /** @description The ID of the request. */
@@ -2400,8 +2419,6 @@ export interface operations {
                 headers: {
                     /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description `Accept-Encoding, Accept`: the body is compressed for clients that accept gzip, and has another content type for clients that accept it. */
-                    Vary?: string;
                     /**
                      * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
                      * @example "minute";q=60;w=60, "month";q=5000;w=2592000
@@ -2418,6 +2435,8 @@ export interface operations {
                     "X-RateLimit-Remaining"?: number;
                     /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
+                    /** @description `Accept-Encoding, Accept`: the body is compressed for clients that accept gzip, and has another content type for clients that accept it. */
+                    Vary?: string;
                     /** @description Monthly transcript limit of the organization. */
                     "X-Quota-Limit"?: number;
                     /** @description Transcripts that remain after the maximum cost of this request is reserved. */
@@ -2660,8 +2679,6 @@ export interface operations {
                 headers: {
                     /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description `Accept-Encoding, Accept`: the body is compressed for clients that accept gzip, and has another content type for clients that accept it. */
-                    Vary?: string;
                     /**
                      * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
                      * @example "minute";q=60;w=60, "month";q=5000;w=2592000
@@ -2678,6 +2695,8 @@ export interface operations {
                     "X-RateLimit-Remaining"?: number;
                     /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
+                    /** @description `Accept-Encoding, Accept`: the body is compressed for clients that accept gzip, and has another content type for clients that accept it. */
+                    Vary?: string;
                     /** @description Monthly transcript limit of the organization. */
                     "X-Quota-Limit"?: number;
                     /** @description Transcripts that remain after the maximum cost of this request is reserved. */
@@ -2823,7 +2842,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `feature_not_in_plan`: The plan does not include lists of videos. */
+            /** @description `feature_not_in_plan`: The plan does not include bulk transcripts. */
             403: {
                 headers: {
                     /** @description The ID of the request. */
@@ -2947,6 +2966,8 @@ export interface operations {
             /** @description The usage of the current calendar month. */
             200: {
                 headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
                     /**
                      * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
                      * @example "minute";q=60;w=60, "month";q=5000;w=2592000
@@ -3142,7 +3163,7 @@ export interface operations {
                     "application/json": components["schemas"]["Jobs"];
                 };
             };
-            /** @description `invalid_request`: A parameter or a field is invalid. `invalid_request`: A parameter or a field is invalid. */
+            /** @description `invalid_request`: A parameter or a field is invalid. */
             400: {
                 headers: {
                     /** @description The ID of the request. */
@@ -3334,7 +3355,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `feature_not_in_plan`: The plan does not include archive jobs. */
+            /** @description `feature_not_in_plan`: The plan does not include channel archives. */
             403: {
                 headers: {
                     /** @description The ID of the request. */
@@ -3784,11 +3805,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["NoParameters"];
-            };
-        };
+        requestBody?: never;
         responses: {
             /** @description The canceled job. */
             200: {
@@ -3998,11 +4015,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["NoParameters"];
-            };
-        };
+        requestBody?: never;
         responses: {
             /** @description The job. */
             200: {
@@ -4703,7 +4716,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `feature_not_in_plan`: The plan does not include webhooks. */
+            /** @description `feature_not_in_plan`: The plan does not include channel archives. */
             403: {
                 headers: {
                     /** @description The ID of the request. */
@@ -4965,11 +4978,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["NoParameters"];
-            };
-        };
+        requestBody?: never;
         responses: {
             /** @description The webhook, including its new secret. */
             200: {
@@ -5038,7 +5047,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `feature_not_in_plan`: The plan does not include webhooks. */
+            /** @description `feature_not_in_plan`: The plan does not include channel archives. */
             403: {
                 headers: {
                     /** @description The ID of the request. */
@@ -5171,11 +5180,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["NoParameters"];
-            };
-        };
+        requestBody?: never;
         responses: {
             /** @description Whether the receiver accepted the event. */
             200: {
@@ -5236,7 +5241,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `feature_not_in_plan`: The plan does not include webhooks. */
+            /** @description `feature_not_in_plan`: The plan does not include channel archives. */
             403: {
                 headers: {
                     /** @description The ID of the request. */
@@ -5579,6 +5584,24 @@ export interface operations {
             /** @description The message is a notification, which has no response. */
             202: {
                 headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /**
+                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
+                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
+                     */
+                    "RateLimit-Policy"?: string;
+                    /**
+                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
+                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
+                     */
+                    RateLimit?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the window ends and requests are allowed again. */
+                    "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
                 content?: never;
@@ -5642,7 +5665,7 @@ export interface operations {
                     "application/json": Record<string, never>;
                 };
             };
-            /** @description `invalid_request`: The message is too large. */
+            /** @description `invalid_request`: The body is too large. */
             413: {
                 headers: {
                     /** @description The ID of the request. */
@@ -5891,7 +5914,7 @@ export interface operations {
                      *       "createdAt": "2026-11-02T09:30:00.000Z"
                      *     }
                      */
-                    "application/json": components["schemas"]["Organization"];
+                    "application/json": components["schemas"]["CreatedOrganization"];
                 };
             };
             /** @description `invalid_request`: A parameter or a field is invalid. */
@@ -6075,7 +6098,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `not_found`: The organization does not exist, or `ADMIN_TOKEN` is not set. */
+            /** @description `not_found`: The organization does not exist. `not_found`: `ADMIN_TOKEN` is not set. */
             404: {
                 headers: {
                     /** @description The ID of the request. */
@@ -6212,7 +6235,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `not_found`: The organization does not exist, or `ADMIN_TOKEN` is not set. */
+            /** @description `not_found`: The organization does not exist. `not_found`: `ADMIN_TOKEN` is not set. */
             404: {
                 headers: {
                     /** @description The ID of the request. */
@@ -6351,7 +6374,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `not_found`: The organization does not exist, or `ADMIN_TOKEN` is not set. */
+            /** @description `not_found`: The organization does not exist. `not_found`: `ADMIN_TOKEN` is not set. */
             404: {
                 headers: {
                     /** @description The ID of the request. */
@@ -6522,7 +6545,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `not_found`: The organization does not exist, or `ADMIN_TOKEN` is not set. */
+            /** @description `not_found`: The organization does not exist. `not_found`: `ADMIN_TOKEN` is not set. */
             404: {
                 headers: {
                     /** @description The ID of the request. */
@@ -6666,7 +6689,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `not_found`: The organization does not exist, or `ADMIN_TOKEN` is not set. */
+            /** @description `not_found`: The organization does not exist. `not_found`: `ADMIN_TOKEN` is not set. */
             404: {
                 headers: {
                     /** @description The ID of the request. */
@@ -6843,7 +6866,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `not_found`: The key does not exist, or `ADMIN_TOKEN` is not set. */
+            /** @description `not_found`: The key does not exist. `not_found`: `ADMIN_TOKEN` is not set. */
             404: {
                 headers: {
                     /** @description The ID of the request. */
@@ -7016,7 +7039,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `not_found`: The key does not exist, or `ADMIN_TOKEN` is not set. */
+            /** @description `not_found`: The key does not exist. `not_found`: `ADMIN_TOKEN` is not set. */
             404: {
                 headers: {
                     /** @description The ID of the request. */
@@ -7171,7 +7194,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `not_found`: The organization does not exist, or `ADMIN_TOKEN` is not set. */
+            /** @description `not_found`: The organization does not exist. `not_found`: `ADMIN_TOKEN` is not set. */
             404: {
                 headers: {
                     /** @description The ID of the request. */
@@ -7257,11 +7280,7 @@ export interface operations {
             path?: never;
             cookie?: never;
         };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["NoParameters"];
-            };
-        };
+        requestBody?: never;
         responses: {
             /** @description What was removed. */
             200: {
@@ -7417,33 +7436,13 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["NoParameters"];
-            };
-        };
+        requestBody?: never;
         responses: {
             /** @description The canceled job. */
             200: {
                 headers: {
                     /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /**
-                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-                     */
-                    "RateLimit-Policy"?: string;
-                    /**
-                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
-                     */
-                    RateLimit?: string;
-                    /** @description Requests per minute that the key may make. */
-                    "X-RateLimit-Limit"?: number;
-                    /** @description Requests that remain in the current window of one minute. */
-                    "X-RateLimit-Remaining"?: number;
-                    /** @description Seconds until the window ends and requests are allowed again. */
-                    "X-RateLimit-Reset"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -7696,7 +7695,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `not_found`: The organization does not exist, or `ADMIN_TOKEN` is not set. */
+            /** @description `not_found`: The organization does not exist. `not_found`: `ADMIN_TOKEN` is not set. */
             404: {
                 headers: {
                     /** @description The ID of the request. */
@@ -7787,6 +7786,8 @@ export interface operations {
             /** @description The process is alive. */
             200: {
                 headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -7820,6 +7821,8 @@ export interface operations {
             /** @description The service can serve requests. The status is `degraded` while a non-critical dependency is down. */
             200: {
                 headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -7842,6 +7845,8 @@ export interface operations {
             /** @description A critical dependency is down, or the service is shutting down. */
             503: {
                 headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -7862,6 +7867,8 @@ export interface operations {
             /** @description All metrics. docs/monitoring.md describes them. */
             200: {
                 headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {

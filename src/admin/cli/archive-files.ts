@@ -38,9 +38,11 @@ type IndexedVideo = z.infer<typeof video>;
 /** The document `index.json` of an archive. Its videos are in the order of the channel's uploads. */
 const index = z.object({
   channel: channelSchema,
+  /** The job whose files are being written, and are not among `videos` yet; null when it is complete. */
+  unfinishedJob: z.string().nullable().default(null),
   format: z.enum(ARCHIVE_FORMATS),
   languages: z.array(z.string()),
-  /** Of the last job; null for all uploads. */
+  /** Of the last complete job; null for all uploads. */
   limit: z.int().nullable(),
   videos: z.array(video),
 });
@@ -65,10 +67,14 @@ export interface ArchiveOptions {
   limit?: number;
 }
 
-/** The directory of an archive: a file for each video, and the index. A file is complete as soon as it has its name. */
+/**
+ * The directory of an archive: the index, which marks it before the first file is written, and a file for each video. A
+ * file is complete as soon as it has its name.
+ */
 export class ArchiveFiles {
   /** The number of files that were written. */
   written = 0;
+  private isMarked = false;
   /** The videos of the job, in the order of its results. */
   private readonly current = new Map<string, IndexedVideo>();
   /** The file of each video in the index: its name can have a date that the list no longer has. */
@@ -102,11 +108,20 @@ export class ArchiveFiles {
     return new ArchiveFiles(options, known);
   }
 
-  /** @throws Error when the directory has the archive of another channel */
-  check(channel: Channel): void {
+  /**
+   * Marks the directory, once, as the archive of a channel that a job is writing, so that nothing else is written to it.
+   *
+   * @throws Error when the directory has the archive of another channel
+   */
+  async mark(channel: Channel, jobId: string): Promise<void> {
+    if (this.isMarked) return;
     const other = this.known?.channel;
     if (other && other.id !== channel.id)
       throw new Error(`${this.options.out} has the archive of ${other.name} (${other.id}). Choose another directory.`);
+    // What is known of a complete job stays as it is: the next job begins above its newest video.
+    const { limit = this.options.limit ?? null, videos = [] } = this.known ?? {};
+    await this.writeIndex({ channel, unfinishedJob: jobId, limit, videos });
+    this.isMarked = true;
   }
 
   /** Writes the file of a video unless it exists. */
@@ -130,8 +145,14 @@ export class ArchiveFiles {
   /** Writes the index of all videos, the newest first, after a completed job. */
   async saveIndex(channel: Channel): Promise<void> {
     const others = this.known?.videos.filter(({ videoId }) => !this.current.has(videoId)) ?? [];
-    const { format, languages, limit = null } = this.options;
-    const document: ArchiveIndex = { channel, format, languages, limit, videos: [...this.current.values(), ...others] };
+    const { limit = null } = this.options;
+    await this.writeIndex({ channel, unfinishedJob: null, limit, videos: [...this.current.values(), ...others] });
+  }
+
+  private async writeIndex(state: Omit<ArchiveIndex, 'format' | 'languages'>): Promise<void> {
+    const { channel, unfinishedJob, limit, videos } = state;
+    const { format, languages } = this.options;
+    const document: ArchiveIndex = { channel, unfinishedJob, format, languages, limit, videos };
     await this.write(INDEX, `${JSON.stringify(document, null, 2)}\n`);
   }
 

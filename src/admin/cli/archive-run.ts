@@ -5,6 +5,7 @@ import { ChannelNotFoundError } from '../../domain/errors.js';
 import type { Channel } from '../../domain/transcript.js';
 import type { JobDto, JobRequestDto } from '../../jobs/dto/job.dto.js';
 import { isFinished } from '../../jobs/job-states.js';
+import type { AwaitedVideo } from '../../jobs/job.repository.js';
 import type { JobsService } from '../../jobs/jobs.service.js';
 import type { Payer } from '../../quota/quota.service.js';
 import { ArchiveFiles, type ArchiveOptions } from './archive-files.js';
@@ -16,6 +17,7 @@ const INTERVAL_MS = 500;
 const WAIT_SECONDS_MAX = 300;
 const SLICES_AT_ONCE = 4;
 const ENTRIES_PER_READ = 50;
+const AWAITED_SHOWN_MAX = 10;
 
 export interface ArchiveRequest extends ArchiveOptions {
   /** The channel as the caller names it. */
@@ -29,6 +31,8 @@ export interface ArchiveResult {
   summary: JobDto['summary'];
   /** The number of files that the run has written. */
   written: number;
+  /** The first videos that are tried again, with the codes of their failures. */
+  awaited: AwaitedVideo[];
   /** Seconds until the pending videos of the job, or its list, are tried again. */
   retryAfterSeconds: number;
 }
@@ -95,6 +99,7 @@ class ArchiveRun {
     await this.stopJob();
     await this.takeResults();
     const { id, state, reason, channel, summary } = this.job;
+    const awaited = await this.services.jobs.awaitedVideos(id, AWAITED_SHOWN_MAX);
     if (channel && state === 'completed') await this.files.saveIndex(channel);
     if (state === 'completed' || reason === 'channel_not_found')
       await this.services.jobs.delete(this.payer.organizationId, id);
@@ -103,7 +108,7 @@ class ArchiveRun {
       const facts = `${summary.succeeded} of ${summary.total} videos have a file`;
       throw new Error(`Stopped: ${facts}. Run the same command again to continue.`);
     }
-    return { channel, summary, written: this.files.written, retryAfterSeconds };
+    return { channel, summary, written: this.files.written, awaited, retryAfterSeconds };
   }
 
   /**
@@ -130,7 +135,7 @@ class ArchiveRun {
       const page = { limit: ENTRIES_PER_READ, after: this.after };
       const { job, entries } = await this.services.jobs.results(this.payer.organizationId, this.job.id, page);
       this.job = job;
-      if (job.channel) this.files.check(job.channel);
+      if (job.channel) await this.files.mark(job.channel, job.id);
       for (const entry of entries) {
         await this.files.add(entry);
         this.after = entry.position;

@@ -5,7 +5,7 @@ import { DataSource } from 'typeorm';
 import { BackgroundLoops } from '../../background/background-loops.js';
 import { CacheModule } from '../../cache/cache.module.js';
 import { ConfigModule } from '../../config/config.module.js';
-import { readEnvironment } from '../../config/environment.js';
+import { Environment, readEnvironment } from '../../config/environment.js';
 import { DatabaseModule } from '../../database/database.module.js';
 import { JobWorker } from '../../jobs/job-worker.js';
 import { JobEngineModule } from '../../jobs/jobs.module.js';
@@ -15,7 +15,7 @@ import { redactorFor } from '../../observability/logging/redaction.js';
 import { ApiKey } from '../../organizations/api-key.js';
 import { ApiKeysService } from '../../organizations/api-keys.service.js';
 import { AuditTrail } from '../../organizations/audit-trail.js';
-import { Organization } from '../../organizations/organization.entity.js';
+import { COMMANDS_ORGANIZATION_ID, Organization } from '../../organizations/organization.entity.js';
 import { MONTHLY_LIMIT_MAX } from '../../organizations/organization-errors.js';
 import { OrganizationsModule } from '../../organizations/organizations.module.js';
 import { OrganizationsService } from '../../organizations/organizations.service.js';
@@ -34,6 +34,7 @@ class CommandModule {}
 
 function servicesOf(context: INestApplicationContext) {
   return {
+    environment: context.get(Environment),
     organizations: context.get(OrganizationsService),
     keys: context.get(ApiKeysService),
     audit: context.get(AuditTrail),
@@ -99,7 +100,7 @@ export async function withServices<T>(
  * key for what is charged: this one cannot be used, because no text has its hash.
  */
 async function commandPayer(database: DataSource): Promise<Payer> {
-  const [organizationId, keyId] = ['org_commands', 'key_commands'];
+  const [organizationId, keyId] = [COMMANDS_ORGANIZATION_ID, 'key_commands'];
   await database.query(
     `INSERT INTO organizations (id, name, plan, monthly_limit) VALUES ($1, $2, 'pro', $3)
        ON CONFLICT (id) DO UPDATE SET plan = 'pro', monthly_limit = $3, deleted_at = NULL`,

@@ -1,8 +1,10 @@
 import { Argument, type Command, Option } from 'commander';
+import type { Environment } from '../../config/environment.js';
 import { CLI_ACTOR } from '../../domain/caller.js';
 import { PLANS, type Plan } from '../../domain/plan.js';
+import type { Organization } from '../../organizations/organization.entity.js';
 import { MONTHLY_LIMIT_MAX } from '../../organizations/organization-errors.js';
-import { ALL, wholeNumber, type RunWork } from './output.js';
+import { ALL, textOf, wholeNumber, type RunWork } from './output.js';
 
 const monthlyLimit = wholeNumber(0, MONTHLY_LIMIT_MAX);
 
@@ -17,13 +19,25 @@ export function addOrganizationCommands(program: Command, run: RunWork): void {
     .addOption(new Option('--plan <plan>', 'plan of the organization').choices(PLANS).makeOptionMandatory())
     .option('--monthly-limit <count>', 'transcripts per month, instead of the limit of the plan', monthlyLimit)
     .action((options: { name: string; plan: Plan; monthlyLimit?: number }) =>
-      run(async ({ organizations }) => ({ json: await organizations.create(options, CLI_ACTOR) })),
+      run(async ({ organizations, environment }) => {
+        const { sameName, ...created } = await organizations.create(options, CLI_ACTOR);
+        const shown = textOf(withLimit(created, environment));
+        if (!sameName) return { json: created, text: shown };
+        const others = `The name is taken: ${sameName.join(', ')} ${sameName.length === 1 ? 'has' : 'have'} it, too.`;
+        const advice = `Commands need the ID, ${created.id}; "org delete ${created.id}" undoes this.`;
+        return { json: { ...created, sameName }, text: `${shown}\n\n${others} ${advice}` };
+      }),
     );
 
   org
     .command('list')
     .description('list all organizations, oldest first')
-    .action(() => run(async ({ organizations }) => ({ json: (await organizations.list({ limit: ALL })).items })));
+    .action(() =>
+      run(async ({ organizations, environment }) => {
+        const { items } = await organizations.list({ limit: ALL });
+        return { json: items, text: textOf(items.map((item) => withLimit(item, environment))) };
+      }),
+    );
 
   org
     .command('set-plan')
@@ -31,9 +45,10 @@ export function addOrganizationCommands(program: Command, run: RunWork): void {
     .argument('<org>', 'ID or name')
     .addArgument(new Argument('<plan>').choices(PLANS))
     .action((idOrName: string, plan: Plan) =>
-      run(async ({ organizations }) => {
+      run(async ({ organizations, environment }) => {
         const { id } = await organizations.find(idOrName);
-        return { json: await organizations.change(id, { plan }, CLI_ACTOR) };
+        const json = await organizations.change(id, { plan }, CLI_ACTOR);
+        return { json, text: textOf(withLimit(json, environment)) };
       }),
     );
 
@@ -45,9 +60,10 @@ export function addOrganizationCommands(program: Command, run: RunWork): void {
       text === 'default' ? null : monthlyLimit(text),
     )
     .action((idOrName: string, limit: number | null) =>
-      run(async ({ organizations }) => {
+      run(async ({ organizations, environment }) => {
         const { id } = await organizations.find(idOrName);
-        return { json: await organizations.change(id, { monthlyLimit: limit }, CLI_ACTOR) };
+        const json = await organizations.change(id, { monthlyLimit: limit }, CLI_ACTOR);
+        return { json, text: textOf(withLimit(json, environment)) };
       }),
     );
 
@@ -61,4 +77,12 @@ export function addOrganizationCommands(program: Command, run: RunWork): void {
         return { json: await organizations.delete(id, CLI_ACTOR) };
       }),
     );
+}
+
+/** The fields that are shown: where the limit is that of the plan, its number. */
+function withLimit(
+  { id, name, plan, monthlyLimit: own, createdAt }: Organization,
+  { PLAN_FREE_MONTHLY: free, PLAN_PRO_MONTHLY: pro }: Environment,
+) {
+  return { id, name, plan, monthlyLimit: own ?? `${{ free, pro }[plan]} (of the plan)`, createdAt };
 }

@@ -76,15 +76,23 @@ async function untilSignal<T>(work: (stop: AbortSignal) => Promise<T>): Promise<
   }
 }
 
-function resultOf(directory: string, { channel, summary, written, retryAfterSeconds }: ArchiveResult): CommandResult {
+function resultOf(
+  directory: string,
+  { channel, summary, written, awaited, retryAfterSeconds }: ArchiveResult,
+): CommandResult {
   const { total, succeeded, pending } = summary;
   const minutes = Math.ceil(retryAfterSeconds / 60);
   const unread = pending > 0 ? `${pending} videos` : 'The rest of the list';
+  const reasons = awaited.map(({ videoId, code }) => `${videoId} (${code})`);
+  if (reasons.length > 0 && pending > reasons.length) reasons.push(`${pending - reasons.length} more`);
+  const named = reasons.length > 0 ? `: ${reasons.join(', ')}.` : '.';
   return {
     json: { channel, directory, written, summary },
     text: `${channel.name}: ${succeeded} of ${total} videos have a transcript, ${written} new files in ${directory}.`,
     ...((pending > 0 || retryAfterSeconds > 0) && {
-      failure: new Error(`${unread} could not be read yet. Run the same command again in ${minutes} min to retry.`),
+      failure: new Error(
+        `${unread} could not be read yet. Run the same command again in ${minutes} min to retry${named}`,
+      ),
     }),
   };
 }

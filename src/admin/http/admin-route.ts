@@ -3,7 +3,6 @@ import {
   createParamDecorator,
   Injectable,
   UseGuards,
-  UseInterceptors,
   type CanActivate,
   type ExecutionContext,
 } from '@nestjs/common';
@@ -12,10 +11,10 @@ import type { Request } from 'express';
 import { FailedAuthentications } from '../../auth/failed-authentications.js';
 import { Environment } from '../../config/environment.js';
 import type { Actor } from '../../domain/caller.js';
-import { DomainError, RouteNotFoundError } from '../../domain/errors.js';
-import { SecretToken } from '../../http/bearer-token.js';
+import { RouteNotFoundError, UnauthorizedError } from '../../domain/errors.js';
+import { bearerToken, SecretToken } from '../../http/bearer-token.js';
 import { ApiErrors, type ErrorExample } from '../../http/error-docs.js';
-import { JsonBody } from '../../http/json-body.js';
+import { AllowsHead, Audience } from '../../http/route.decorators.js';
 import { requestContextOf } from '../../http/request-context.js';
 import { UnknownKeyError, UnknownOrganizationError } from '../../organizations/organization-errors.js';
 import { KEY, ORGANIZATION } from './dto/responses.dto.js';
@@ -26,13 +25,20 @@ import { KEY, ORGANIZATION } from './dto/responses.dto.js';
 export const ADMIN_TOKEN_SCHEME = 'adminToken';
 
 /** The admin token is missing or invalid. */
-class AdminTokenError extends DomainError {
-  constructor() {
-    super('unauthorized', 'Send the admin token in the header "Authorization: Bearer <ADMIN_TOKEN>".');
+class AdminTokenError extends UnauthorizedError {
+  constructor(sent?: string) {
+    super('the header "Authorization: Bearer <ADMIN_TOKEN>"', 'the admin token', sent);
   }
 }
 
 /** Requires `ADMIN_TOKEN`. An address that sent too many wrong tokens gets 429, and the correct token is always accepted. */
+@ApiErrors(
+  { title: 'The admin token is missing or invalid', error: new AdminTokenError() },
+  { title: '`ADMIN_TOKEN` is not set', error: new RouteNotFoundError() },
+  'failed_admin_authentications',
+  'internal_error',
+  'service_unavailable',
+)
 @Injectable()
 class AdminGuard implements CanActivate {
   private readonly token: SecretToken | undefined;
@@ -46,30 +52,24 @@ class AdminGuard implements CanActivate {
 
   async canActivate(context: ExecutionContext): Promise<boolean> {
     const call = requestContextOf(context);
-    if (!this.token?.isIn(context.switchToHttp().getRequest<Request>())) {
+    const request = context.switchToHttp().getRequest<Request>();
+    if (!this.token?.isIn(request)) {
       await this.failed.record(call, 'admin token');
-      throw new AdminTokenError();
+      throw new AdminTokenError(bearerToken(request));
     }
     Object.assign(call.log, { admin: true, address: call.address, callId: call.callId });
     return true;
   }
 }
 
-/** The guard, the body parser, which runs after the guard, and the errors of every route under `/admin`. */
+/** What every route under `/admin` has. */
 export function AdminRoutes(): ClassDecorator {
   return applyDecorators(
     ApiTags('admin'),
     ApiBearerAuth(ADMIN_TOKEN_SCHEME),
     UseGuards(AdminGuard),
-    UseInterceptors(new JsonBody()),
-    ApiErrors(
-      { title: 'The admin token is missing or invalid', error: new AdminTokenError() },
-      ADMIN_DISABLED,
-      'failed_admin_authentications',
-      'method_not_allowed',
-      'internal_error',
-      'service_unavailable',
-    ),
+    AllowsHead(),
+    Audience('operators'),
   );
 }
 
@@ -90,17 +90,14 @@ export function ApiOrganizationId(): MethodDecorator {
 
 /** The parameter of the routes of a key, and their 404. */
 export function ApiKeyId(): MethodDecorator {
-  const title = 'The key does not exist, or `ADMIN_TOKEN` is not set';
   const description = 'The ID of the key (`key_…`), not the key itself.';
   return applyDecorators(
     ApiParam({ name: 'id', description, schema: { type: 'string', example: KEY.id } }),
-    ApiErrors({ title, error: new UnknownKeyError(KEY.id) }),
+    ApiErrors({ title: 'The key does not exist', error: new UnknownKeyError(KEY.id) }),
   );
 }
 
 export const ORGANIZATION_NOT_FOUND: ErrorExample = {
-  title: 'The organization does not exist, or `ADMIN_TOKEN` is not set',
+  title: 'The organization does not exist',
   error: new UnknownOrganizationError(ORGANIZATION.id),
 };
-
-export const ADMIN_DISABLED: ErrorExample = { title: '`ADMIN_TOKEN` is not set', error: new RouteNotFoundError() };

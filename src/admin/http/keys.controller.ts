@@ -2,9 +2,8 @@ import { Body, Controller, Delete, Get, HttpStatus, Param, Post, Query } from '@
 import { ApiOperation } from '@nestjs/swagger';
 import type { Actor } from '../../domain/caller.js';
 import { UnknownCursorError } from '../../domain/page.js';
-import { ApiErrors, BODY_ERRORS, invalidField, unknownParameter } from '../../http/error-docs.js';
+import { ApiErrors, invalidField } from '../../http/error-docs.js';
 import { ApiResult } from '../../http/response-docs.js';
-import { NoParameters } from '../../http/validation.js';
 import { IssuedKey, RevokedKey, RotatedKey } from '../../organizations/api-key.js';
 import { ApiKeysService } from '../../organizations/api-keys.service.js';
 import { GRACE_HOURS_MAX, InactiveKeyError, KEY_LIFETIME_DAYS_MAX } from '../../organizations/organization-errors.js';
@@ -25,19 +24,14 @@ export class AdminKeysController {
   @Post('organizations/:id/keys')
   @ApiOrganizationId()
   @ApiOperation({
-    operationId: 'issueKey',
     summary: 'Issue an API key',
     description: 'The response contains the key, which cannot be retrieved later.',
   })
   @ApiResult(HttpStatus.CREATED, IssuedKey, 'The new key, including its plaintext.', ISSUED_KEY)
-  @ApiErrors(
-    invalidField('expiresInDays', `expiresInDays must be an integer from 1 to ${KEY_LIFETIME_DAYS_MAX}.`),
-    ...BODY_ERRORS,
-  )
-  async issue(
+  @ApiErrors(invalidField('expiresInDays', `expiresInDays must be an integer from 1 to ${KEY_LIFETIME_DAYS_MAX}.`))
+  async issueKey(
     @Param('id') id: string,
     @Body() { name, expiresInDays }: IssueKeyDto,
-    @Query() _query: NoParameters,
     @Operator() actor: Actor,
   ): Promise<IssuedKey> {
     const { id: organizationId } = await this.organizations.get(id);
@@ -46,10 +40,10 @@ export class AdminKeysController {
 
   @Get('organizations/:id/keys')
   @ApiOrganizationId()
-  @ApiOperation({ operationId: 'listKeys', summary: 'List the API keys of an organization' })
+  @ApiOperation({ summary: 'List the API keys of an organization' })
   @ApiResult(HttpStatus.OK, KeysPageDto, 'A page of keys, oldest first.', { keys: [KEY], next: null })
   @ApiErrors(new UnknownCursorError('key_x'))
-  async list(@Param('id') id: string, @Query() { limit, after }: PageQueryDto): Promise<KeysPageDto> {
+  async listKeys(@Param('id') id: string, @Query() { limit, after }: PageQueryDto): Promise<KeysPageDto> {
     const { id: organizationId } = await this.organizations.get(id);
     const { items, next } = await this.keys.list(organizationId, { limit, after });
     return { keys: items, next };
@@ -58,25 +52,19 @@ export class AdminKeysController {
   @Post('keys/:id/rotate')
   @ApiKeyId()
   @ApiOperation({
-    operationId: 'rotateKey',
     summary: 'Rotate an API key',
     description:
       'Issues a key that replaces another, with the same name and lifetime. The old key stays valid for a grace period. The ' +
       'response contains the new key, which cannot be retrieved later.',
   })
   @ApiResult(HttpStatus.CREATED, RotatedKey, 'The new key, including its plaintext, and the old key.', ROTATED_KEY)
-  @ApiErrors(
-    invalidField('graceHours', `graceHours must be an integer from 0 to ${GRACE_HOURS_MAX}.`),
-    {
-      title: 'The key is revoked, expired or already replaced',
-      error: new InactiveKeyError(KEY.id),
-    },
-    ...BODY_ERRORS,
-  )
-  async rotate(
+  @ApiErrors(invalidField('graceHours', `graceHours must be an integer from 0 to ${GRACE_HOURS_MAX}.`), {
+    title: 'The key is revoked, expired or already replaced',
+    error: new InactiveKeyError(KEY.id),
+  })
+  async rotateKey(
     @Param('id') id: string,
     @Body() { graceHours }: RotateKeyDto,
-    @Query() _query: NoParameters,
     @Operator() actor: Actor,
   ): Promise<RotatedKey> {
     return this.keys.rotate(id, graceHours, actor);
@@ -85,15 +73,13 @@ export class AdminKeysController {
   @Delete('keys/:id')
   @ApiKeyId()
   @ApiOperation({
-    operationId: 'revokeKey',
     summary: 'Revoke an API key',
     description:
       'The next call with the key is refused. Revoking a key again changes nothing. The keys that it replaced are not ' +
       'revoked: `stillValid` lists those whose grace period has not ended.',
   })
   @ApiResult(HttpStatus.OK, RevokedKey, 'The revoked key.', REVOKED_KEY)
-  @ApiErrors(unknownParameter('force'))
-  async revoke(@Param('id') id: string, @Query() _query: NoParameters, @Operator() actor: Actor): Promise<RevokedKey> {
+  async revokeKey(@Param('id') id: string, @Operator() actor: Actor): Promise<RevokedKey> {
     return this.keys.revoke(id, actor);
   }
 }

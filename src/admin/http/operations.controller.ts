@@ -1,10 +1,9 @@
-import { Body, Controller, Get, HttpStatus, Param, Post, Query } from '@nestjs/common';
+import { Controller, Get, HttpStatus, Param, Post, Query } from '@nestjs/common';
 import { ApiOperation } from '@nestjs/swagger';
 import type { Actor } from '../../domain/caller.js';
-import { JobFinishedError, JobNotFoundError } from '../../jobs/job.js';
-import { ApiErrors, BODY_ERRORS, invalidField, unknownParameter } from '../../http/error-docs.js';
-import { API_HEADERS, ApiResult } from '../../http/response-docs.js';
-import { NoParameters } from '../../http/validation.js';
+import { JobFinishedError } from '../../jobs/job.js';
+import { ApiErrors, invalidField } from '../../http/error-docs.js';
+import { ApiResult } from '../../http/response-docs.js';
 import { ApiJobId } from '../../jobs/dto/api-jobs.js';
 import { CANCELED_JOB_EXAMPLE, JobDto } from '../../jobs/dto/job.dto.js';
 import { JobsService } from '../../jobs/jobs.service.js';
@@ -14,7 +13,7 @@ import { OrganizationsService } from '../../organizations/organizations.service.
 import { QuotaService } from '../../quota/quota.service.js';
 import { UsageReports } from '../../quota/usage-report.js';
 import { Pruned, UsageRetention } from '../../quota/usage-retention.js';
-import { ADMIN_DISABLED, AdminRoutes, ApiOrganizationId, Operator, ORGANIZATION_NOT_FOUND } from './admin-route.js';
+import { AdminRoutes, ApiOrganizationId, Operator, ORGANIZATION_NOT_FOUND } from './admin-route.js';
 import { AuditQueryDto, UsageQueryDto } from './dto/requests.dto.js';
 import { ADMIN_USAGE, AdminUsageDto, AUDIT_ENTRY, AuditPageDto, PRUNED } from './dto/responses.dto.js';
 
@@ -34,7 +33,6 @@ export class AdminOperationsController {
   @Get('organizations/:id/usage')
   @ApiOrganizationId()
   @ApiOperation({
-    operationId: 'getOrganizationUsage',
     summary: 'Retrieve the quota usage of an organization',
     description:
       'Returns the usage of the current calendar month and, with `verify=true`, compares the count of every month with the ' +
@@ -42,7 +40,10 @@ export class AdminOperationsController {
   })
   @ApiResult(HttpStatus.OK, AdminUsageDto, 'The usage of the current calendar month.', ADMIN_USAGE)
   @ApiErrors(invalidField('from', 'from must be a day such as 2026-10-31.'))
-  async usage(@Param('id') id: string, @Query() { verify, ...range }: UsageQueryDto): Promise<AdminUsageDto> {
+  async getOrganizationUsage(
+    @Param('id') id: string,
+    @Query() { verify, ...range }: UsageQueryDto,
+  ): Promise<AdminUsageDto> {
     const { id: organizationId } = await this.organizations.get(id, { deleted: true });
     const usage = await this.quota.usage(organizationId);
     const { from, to, by } = range;
@@ -56,44 +57,32 @@ export class AdminOperationsController {
 
   @Post('usage/prune')
   @ApiOperation({
-    operationId: 'pruneUsage',
     summary: 'Prune old usage',
     description: 'Removes the usage and the settled calls of months older than `USAGE_RETENTION_MONTHS`.',
   })
   @ApiResult(HttpStatus.OK, Pruned, 'What was removed.', PRUNED)
-  @ApiErrors(unknownParameter('months'), ...BODY_ERRORS)
-  async prune(@Body() _body: NoParameters, @Query() _query: NoParameters, @Operator() actor: Actor): Promise<Pruned> {
+  async pruneUsage(@Operator() actor: Actor): Promise<Pruned> {
     return this.retention.prune(actor);
   }
 
   @Post('jobs/:id/cancel')
-  @ApiJobId()
+  @ApiJobId('The job does not exist')
   @ApiOperation({
-    operationId: 'cancelAnyJob',
     summary: 'Cancel an archive job of any organization',
     description:
       'What was fetched stays charged, and its results stay available. A job that is already canceled is returned unchanged.',
   })
-  @ApiResult(HttpStatus.OK, JobDto, 'The canceled job.', CANCELED_JOB_EXAMPLE, API_HEADERS)
-  @ApiErrors(
-    unknownParameter('force'),
-    { title: 'The job does not exist', error: new JobNotFoundError() },
-    ADMIN_DISABLED,
-    { title: 'The job has already been completed or has failed', error: new JobFinishedError('cancel', 'completed') },
-    ...BODY_ERRORS,
-  )
-  async cancelJob(
-    @Param('id') id: string,
-    @Body() _body: NoParameters,
-    @Query() _query: NoParameters,
-    @Operator() actor: Actor,
-  ): Promise<JobDto> {
+  @ApiResult(HttpStatus.OK, JobDto, 'The canceled job.', CANCELED_JOB_EXAMPLE)
+  @ApiErrors({
+    title: 'The job has already been completed or has failed',
+    error: new JobFinishedError('cancel', 'completed'),
+  })
+  async cancelAnyJob(@Param('id') id: string, @Operator() actor: Actor): Promise<JobDto> {
     return (await this.jobs.cancel(actor, id)).job;
   }
 
   @Get('audit')
   @ApiOperation({
-    operationId: 'listAudit',
     summary: 'List the changes made by operators',
     description:
       'Returns who changed organizations, API keys, jobs and usage, over HTTP or by a command, and what it was before. An ' +

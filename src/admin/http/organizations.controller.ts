@@ -1,11 +1,10 @@
 import { Body, Controller, Delete, Get, HttpStatus, Param, Patch, Post, Query } from '@nestjs/common';
 import { ApiOperation } from '@nestjs/swagger';
 import type { Actor } from '../../domain/caller.js';
-import { ApiErrors, BODY_ERRORS, invalidField, unknownParameter } from '../../http/error-docs.js';
-import { ApiResult } from '../../http/response-docs.js';
-import { NoParameters } from '../../http/validation.js';
 import { UnknownCursorError } from '../../domain/page.js';
-import { DeletedOrganization, Organization } from '../../organizations/organization.entity.js';
+import { ApiErrors, invalidField } from '../../http/error-docs.js';
+import { ApiResult } from '../../http/response-docs.js';
+import { CreatedOrganization, DeletedOrganization, Organization } from '../../organizations/organization.entity.js';
 import { OrganizationsService } from '../../organizations/organizations.service.js';
 import { AdminRoutes, ApiOrganizationId, Operator } from './admin-route.js';
 import { CreateOrganizationDto, PageQueryDto, UpdateOrganizationDto } from './dto/requests.dto.js';
@@ -18,54 +17,47 @@ export class AdminOrganizationsController {
   constructor(private readonly organizations: OrganizationsService) {}
 
   @Post()
-  @ApiOperation({ operationId: 'createOrganization', summary: 'Create an organization' })
-  @ApiResult(HttpStatus.CREATED, Organization, 'The new organization.', ORGANIZATION)
-  @ApiErrors(invalidField('plan', 'plan must be free or pro.'), ...BODY_ERRORS)
-  async create(
+  @ApiOperation({ summary: 'Create an organization' })
+  @ApiResult(HttpStatus.CREATED, CreatedOrganization, 'The new organization.', ORGANIZATION)
+  @ApiErrors(invalidField('plan', 'plan must be free or pro.'))
+  async createOrganization(
     @Body() body: CreateOrganizationDto,
-    @Query() _query: NoParameters,
     @Operator() actor: Actor,
-  ): Promise<Organization> {
+  ): Promise<CreatedOrganization> {
     return this.organizations.create(body, actor);
   }
 
   @Get()
-  @ApiOperation({ operationId: 'listOrganizations', summary: 'List organizations' })
+  @ApiOperation({ summary: 'List organizations' })
   @ApiResult(HttpStatus.OK, OrganizationsPageDto, 'A page of organizations, oldest first.', {
     organizations: [ORGANIZATION],
     next: null,
   })
   @ApiErrors(new UnknownCursorError('org_x'))
-  async list(@Query() { limit, after }: PageQueryDto): Promise<OrganizationsPageDto> {
+  async listOrganizations(@Query() { limit, after }: PageQueryDto): Promise<OrganizationsPageDto> {
     const { items, next } = await this.organizations.list({ limit, after });
     return { organizations: items, next };
   }
 
   @Get(':id')
   @ApiOrganizationId()
-  @ApiOperation({ operationId: 'getOrganization', summary: 'Retrieve an organization' })
+  @ApiOperation({ summary: 'Retrieve an organization' })
   @ApiResult(HttpStatus.OK, Organization, 'The organization.', ORGANIZATION)
-  @ApiErrors(unknownParameter('month'))
-  async get(@Param('id') id: string, @Query() _query: NoParameters): Promise<Organization> {
+  async getOrganization(@Param('id') id: string): Promise<Organization> {
     return this.organizations.get(id);
   }
 
   @Patch(':id')
   @ApiOrganizationId()
   @ApiOperation({
-    operationId: 'changeOrganization',
     summary: 'Update the plan or the monthly limit of an organization',
     description: 'Takes effect with the next call. Running calls are charged in full.',
   })
   @ApiResult(HttpStatus.OK, Organization, 'The updated organization.', ORGANIZATION)
-  @ApiErrors(
-    invalidField('monthlyLimit', 'monthlyLimit must be null or an integer from 0 to 2147483647.'),
-    ...BODY_ERRORS,
-  )
-  async change(
+  @ApiErrors(invalidField('monthlyLimit', 'monthlyLimit must be null or an integer from 0 to 2147483647.'))
+  async changeOrganization(
     @Param('id') id: string,
     @Body() body: UpdateOrganizationDto,
-    @Query() _query: NoParameters,
     @Operator() actor: Actor,
   ): Promise<Organization> {
     if (body.plan === undefined && body.monthlyLimit === undefined) {
@@ -77,19 +69,13 @@ export class AdminOrganizationsController {
   @Delete(':id')
   @ApiOrganizationId()
   @ApiOperation({
-    operationId: 'deleteOrganization',
     summary: 'Delete an organization',
     description:
       'Revokes every key of the organization; the next call with one of them is refused. Running calls are settled, and the ' +
       'usage of the organization remains available by its ID.',
   })
   @ApiResult(HttpStatus.OK, DeletedOrganization, 'The deleted organization.', DELETED_ORGANIZATION)
-  @ApiErrors(unknownParameter('force'))
-  async delete(
-    @Param('id') id: string,
-    @Query() _query: NoParameters,
-    @Operator() actor: Actor,
-  ): Promise<DeletedOrganization> {
+  async deleteOrganization(@Param('id') id: string, @Operator() actor: Actor): Promise<DeletedOrganization> {
     return this.organizations.delete(id, actor);
   }
 }

@@ -120,12 +120,12 @@ BEGIN
   v_now := clock_now();
   WITH given AS (
     SELECT *, sum(length) OVER (ORDER BY position) - length AS start FROM json_to_recordset(v_slice.videos) AS video (
-      position integer, state text, "retryAfterSeconds" double precision, cached boolean, length integer,
+      position integer, state text, code text, "retryAfterSeconds" double precision, cached boolean, length integer,
       bytes integer, crc bigint)
   ), changed AS (
     UPDATE job_videos video SET state = given.state, cached = given.cached, entry_bytes = given.bytes,
         entry_crc = given.crc, retries = video.retries + (given."retryAfterSeconds" IS NOT NULL)::integer,
-        retry_at = v_now + make_interval(secs => given."retryAfterSeconds"),
+        retry_at = v_now + make_interval(secs => given."retryAfterSeconds"), error_code = given.code,
         entry = CASE WHEN given.length > 0 THEN substring(p_entries FROM given.start::integer + 1 FOR given.length) END
       FROM given
       WHERE video.job_id = p_job_id AND video.position = given.position AND video.state = 'pending'

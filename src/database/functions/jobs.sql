@@ -3,7 +3,7 @@
 
 -- What follows from the change of a job: whether an unfinished one is queued, listed, running or complete, the end of a
 -- finished one, and the event for its webhooks. The functions set the state of a job that goes on to 'running'; it is paused
--- as long as its list is incomplete, also while that is read again.
+-- as long as its list is incomplete, also while that is read again. All transitions stand in src/jobs/job-states.ts.
 CREATE OR REPLACE FUNCTION job_changed() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF NEW.state NOT IN ('canceled', 'failed') AND NEW.listed_at IS NOT NULL AND NEW.succeeded + NEW.failed = NEW.total THEN

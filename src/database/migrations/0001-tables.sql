@@ -235,6 +235,8 @@ CREATE TABLE job_videos (
   state text NOT NULL DEFAULT 'pending' CHECK (state IN ('pending', 'succeeded', 'failed')),
   retries smallint NOT NULL DEFAULT 0,
   retry_at timestamptz,
+  -- Of a pending video that is tried again: the code of its last failure.
+  error_code text,
   cached boolean,
   -- The entry of the results as deflated JSON, the length of the JSON and its checksum.
   entry bytea,

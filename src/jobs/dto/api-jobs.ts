@@ -1,23 +1,16 @@
 import { applyDecorators } from '@nestjs/common';
 import { ApiExtraModels, ApiHeader, ApiOkResponse, ApiParam, getSchemaPath } from '@nestjs/swagger';
-import { READ_ERRORS } from '../../transcripts/dto/api-transcripts.js';
-import type { ErrorExample } from '../../http/error-docs.js';
-import { API_HEADERS, contentOf } from '../../http/response-docs.js';
+import { RequiresApiKey } from '../../auth/guarded.decorator.js';
+import { ApiErrors, type ErrorExample } from '../../http/error-docs.js';
+import { contentOf } from '../../http/response-docs.js';
+import { OwnRateLimit } from '../../rate-limit/rate-limit.guard.js';
 import { NDJSON } from '../../transcripts/response/transcripts-response.js';
 import { JobNotFoundError, ResultsExpiredError, TooManyJobsError } from '../job.js';
 import { JobResultsDto, RESULTS_EXAMPLE, RESULTS_NDJSON_EXAMPLE, RUNNING_JOB_EXAMPLE } from './job.dto.js';
 import { IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_LENGTH_MAX } from './jobs-request.dto.js';
 
 /** The name of the count of the operations on existing jobs, so that looking at a job takes no call from other operations. */
-export const JOBS_RATE_LIMIT = 'jobs';
-
-/** The errors of every operation on jobs but that for results, which also has concurrency limits. */
-export const JOBS_ERRORS = READ_ERRORS.filter((code) => code !== 'concurrency_limited' && code !== 'at_capacity');
-
-export const JOB_NOT_FOUND: ErrorExample = {
-  title: 'The organization has no job with this ID',
-  error: new JobNotFoundError(),
-};
+const JOBS_RATE_LIMIT = 'jobs';
 
 export const RESULTS_EXPIRED: ErrorExample = {
   title: 'The results were deleted at `expiresAt`',
@@ -34,12 +27,23 @@ export const LOCATION = {
   Location: { description: 'The path of the job: `/jobs/{id}`.', schema: { type: 'string' as const } },
 };
 
-export function ApiJobId(): MethodDecorator {
-  return ApiParam({
-    name: 'id',
-    description: 'The ID of the job (`job_…`).',
-    schema: { type: 'string', example: RUNNING_JOB_EXAMPLE.id },
-  });
+/** The parameter of the routes of a job, and their 404. */
+export function ApiJobId(title = 'The organization has no job with this ID'): MethodDecorator {
+  const description = 'The ID of the job (`job_…`).';
+  return applyDecorators(
+    ApiParam({ name: 'id', description, schema: { type: 'string', example: RUNNING_JOB_EXAMPLE.id } }),
+    ApiErrors({ title, error: new JobNotFoundError() }),
+  );
+}
+
+/** Guards an operation on the jobs that exist, which is on every plan and has a rate limit of its own. */
+export function OnJobs(limits?: { limitsConcurrency: boolean }): MethodDecorator {
+  return applyDecorators(RequiresApiKey(limits), OwnRateLimit(JOBS_RATE_LIMIT));
+}
+
+/** The same for an operation on one job. */
+export function OnJob(limits?: { limitsConcurrency: boolean }): MethodDecorator {
+  return applyDecorators(OnJobs(limits), ApiJobId());
 }
 
 /** Documents the header that makes the creation of a job repeatable. */
@@ -63,7 +67,6 @@ export function ApiJobResults(): MethodDecorator {
       description:
         'Entries in the order of the uploads, newest first. JSON is a page; NDJSON (`Accept: application/x-ndjson`) has all entries from `after` on, also those that follow a pending video.',
       headers: {
-        ...API_HEADERS,
         Vary: {
           description:
             '`Accept-Encoding, Accept`: the body is compressed for clients that accept gzip, and NDJSON for clients that accept it.',

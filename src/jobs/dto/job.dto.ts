@@ -1,7 +1,7 @@
 import { ApiProperty, ApiSchema } from '@nestjs/swagger';
 import { count, dateTime, dateTimeOrNull, textOrNull } from '../../http/response-docs.js';
 import { TRANSCRIPTS_EXAMPLE } from '../../transcripts/dto/api-transcripts.js';
-import { ChannelDto, EntryDto } from '../../transcripts/dto/transcripts-response.dto.js';
+import { ChannelDto, channelOrNull, EntryDto } from '../../transcripts/dto/transcripts-response.dto.js';
 import { JOB_STATES, type JobState } from '../job-states.js';
 import { JOB_REASONS, ON_QUOTA, type JobReason, type OnQuota } from '../job.js';
 
@@ -116,23 +116,7 @@ export class JobDto {
   })
   reason: JobReason | null;
 
-  // Declared in place: in OpenAPI 3.0 a reference to another schema cannot be null.
-  @ApiProperty({
-    type: 'object',
-    nullable: true,
-    properties: {
-      id: { type: 'string', description: 'The YouTube channel ID.' },
-      name: { type: 'string', description: 'The display name of the channel.' },
-      handle: {
-        type: 'string',
-        nullable: true,
-        description: 'The handle, including the `@`. Null for the rare channel without one.',
-      },
-    },
-    required: ['id', 'name', 'handle'],
-    selfRequired: true,
-    description: 'The channel. Null until it was looked up.',
-  })
+  @ApiProperty(channelOrNull('The channel. Null until it was looked up.'))
   channel: ChannelDto | null;
 
   @ApiProperty({ description: 'The request that created the job.' })

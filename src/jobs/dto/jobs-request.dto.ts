@@ -1,15 +1,11 @@
 import { ApiProperty, ApiPropertyOptional, ApiSchema } from '@nestjs/swagger';
 import { Transform } from 'class-transformer';
-import { IsArray, IsIn, IsString, Matches, Max, Min } from 'class-validator';
+import { IsIn, IsString, Matches, Max, Min } from 'class-validator';
 import type { Request } from 'express';
-import {
-  LANGUAGE_LIST_INVALID,
-  parseLanguageList,
-  SINCE_INVALID,
-} from '../../transcripts/dto/transcripts-query.dto.js';
+import { LanguageList, SINCE_INVALID } from '../../transcripts/dto/transcripts-query.dto.js';
+import { CHANNEL_FORMS } from '../../domain/channel-reference.js';
 import { InvalidRequestError } from '../../domain/errors.js';
 import { REFERENCE_LENGTH_MAX } from '../../domain/page-url.js';
-import { LANGUAGES_MAX } from '../../domain/language-codes.js';
 import {
   AFTER_INVALID,
   digitsOf,
@@ -39,26 +35,15 @@ export const IDEMPOTENCY_KEY_CHARACTERS = /^[ -~]+$/;
 @ApiSchema({ name: 'NewJobBody' })
 export class CreateJobDto {
   @ApiProperty({
-    description:
-      'A handle (`@name`, or without the `@`), a channel ID (`UC` and 22 characters) or the URL of a channel, as in ' +
-      '`GET /channels/{id}/transcripts`.',
+    description: 'The channel, in any form that `GET /channels/{id}/transcripts` accepts.',
     maxLength: REFERENCE_LENGTH_MAX,
     example: NEW_JOB_EXAMPLE.request.channel,
   })
-  @IsString({ message: 'channel must be a handle, a channel ID or the URL of a channel.' })
+  @IsString({ message: `channel must be ${CHANNEL_FORMS}.` })
   @HasNoApiKey()
   channel: string;
 
-  @ApiPropertyOptional({
-    description:
-      'Language codes in order of preference, as in `languages` of the other operations: a list, or one text separated by commas. ' +
-      'By default each transcript is in the original language of the video.',
-    oneOf: [{ type: 'array', items: { type: 'string' }, minItems: 1, maxItems: LANGUAGES_MAX }, { type: 'string' }],
-    example: NEW_JOB_EXAMPLE.request.languages,
-  })
-  @Optional()
-  @Transform(({ value }: { value: unknown }) => parseLanguageList(value))
-  @IsArray({ message: LANGUAGE_LIST_INVALID })
+  @LanguageList()
   languages?: string[];
 
   @ApiPropertyOptional({

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { VIDEO_ID } from '../../domain/video-reference.js';
 import { JOB_STATES } from '../../jobs/job-states.js';
-import { JOB_REASONS, ON_QUOTA } from '../../jobs/job.js';
+import { JOB_REASONS, ON_QUOTA, type JobReason } from '../../jobs/job.js';
 import type { JobDto } from '../../jobs/dto/job.dto.js';
 import {
   IDEMPOTENCY_KEY_CHARACTERS,
@@ -9,9 +9,9 @@ import {
   UPLOADS_MAX,
 } from '../../jobs/dto/jobs-request.dto.js';
 import { hasNoApiKey } from '../../http/validation.js';
-import { escapeMarkdown } from '../../transcripts/formats/markdown.js';
+import { codeSpan, escapeMarkdown } from '../../transcripts/formats/markdown.js';
 import { payerOf } from '../../transcripts/transcripts.service.js';
-import { channel, defineTool, languages, summaryOutput, type ToolResult } from './tool.js';
+import { channel, costLine, defineTool, languages, summaryOutput, type ToolResult } from './tool.js';
 
 const jobOutput = z.object({
   id: z.string(),
@@ -32,8 +32,8 @@ export const startArchiveJob = defineTool({
     'Starts a job that fetches the transcripts of all uploads of a YouTube channel in the background, which can take hours, and ' +
     'returns at once. Costs one transcript of the monthly quota for each video that is fetched, so a large channel can use up ' +
     'the quota: ask the user before a call without a limit. Cached and failed videos are free. Requires the Pro plan. get_job ' +
-    'has the progress; the results are for programs, at GET /jobs/{id}/results of the HTTP API. Use get_channel_transcripts ' +
-    'or search_channel_transcripts to read a few videos.',
+    'has the progress. What was fetched is cached: get_video_transcript and search_channel_transcripts then read it for free. ' +
+    'To read a few videos no job is needed.',
   feature: 'channel_archives',
   limitsConcurrency: false,
   effect: 'creates',
@@ -65,8 +65,7 @@ export const startArchiveJob = defineTool({
       .describe('A call with the same key and parameters returns the job of the first call instead of a second one.'),
   }),
   output: jobOutput,
-  async run({ limit = null, since = null, languages: wanted = [], idempotencyKey, ...rest }, context, { jobs }) {
-    const request = { ...rest, languages: wanted, limit, since };
+  async run({ idempotencyKey, ...request }, context, { jobs }) {
     const job = await jobs.create(request, payerOf(context), idempotencyKey);
     context.log['jobId'] = job.id;
     return resultOf(job);
@@ -92,19 +91,28 @@ export const getJob = defineTool({
   },
 });
 
+const REASONS: Readonly<Record<JobReason, string>> = {
+  plan_limit_exceeded: 'the monthly quota is used up; `get_usage` shows when it resets',
+  upstream_blocked: 'YouTube blocks the service; the job continues by itself',
+  plan_changed: 'the plan does not include archive jobs any more',
+  list_incomplete: 'YouTube listed a part of the uploads only; the rest is read later',
+  channel_not_found: 'the channel does not exist',
+};
+
 function resultOf(job: JobDto): ToolResult {
   const { id, state, reason, summary, expiresAt, checkAgainSeconds } = job;
-  const name = escapeMarkdown(job.channel?.name ?? job.request.channel);
-  const { total, succeeded, failed, fetched, pending } = summary;
-  const path = `GET /jobs/${id}/results of the HTTP API`;
+  const name = job.channel ? escapeMarkdown(job.channel.name) : codeSpan(job.request.channel);
+  const { total, succeeded, failed, cached, fetched, pending } = summary;
+  const expired = expiresAt !== null && Date.parse(expiresAt) <= Date.now();
   const lines = [
-    `Job ${id} for ${name}: ${state}${reason === null ? '' : ` (${reason})`}.`,
-    `${succeeded} of ${total} listed uploads have a transcript, ${failed} have none, ${pending} are pending; ${fetched} charged.`,
-    checkAgainSeconds !== null
-      ? `Call get_job again in ${checkAgainSeconds} s. The results so far are at ${path}.`
-      : expiresAt !== null && Date.parse(expiresAt) <= Date.now()
-        ? `The results expired at ${expiresAt}.`
-        : `The results are at ${path} until ${expiresAt}.`,
+    `Job ${codeSpan(id)} for ${name}: ${state}${reason === null ? '' : ` (${codeSpan(reason)}: ${REASONS[reason]})`}.`,
+    `${succeeded} of ${total} listed uploads have a transcript, ${failed} have none, ${pending} are pending.`,
+    costLine({ total, succeeded, failed, cached, fetched }),
+    ...(checkAgainSeconds === null ? [] : [`Call \`get_job\` again in ${checkAgainSeconds} s.`]),
+    'Read the transcripts for free while they are cached: `get_video_transcript`, `search_channel_transcripts`.',
+    expired
+      ? `The results for programs expired at ${expiresAt}.`
+      : `For programs: GET /jobs/${id}/results${expiresAt === null ? '' : ` until ${expiresAt}`}.`,
   ];
   return {
     text: `${lines.join('\n')}\n`,

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { clockTime } from '../../transcripts/formats/line-text.js';
-import { escapeMarkdown, listHead } from '../../transcripts/formats/markdown.js';
+import { codeSpan, escapeMarkdown, listHead } from '../../transcripts/formats/markdown.js';
 import type { Upload } from '../../domain/transcript.js';
 import { VIDEO_ID } from '../../domain/video-reference.js';
 import { channel, defineTool, listedVideo } from './tool.js';
@@ -82,7 +82,9 @@ function uploadLine({
   failure,
 }: Upload): string {
   const date = publishedAt?.slice(0, 'yyyy-mm-dd'.length) ?? publishedText;
-  const details = [date, durationSeconds === null ? null : clockTime(durationSeconds), kind, failure];
+  const details = [date, durationSeconds === null ? null : clockTime(durationSeconds), kind];
   const known = details.filter((detail) => detail !== null).map(escapeMarkdown);
-  return `- [${escapeMarkdown(title ?? videoId)}](${url}) · ${[escapeMarkdown(videoId), ...known].join(' · ')}\n`;
+  const codes = failure === null ? [] : [`no transcript: ${codeSpan(failure)}`];
+  const name = title === null ? codeSpan(videoId) : escapeMarkdown(title);
+  return `- [${name}](${url}) · ${[codeSpan(videoId), ...known, ...codes].join(' · ')}\n`;
 }

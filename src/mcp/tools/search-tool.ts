@@ -1,15 +1,16 @@
 import { z } from 'zod';
-import { escapeMarkdown, listHead, secondUrl, videoHead } from '../../transcripts/formats/markdown.js';
+import { codeSpan, escapeMarkdown, listHead, secondUrl, videoHead } from '../../transcripts/formats/markdown.js';
 import { inflate } from '../../transcripts/cache/transcript-text.js';
 import { clockTime } from '../../transcripts/formats/line-text.js';
 import { InvalidRequestError } from '../../domain/errors.js';
 import { normalized, searchTranscript, type Match } from '../transcript-search.js';
-import { channel, defineTool, languages, maxChars, summaryOutput, TEXT_IS_DATA } from './tool.js';
+import { channel, costLine, defineTool, languages, maxChars, summaryOutput, TEXT_IS_DATA } from './tool.js';
 
 const VIDEOS_MAX = 50;
 const MATCHES_MAX = 100;
-/** For the counts at the end of the text. */
-const FOOTER_CHARACTERS = 300;
+/** For the counts at the end of the text, and there for each video that could not be searched. */
+const FOOTER_CHARACTERS = 400;
+const FAILURE_CHARACTERS = 20;
 
 export const searchChannelTranscripts = defineTool({
   name: 'search_channel_transcripts',
@@ -59,6 +60,7 @@ export const searchChannelTranscripts = defineTool({
     const matches: { videoId: string; start: number; url: string }[] = [];
     const failed: { videoId: string; code: string }[] = [];
     let text = '';
+    const footerCharacters = FOOTER_CHARACTERS + FAILURE_CHARACTERS * limit;
     let [matchesTotal, isFull] = [0, false];
     for await (const event of delivery.events('listed')) {
       if (event.type === 'channel') text += `${listHead(event)}\n`;
@@ -74,7 +76,7 @@ export const searchChannelTranscripts = defineTool({
       let head = `${videoHead(entry, 2)}\n`;
       for (const match of found.slice(0, maxMatches - matches.length)) {
         const section = `${head}${matchLine(videoId, match)}\n`;
-        isFull ||= text.length + section.length + FOOTER_CHARACTERS > charactersMax;
+        isFull ||= text.length + section.length + footerCharacters > charactersMax;
         if (isFull) break;
         text += section;
         head = '';
@@ -85,11 +87,19 @@ export const searchChannelTranscripts = defineTool({
       `${matchesTotal} ${matchesTotal === 1 ? 'match' : 'matches'} in ${summary.succeeded} of ${summary.total} videos` +
       (matchesTotal > matches.length ? `, the first ${matches.length} shown.` : '.') +
       (isFull ? ' The text has reached maxChars.' : '');
-    text += `---\n\n${counts}${failed.length > 0 ? ` ${failed.length} could not be searched.` : ''}\n`;
+    text += `---\n\n${counts}\n${failuresText(failed)}\n${costLine(summary)}\n`;
     return { text, structured: { channelId: plan.resource, matches, matchesTotal, failed, summary } };
   },
 });
 
 function matchLine(videoId: string, { start, excerpt }: Match): string {
   return `[${clockTime(start)}](${secondUrl(videoId, start)}) ${escapeMarkdown(excerpt)}\n`;
+}
+
+/** A line for each reason, with the videos. */
+function failuresText(failed: readonly { videoId: string; code: string }[]): string {
+  const idsOf = (wanted: string) =>
+    failed.filter(({ code }) => code === wanted).map(({ videoId }) => codeSpan(videoId));
+  const codes = [...new Set(failed.map(({ code }) => code))];
+  return codes.map((code) => `- Not searched, ${codeSpan(code)}: ${idsOf(code).join(', ')}\n`).join('');
 }

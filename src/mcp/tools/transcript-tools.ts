@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { CHANNEL_FORMS } from '../../domain/channel-reference.js';
 import { InvalidRequestError, VideoFailedError, VideoNotFoundError } from '../../domain/errors.js';
 import { parseVideoReference } from '../../domain/video-reference.js';
 import { givenVideos } from '../../transcripts/sources/video-list.js';
@@ -32,9 +33,7 @@ export const getChannelTranscripts = defineTool({
   feature: 'channel_transcripts',
   limitsConcurrency: true,
   input: z.strictObject({
-    channel: channel
-      .optional()
-      .describe('Required without a cursor: a handle (@name), a channel ID (UC…) or a channel URL.'),
+    channel: channel.optional().describe(`Required without a cursor: ${CHANNEL_FORMS}.`),
     limit: z
       .int()
       .min(1)
@@ -54,7 +53,7 @@ export const getChannelTranscripts = defineTool({
   async run({ channel: reference, limit, languages: wanted = [], ...form }, context, services) {
     const start = () => {
       if (reference === undefined) {
-        const message = 'channel is required without a cursor: a handle (@name), a channel ID or a channel URL.';
+        const message = `channel is required without a cursor: ${CHANNEL_FORMS}.`;
         throw new InvalidRequestError([{ field: 'channel', message }]);
       }
       const source = services.uploads.source(reference, { limit });

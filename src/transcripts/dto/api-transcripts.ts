@@ -1,7 +1,7 @@
 import { applyDecorators, type Type } from '@nestjs/common';
 import { ApiExtraModels, ApiOkResponse, getSchemaPath } from '@nestjs/swagger';
 import { VIDEO_FAILURES } from '../../domain/transcript.js';
-import { QUOTA_HEADERS, RATE_LIMIT_HEADERS } from '../../http/limit-headers.js';
+import { QUOTA_HEADERS } from '../../http/limit-headers.js';
 import { ApiErrors } from '../../http/error-docs.js';
 import { contentOf } from '../../http/response-docs.js';
 import { MARKDOWN, NDJSON } from '../response/transcripts-response.js';
@@ -12,29 +12,14 @@ import type {
   VideoTranscriptsDto,
 } from './transcripts-response.dto.js';
 
-/** The errors of every operation with an API key that reads the platform. */
-export const READ_ERRORS = [
-  'invalid_request',
-  'unauthorized',
-  'invalid_api_key',
-  'method_not_allowed',
-  'rate_limited',
-  'concurrency_limited',
-  'failed_authentications',
-  'internal_error',
-  'service_unavailable',
-  'at_capacity',
-] as const;
+const LIST_ERRORS = ['upstream_failure', 'upstream_blocked', 'upstream_busy', 'upstream_timeout'] as const;
 
-/** The errors of an operation that lists videos of the platform and returns their transcripts. */
-export const LIST_ERRORS = [
-  ...READ_ERRORS,
-  'plan_limit_exceeded',
-  'upstream_failure',
-  'upstream_blocked',
-  'upstream_busy',
-  'upstream_timeout',
-] as const;
+/** The errors that an operation has because of where its list of videos comes from. */
+export const SOURCE_ERRORS = {
+  channel: ['channel_not_found', ...LIST_ERRORS],
+  playlist: ['playlist_not_found', 'playlist_private', ...LIST_ERRORS],
+  videos: ['upstream_timeout'],
+} as const;
 
 // The examples of the OpenAPI document: one transcript, and one video without captions.
 
@@ -112,7 +97,7 @@ interface ListDocs<T> {
   example: T;
   /** The order of the JSON response. */
   order: string;
-  errors: Parameters<typeof ApiErrors>;
+  source: keyof typeof SOURCE_ERRORS;
 }
 
 /** Documents the responses of an operation for many videos. Its type names the list before the results, if at all. */
@@ -120,7 +105,7 @@ export function ApiTranscripts<T extends VideoTranscriptsDto>({
   type,
   example,
   order,
-  errors,
+  source,
 }: ListDocs<T>): MethodDecorator {
   const { results, summary, ...header } = example;
   const [list] = Object.keys(header);
@@ -130,7 +115,7 @@ export function ApiTranscripts<T extends VideoTranscriptsDto>({
     { type: 'summary', summary },
   ];
   return applyDecorators(
-    ApiErrors(...errors),
+    ApiErrors('plan_limit_exceeded', ...SOURCE_ERRORS[source]),
     ApiExtraModels(type),
     ApiOkResponse({
       ...contentOf(
@@ -168,13 +153,11 @@ export function ApiTranscripts<T extends VideoTranscriptsDto>({
 
 /** The headers of a response with transcripts. */
 export const ENTRY_HEADERS = {
-  'X-Request-Id': { description: 'The ID of the request.', schema: { type: 'string' as const } },
   Vary: {
     description:
       '`Accept-Encoding, Accept`: the body is compressed for clients that accept gzip, and has another content type for ' +
       'clients that accept it.',
     schema: { type: 'string' as const },
   },
-  ...RATE_LIMIT_HEADERS,
   ...QUOTA_HEADERS,
 };

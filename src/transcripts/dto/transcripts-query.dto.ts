@@ -10,7 +10,7 @@ import { digitsOf, Optional } from '../../http/validation.js';
 export const LIMIT_DEFAULT = 25;
 
 export const LANGUAGES_INVALID = `languages must be up to ${LANGUAGES_MAX} language codes separated by commas, such as en,de, given once.`;
-export const LANGUAGE_LIST_INVALID = `languages must be a list of 1 to ${LANGUAGES_MAX} language codes, such as ["en", "de"], or these codes separated by commas.`;
+const LANGUAGE_LIST_INVALID = `languages must be a list of 1 to ${LANGUAGES_MAX} language codes, such as ["en", "de"], or these codes separated by commas.`;
 export const SINCE_INVALID = 'since must be the ID of a video (11 characters), given once.';
 
 const Limit = (): PropertyDecorator =>
@@ -44,6 +44,21 @@ export const Languages = (): PropertyDecorator =>
     Optional(),
     Transform(({ value }: { value: unknown }) => parseLanguages(value)),
     IsArray({ message: LANGUAGES_INVALID }),
+  );
+
+/** The field `languages` of a body. */
+export const LanguageList = (): PropertyDecorator =>
+  applyDecorators(
+    ApiPropertyOptional({
+      description:
+        'Language codes in order of preference, as in `languages` of the other operations: a list, or one text separated by ' +
+        'commas. By default each transcript is in the original language of the video.',
+      oneOf: [{ type: 'array', items: { type: 'string' }, minItems: 1, maxItems: LANGUAGES_MAX }, { type: 'string' }],
+      example: ['en', 'de'],
+    }),
+    Optional(),
+    Transform(({ value }: { value: unknown }) => parseLanguageList(value)),
+    IsArray({ message: LANGUAGE_LIST_INVALID }),
   );
 
 const Since = (): PropertyDecorator =>
@@ -99,7 +114,7 @@ export function parseLanguages(value: unknown): string[] | null {
 }
 
 /** Parses the languages of a body: a list of codes, or the comma-separated form of a query. @returns null when invalid */
-export function parseLanguageList(value: unknown): string[] | null {
+function parseLanguageList(value: unknown): string[] | null {
   const isList = Array.isArray(value) && value.every((code) => typeof code === 'string' && !code.includes(','));
   return parseLanguages(isList ? value.join(',') : value);
 }

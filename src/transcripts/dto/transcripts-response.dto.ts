@@ -12,15 +12,33 @@ import {
 // The response is written as text (response/response-writer.ts), because cached transcripts are already JSON. The classes are
 // the types of what is written, and the e2e tests validate responses against the document.
 
+const HANDLE = 'The handle, including the `@`. Null for the rare channel without one.';
+const CHANNEL_FIELDS = {
+  id: { type: 'string', description: 'The YouTube channel ID.' },
+  name: { type: 'string', description: 'The display name of the channel.' },
+  handle: { type: 'string', nullable: true, description: HANDLE },
+} as const satisfies Record<keyof Channel, object>;
+
+/** A channel that can be null, declared in place: in OpenAPI 3.0 a reference to another schema cannot be. */
+export const channelOrNull = (description: string) =>
+  ({
+    type: 'object',
+    nullable: true,
+    properties: CHANNEL_FIELDS,
+    required: Object.keys(CHANNEL_FIELDS),
+    selfRequired: true,
+    description,
+  }) as const;
+
 @ApiSchema({ name: 'Channel' })
 export class ChannelDto implements Channel {
-  @ApiProperty({ description: 'The YouTube channel ID.' })
+  @ApiProperty(CHANNEL_FIELDS.id)
   id: string;
 
-  @ApiProperty({ description: 'The display name of the channel.' })
+  @ApiProperty(CHANNEL_FIELDS.name)
   name: string;
 
-  @ApiProperty(textOrNull('The handle, including the `@`. Null for the rare channel without one.'))
+  @ApiProperty(CHANNEL_FIELDS.handle)
   handle: string | null;
 }
 

@@ -18,6 +18,11 @@ export function escapeMarkdown(text: string): string {
   return lineText(text).replace(MARKUP, (character) => `\\${character}`);
 }
 
+/** An ID, a handle or a code, to be copied: in a code span, in which nothing is escaped. */
+export function codeSpan(text: string): string {
+  return `\`${lineText(text).replaceAll('`', '')}\``;
+}
+
 /** A paragraph ends after this time, or a little earlier with the end of a sentence. */
 const PARAGRAPH_SECONDS = 60;
 const SENTENCE_SECONDS = 45;
@@ -55,11 +60,11 @@ export async function* markdownDocument(
 export function listHead(header: Exclude<ListHeader, { type: 'videos' }>): string {
   if (header.type === 'playlist') {
     const { id, title } = header.playlist;
-    return `# ${escapeMarkdown(title ?? '') || escapeMarkdown(id)}\n\n<https://www.youtube.com/playlist?list=${id}>\n`;
+    return `# ${escapeMarkdown(title ?? '') || codeSpan(id)}\n\n<https://www.youtube.com/playlist?list=${id}>\n`;
   }
   const { id, name, handle } = header.channel;
   const link = `<https://www.youtube.com/channel/${id}>`;
-  return `# ${escapeMarkdown(name) || escapeMarkdown(id)}\n\n${handle === null ? '' : `${escapeMarkdown(handle)} · `}${link}\n`;
+  return `# ${escapeMarkdown(name) || codeSpan(id)}\n\n${handle === null ? '' : `${codeSpan(handle)} · `}${link}\n`;
 }
 
 /** The head of a section: title, link, date and length. */
@@ -118,7 +123,7 @@ function* paragraphs(videoId: string, segments: readonly Segment[]): Generator<s
 /** One line for a video without a transcript. */
 export function failureLine({ videoId, metadata, error }: Extract<Entry, { ok: false }>): string {
   const link = `[${titleOf(videoId, metadata)}](${shortUrl(videoId)})`;
-  return `- ${link}: no transcript. ${escapeMarkdown(error.message)} (\`${error.code}\`)\n`;
+  return `- ${link}: no transcript. ${escapeMarkdown(error.message)} (${codeSpan(error.code)})\n`;
 }
 
 /** The last line of a document about several videos. Without it the document was cut off. */
@@ -136,5 +141,5 @@ function shortUrl(videoId: string): string {
 }
 
 function titleOf(videoId: string, { title }: VideoMetadata): string {
-  return escapeMarkdown(title ?? '') || escapeMarkdown(videoId);
+  return escapeMarkdown(title ?? '') || codeSpan(videoId);
 }

@@ -1,9 +1,7 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
-import { Transform } from 'class-transformer';
 import { ArrayMaxSize, ArrayMinSize, IsArray, IsIn, IsString } from 'class-validator';
-import { LANGUAGE_LIST_INVALID, Languages, parseLanguageList } from '../../transcripts/dto/transcripts-query.dto.js';
+import { LanguageList, Languages } from '../../transcripts/dto/transcripts-query.dto.js';
 import { InvalidRequestError } from '../../domain/errors.js';
-import { LANGUAGES_MAX } from '../../domain/language-codes.js';
 import { VIDEOS_PER_CALL_MAX } from '../../domain/plan.js';
 import { parseVideoReference } from '../../domain/video-reference.js';
 import { Optional } from '../../http/validation.js';
@@ -49,15 +47,7 @@ export class VideosBodyDto {
   @IsString({ each: true, message: VIDEOS_INVALID })
   videos: string[];
 
-  @ApiPropertyOptional({
-    description:
-      'Language codes in order of preference, as in `languages` of the other operations: a list, or one text separated by commas.',
-    oneOf: [{ type: 'array', items: { type: 'string' }, minItems: 1, maxItems: LANGUAGES_MAX }, { type: 'string' }],
-    example: ['en', 'de'],
-  })
-  @Optional()
-  @Transform(({ value }: { value: unknown }) => parseLanguageList(value))
-  @IsArray({ message: LANGUAGE_LIST_INVALID })
+  @LanguageList()
   languages?: string[];
 }
 

@@ -1,0 +1,33 @@
+import { Reflector } from '@nestjs/core';
+
+// What a route declares about itself, on its handler or on the controller. Without a declaration it has the strictest rules:
+// it needs a guard, and refuses HEAD and everything that its handler does not name as a parameter.
+
+const flag = () => Reflector.createDecorator<void, true>({ transform: () => true });
+
+/** Serves callers without any credential. The start fails on a route that has neither this nor a guard. */
+export const Public = flag();
+
+/** Responds to HEAD as to GET, which must cost nothing: the route is called and its body is not sent. */
+export const AllowsHead = flag();
+
+/** Accepts query parameters that no DTO declares, and ignores them. */
+export const AnyQuery = flag();
+
+/** Requested every few seconds: served until a shutdown ends, logged at the level debug, and not traced. */
+export const Probe = flag();
+
+/**
+ * Who may reach the route from outside. `operators`: the networks that the proxy names. `internal`: nobody, the proxy has no
+ * line for it. Neither is available to pages of other origins. Without it: everybody.
+ */
+export const Audience = Reflector.createDecorator<'operators' | 'internal'>();
+
+/** Reads a JSON object of another maximum size than all routes, which the handler validates itself. */
+export const BodyBytesMax = Reflector.createDecorator<number>();
+
+/**
+ * The `:id` within the path may be a URL whose slashes are not encoded, as by gateways that decode `%2F`. `page`: also the URL
+ * of a page of the platform with its own query.
+ */
+export const RawUrlId = Reflector.createDecorator<'channel' | 'page'>();
