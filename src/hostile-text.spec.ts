@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { superLinearGrowth } from '../test/linear-time.js';
+import { superLinearGrowth } from '../test/cpu/linear-time.js';
 import { parseLanguages } from './transcripts/dto/transcripts-query.dto.js';
 import { parseChannelReference } from './domain/channel-reference.js';
 import type { Transcript } from './domain/transcript.js';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { JobsService } from '../../src/jobs/jobs.service.js';
-import { startService, type ServiceResponse, type TestService } from '../service.js';
+import { startService, type ServiceResponse, type TestService } from '../harness/service.js';
 import { type CliResult, CliSession } from './run-cli.js';
 
 const ADMIN_TOKEN = 'an-admin-token-of-the-tests-9d4b';

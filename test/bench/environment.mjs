@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { freePort } from '../../dist-tools/test/free-port.js';
+import { freePort } from '../../dist-tools/test/harness/free-port.js';
 import { Program, PROJECT } from './processes.mjs';
 
 const run = promisify(execFile);

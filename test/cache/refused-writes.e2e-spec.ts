@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { scrape, sumOf } from '../metrics/exposition.js';
-import { startService, type TestService } from '../service.js';
-import { until } from '../until.js';
+import { startService, type TestService } from '../harness/service.js';
+import { until } from '../harness/until.js';
 import { redisIsInstalled, RedisServer } from './redis-server.js';
 
 const VIDEOS = 3;

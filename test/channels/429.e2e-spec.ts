@@ -2,8 +2,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jes
 import { DataSource } from 'typeorm';
 import { generateKey } from '../../src/organizations/api-key.js';
 import { ApiKeysService } from '../../src/organizations/api-keys.service.js';
-import { startService, type ServiceResponse, type TestService } from '../service.js';
-import { until } from '../until.js';
+import { startService, type ServiceResponse, type TestService } from '../harness/service.js';
+import { until } from '../harness/until.js';
 
 const PATH = '/channels/@tidewater/transcripts?limit=1';
 const RATE = 4;

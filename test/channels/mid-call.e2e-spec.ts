@@ -3,7 +3,7 @@ import { ApiKeysService } from '../../src/organizations/api-keys.service.js';
 import { OrganizationsService } from '../../src/organizations/organizations.service.js';
 import { QuotaService } from '../../src/quota/quota.service.js';
 import { TranscriptsService } from '../../src/transcripts/transcripts.service.js';
-import { startService, type TestOrganization, type TestService } from '../service.js';
+import { startService, type TestOrganization, type TestService } from '../harness/service.js';
 
 let service: TestService;
 let organizations: OrganizationsService;

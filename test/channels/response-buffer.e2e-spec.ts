@@ -1,9 +1,9 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { benchChannelByHandle } from '../fake-youtube/catalogue/bench.js';
+import { benchChannelByHandle } from '../fake-youtube/catalogue/generated-channels.js';
 import type { Hold } from '../fake-youtube/faults/held-requests.js';
 import { ResponseMemory } from '../../src/transcripts/response/response-memory.js';
-import { startService, type ServiceResponse, type TestOrganization, type TestService } from '../service.js';
-import { until } from '../until.js';
+import { startService, type ServiceResponse, type TestOrganization, type TestService } from '../harness/service.js';
+import { until } from '../harness/until.js';
 
 const MEGABYTE = 1024 * 1024;
 const BUFFER_MEGABYTES = 1;

@@ -1,8 +1,8 @@
 import { CACHE_MANAGER, type Cache } from '@nestjs/cache-manager';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { stallTable } from '../database/lock-table.js';
-import { startService, type TestOrganization, type TestService } from '../service.js';
-import { until } from '../until.js';
+import { startService, type TestOrganization, type TestService } from '../harness/service.js';
+import { until } from '../harness/until.js';
 
 let service: TestService;
 

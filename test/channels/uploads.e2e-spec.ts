@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { FOG_BANK_HUB } from '../fake-youtube/catalogue/other-channels.js';
-import { until } from '../until.js';
-import { startService, type ServiceResponse, type TestService } from '../service.js';
+import { until } from '../harness/until.js';
+import { startService, type ServiceResponse, type TestService } from '../harness/service.js';
 
 let service: TestService;
 

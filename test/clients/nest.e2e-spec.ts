@@ -16,8 +16,8 @@ import { NodeTracerProvider } from '@opentelemetry/sdk-trace-node';
 import { SATURDAY } from '../fake-youtube/catalogue/playlists.js';
 import { messageUrl } from '../messages/message-client.js';
 import { NatsBroker, natsIsInstalled } from '../messages/nats-broker.js';
-import { startService, type TestService } from '../service.js';
-import { until } from '../until.js';
+import { startService, type TestService } from '../harness/service.js';
+import { until } from '../harness/until.js';
 
 const TRANSPORTS = ['http', 'tcp', ...(natsIsInstalled ? (['nats'] as const) : [])] as const;
 type Transport = (typeof TRANSPORTS)[number];

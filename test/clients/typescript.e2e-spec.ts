@@ -8,8 +8,8 @@ import {
   type KnownError,
 } from '@channel-transcripts/client';
 import { SATURDAY } from '../fake-youtube/catalogue/playlists.js';
-import { startService, type TestService } from '../service.js';
-import { until } from '../until.js';
+import { startService, type TestService } from '../harness/service.js';
+import { until } from '../harness/until.js';
 import { startReceiver, WEBHOOK_SECRET_KEY } from '../webhooks/receiver.js';
 
 const ADMIN_TOKEN = 'an-admin-token-for-the-tests-of-clients';

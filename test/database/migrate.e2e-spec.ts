@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { migrateDatabase } from '../../src/database/data-source.js';
-import { startService } from '../service.js';
-import { until } from '../until.js';
+import { startService } from '../harness/service.js';
+import { until } from '../harness/until.js';
 import { holdLock, WAITING_FOR_LOCKS } from './lock-table.js';
 import { SchemaFolder } from './schema-folder.js';
 import { createTestDatabase, type TestDatabase } from './test-database.js';

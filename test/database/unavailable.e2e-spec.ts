@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { startService, type ServiceResponse, type TestOrganization, type TestService } from '../service.js';
-import { until } from '../until.js';
+import { startService, type ServiceResponse, type TestOrganization, type TestService } from '../harness/service.js';
+import { until } from '../harness/until.js';
 import { createTestDatabase, runQuery } from './test-database.js';
 
 /** A role of this file alone, so that it can be locked out. */

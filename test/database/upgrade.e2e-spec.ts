@@ -3,8 +3,8 @@ import { migrateDatabase } from '../../src/database/data-source.js';
 import { generateKey, hashKey } from '../../src/organizations/api-key.js';
 import { GzipMember } from '../../src/transcripts/response/gzip-member.js';
 import { waitForJob } from '../jobs/job-requests.js';
-import { startService, type TestService } from '../service.js';
-import { until } from '../until.js';
+import { startService, type TestService } from '../harness/service.js';
+import { until } from '../harness/until.js';
 import { SchemaFolder } from './schema-folder.js';
 import { runQuery } from './test-database.js';
 

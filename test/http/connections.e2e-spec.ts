@@ -6,8 +6,8 @@ import pg from 'pg';
 import { shutDown } from '../../src/bootstrap.js';
 import { CallsInFlight } from '../../src/rate-limit/calls-in-flight.js';
 import { WAITING_FOR_LOCKS } from '../database/lock-table.js';
-import { startService, type TestOrganization, type TestService } from '../service.js';
-import { until } from '../until.js';
+import { startService, type TestOrganization, type TestService } from '../harness/service.js';
+import { until } from '../harness/until.js';
 
 const STALLED_READER_MS = 800;
 const ADMIN_TOKEN = 'connections-0123456789abcdefghijklmnopqrst';

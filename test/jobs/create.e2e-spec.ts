@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { generateKey } from '../../src/organizations/api-key.js';
 import { OrganizationsService } from '../../src/organizations/organizations.service.js';
-import { startService, type TestService } from '../service.js';
+import { startService, type TestService } from '../harness/service.js';
 import { JobRun } from './job-run.js';
 import { createJob, onJob, postJob } from './job-requests.js';
 

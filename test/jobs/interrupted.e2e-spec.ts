@@ -3,7 +3,7 @@ import { Registry } from 'prom-client';
 import { QuotaService } from '../../src/quota/quota.service.js';
 import { valueOf } from '../quota/quota-database.js';
 import { TranscriptCache } from '../../src/transcripts/cache/transcript-cache.js';
-import { until } from '../until.js';
+import { until } from '../harness/until.js';
 import { JobRun } from './job-run.js';
 import { LEASES_SECONDS, SliceSteps } from './slice-steps.js';
 

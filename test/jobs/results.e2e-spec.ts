@@ -6,8 +6,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { Environment } from '../../src/config/environment.js';
 import type { JobDto as Job } from '../../src/jobs/dto/job.dto.js';
 import { ResponseMemory } from '../../src/transcripts/response/response-memory.js';
-import { startService, type TestService } from '../service.js';
-import { until } from '../until.js';
+import { startService, type TestService } from '../harness/service.js';
+import { until } from '../harness/until.js';
 import { createJob, linesOf, onJob, waitForJob } from './job-requests.js';
 
 let service: TestService;

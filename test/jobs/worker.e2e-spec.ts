@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { JobWorker } from '../../src/jobs/job-worker.js';
-import { startService, type TestService } from '../service.js';
+import { startService, type TestService } from '../harness/service.js';
 import { JobRun } from './job-run.js';
 
 const ENVIRONMENT = { JOB_CONCURRENCY: 2, JOB_SWEEP_SECONDS: 1 };

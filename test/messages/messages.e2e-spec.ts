@@ -2,8 +2,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import type { ClientProxy } from '@nestjs/microservices';
 import { lastValueFrom } from 'rxjs';
 import { SATURDAY } from '../fake-youtube/catalogue/playlists.js';
-import { startService, type TestService } from '../service.js';
-import { until } from '../until.js';
+import { startService, type TestService } from '../harness/service.js';
+import { until } from '../harness/until.js';
 import { request, clientOf, messageUrl, type MessageReply, type MessageEvent } from './message-client.js';
 import { NatsBroker, natsIsInstalled } from './nats-broker.js';
 

@@ -3,8 +3,8 @@ import type { ClientProxy } from '@nestjs/microservices';
 import type { Environment } from '../../src/config/environment.js';
 import { shutDown } from '../../src/bootstrap.js';
 import { ResponseMemory } from '../../src/transcripts/response/response-memory.js';
-import { startService, type TestService } from '../service.js';
-import { until } from '../until.js';
+import { startService, type TestService } from '../harness/service.js';
+import { until } from '../harness/until.js';
 import { request, clientOf } from './message-client.js';
 import { NatsBroker, natsIsInstalled } from './nats-broker.js';
 

@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { existsSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { freePort } from '../free-port.js';
-import { until } from '../until.js';
+import { freePort } from '../harness/free-port.js';
+import { until } from '../harness/until.js';
 import { temporaryFolder } from './program.js';
 
 const PROJECT = join(import.meta.dirname, '../..');

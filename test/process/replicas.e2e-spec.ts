@@ -7,7 +7,7 @@ import { redisIsInstalled, RedisServer } from '../cache/redis-server.js';
 import { SCHEMA } from '../../src/database/migrate.js';
 import { createTestDatabase, runQuery } from '../database/test-database.js';
 import { QuotaDatabase } from '../quota/quota-database.js';
-import { until } from '../until.js';
+import { until } from '../harness/until.js';
 import { Program } from './program.js';
 
 // Several processes are started at once.

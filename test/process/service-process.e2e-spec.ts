@@ -6,7 +6,7 @@ import { startFakeYoutube, type FakeYoutube } from '../fake-youtube/fake-youtube
 import { CliSession } from '../admin/run-cli.js';
 import { copyTestCluster } from '../database/cluster-user.js';
 import { QuotaDatabase } from '../quota/quota-database.js';
-import { until } from '../until.js';
+import { until } from '../harness/until.js';
 import { Program, temporaryFolder } from './program.js';
 
 let fakeYoutube: FakeYoutube;

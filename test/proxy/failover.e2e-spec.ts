@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { benchChannelByHandle } from '../fake-youtube/catalogue/bench.js';
-import { until } from '../until.js';
-import type { HttpResponse } from '../http-request.js';
+import { benchChannelByHandle } from '../fake-youtube/catalogue/generated-channels.js';
+import { until } from '../harness/until.js';
+import type { HttpResponse } from '../harness/http-request.js';
 import { ProxiedReplicas, send, type Replica } from './proxied-replicas.js';
 import { nginxIsInstalled } from './nginx-server.js';
 

@@ -1,10 +1,10 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { until } from '../until.js';
-import type { HttpResponse } from '../http-request.js';
+import { until } from '../harness/until.js';
+import type { HttpResponse } from '../harness/http-request.js';
 import { send } from './proxied-replicas.js';
-import { freePort } from '../free-port.js';
+import { freePort } from '../harness/free-port.js';
 import { nginxIsInstalled, NginxServer } from './nginx-server.js';
 
 type Change = readonly [from: string, to: string];

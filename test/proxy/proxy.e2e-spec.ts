@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { until } from '../until.js';
-import type { HttpResponse, Sending } from '../http-request.js';
+import { until } from '../harness/until.js';
+import type { HttpResponse, Sending } from '../harness/http-request.js';
 import { ADMIN_TOKEN, ProxiedReplicas, send } from './proxied-replicas.js';
 import { nginxIsInstalled, type NginxServer } from './nginx-server.js';
 

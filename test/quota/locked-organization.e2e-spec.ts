@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { holdLock } from '../database/lock-table.js';
 import { useOwnTimeouts } from '../jest/wide-timeouts.js';
-import { startService, type TestOrganization, type TestService } from '../service.js';
-import { until } from '../until.js';
+import { startService, type TestOrganization, type TestService } from '../harness/service.js';
+import { until } from '../harness/until.js';
 
 let service: TestService;
 beforeAll(async () => {

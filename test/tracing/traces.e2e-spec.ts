@@ -2,9 +2,9 @@ import { randomBytes } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { ClientProxyFactory, Transport } from '@nestjs/microservices';
 import { request } from '../messages/message-client.js';
-import { refuseSecrets } from '../plaintext-keys.js';
+import { refuseSecrets } from '../harness/plaintext-keys.js';
 import { Program } from '../process/program.js';
-import { startService, type TestService } from '../service.js';
+import { startService, type TestService } from '../harness/service.js';
 import { Collector, type ReceivedSpan } from './collector.js';
 
 const SERVER = 2;

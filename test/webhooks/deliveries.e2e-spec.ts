@@ -8,8 +8,8 @@ import { WebhookSender } from '../../src/webhooks/webhook-sender.js';
 import { DatabaseClock } from '../database/database-clock.js';
 import { holdLock } from '../database/lock-table.js';
 import { runQuery } from '../database/test-database.js';
-import { startService, type ServiceResponse, type TestService } from '../service.js';
-import { until } from '../until.js';
+import { startService, type ServiceResponse, type TestService } from '../harness/service.js';
+import { until } from '../harness/until.js';
 import {
   idOf,
   isSigned,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { anyPathAndQuery, anyText, anyUrl } from '../../../test/any-text.js';
+import { anyPathAndQuery, anyText, anyUrl } from '../../../test/texts/any-text.js';
 import { mutationsOf } from '../../../test/pages/page-mutations.js';
 import {
   ageGatedPage,

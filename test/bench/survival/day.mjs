@@ -1,4 +1,4 @@
-import { benchChannelByHandle } from '../../../dist-tools/test/fake-youtube/catalogue/bench.js';
+import { benchChannelByHandle } from '../../../dist-tools/test/fake-youtube/catalogue/generated-channels.js';
 
 const MINUTE_MS = 60_000;
 const DEADLINE_MS = 45_000;

@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startFakeYoutube, type FakeYoutube } from '../../fake-youtube/fake-youtube.js';
-import type { HttpResponse } from '../../http-request.js';
+import type { HttpResponse } from '../../harness/http-request.js';
 import { type Database, startDatabase } from '../harness/database.js';
 import { ledgerOf, verifiedLedger } from '../harness/ledger.js';
 import { type Customer, Service } from '../harness/service.js';
 import { settledState } from '../harness/settled.js';
 import { brokenIdentities, codeOf, readTranscripts } from '../harness/transcripts.js';
-import { measureInTime, type Measurements } from '../../until.js';
+import { measureInTime, type Measurements } from '../../harness/until.js';
 import { until } from '../harness/until.js';
 import { atMost, equal, nothing, type Part, type Check } from '../chaos-run.js';
 import { databaseFaults, type DatabaseFault } from './database/faults.js';

@@ -1,4 +1,4 @@
-import { benchChannelByHandle, benchChannelById, benchVideo } from './bench.js';
+import { benchChannelByHandle, benchChannelById, benchVideo } from './generated-channels.js';
 import { HARBOUR_LIGHT } from './harbour-light.js';
 import { type Channel, type Video } from './model.js';
 import * as others from './other-channels.js';

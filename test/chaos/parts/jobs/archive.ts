@@ -1,4 +1,4 @@
-import { benchChannelByHandle } from '../../../fake-youtube/catalogue/bench.js';
+import { benchChannelByHandle } from '../../../fake-youtube/catalogue/generated-channels.js';
 import type { Customer } from '../../harness/service.js';
 import { at } from '../../harness/transcripts.js';
 import type { Fleet } from './fleet.js';

@@ -1,5 +1,5 @@
 import { startFakeYoutube, type FakeYoutube } from '../../../fake-youtube/fake-youtube.js';
-import type { HttpResponse } from '../../../http-request.js';
+import type { HttpResponse } from '../../../harness/http-request.js';
 import { ledgerOf } from '../../harness/ledger.js';
 import { Service, type Customer } from '../../harness/service.js';
 import { settledState } from '../../harness/settled.js';
