@@ -170,7 +170,7 @@ describe('usage over the admin API', () => {
   it('of a deleted organization remains available by id, with every month, for invoicing', async () => {
     const id = await created();
     const { key } = await issued(id);
-    await service.get('/channels/@bench-2x1/transcripts', key);
+    await service.get('/channels/@2-videos-no-1/transcripts', key);
     await until(async () => (await admin('GET', `/organizations/${id}/usage`)).body.reserved === 0);
     const before = await admin('GET', `/organizations/${id}/usage?verify=true`);
     expect(before.body).toMatchObject({ used: 2, remaining: 4998, verification: { exact: true } });
@@ -185,7 +185,7 @@ describe('usage over the admin API', () => {
   it('is reported by day, key and resource, charged once and free to read', async () => {
     const id = await created();
     const { key, id: keyId } = await issued(id);
-    await service.get('/channels/@bench-2x7/transcripts', key);
+    await service.get('/channels/@2-videos-no-7/transcripts', key);
     await until(async () => (await admin('GET', `/organizations/${id}/usage`)).body.reserved === 0);
     const today = new Date().toISOString().slice(0, 10);
     for (const [by, group] of [

@@ -5,7 +5,7 @@ import { until } from '../harness/until.js';
 import { redisIsInstalled, RedisServer } from './redis-server.js';
 
 const VIDEOS = 3;
-const PATH = `/channels/@bench-${VIDEOS}x60/transcripts`;
+const PATH = `/channels/@${VIDEOS}-videos-no-60/transcripts`;
 const FETCHED = { succeeded: VIDEOS, cached: 0, fetched: VIDEOS };
 const CACHED = { succeeded: VIDEOS, cached: VIDEOS, fetched: 0 };
 

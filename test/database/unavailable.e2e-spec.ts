@@ -40,7 +40,7 @@ const disconnect = (): Promise<unknown> =>
 /** For a channel that is not cached. */
 const call = (): Promise<ServiceResponse> => {
   calls += 1;
-  return service.get(`/channels/@bench-3x${calls}/transcripts`, customer.key);
+  return service.get(`/channels/@3-videos-no-${calls}/transcripts`, customer.key);
 };
 
 async function expectUnavailable(response: ServiceResponse): Promise<void> {

@@ -57,7 +57,7 @@ async function call(client: Client, name: string, args: Record<string, unknown> 
 
 let channels = 0;
 /** A channel of four videos that are not cached. */
-const newChannel = (): string => `@bench-4x${500 + (channels += 1)}`;
+const newChannel = (): string => `@4-videos-no-${500 + (channels += 1)}`;
 
 const used = async (key: string): Promise<number> => (await service.get('/usage', key)).body.used as number;
 

@@ -46,7 +46,7 @@ describe.each(natsIsInstalled ? (['tcp', 'nats'] as const) : (['tcp'] as const))
       const { key: otherKey } = await service.organization();
       const hold = service.fakeYoutube.hold({ kind: 'timedtext' }, AT_ONCE / 2);
       const held = Array.from({ length: AT_ONCE / 2 }, (_, index) =>
-        request(flooding, { apiKey, id: `@bench-1x${index + 300}` }),
+        request(flooding, { apiKey, id: `@1-videos-no-${index + 300}` }),
       );
       await hold.arrived;
       const refused = await Promise.all(
@@ -73,7 +73,7 @@ describe.each(natsIsInstalled ? (['tcp', 'nats'] as const) : (['tcp'] as const))
       const { key: apiKey } = await service.organization();
       const hold = service.fakeYoutube.hold({ kind: 'timedtext' }, AT_ONCE / 2);
       const held = Array.from({ length: AT_ONCE / 2 }, (_, index) =>
-        request(flooding, { apiKey, id: `@bench-1x${index + 320}` }),
+        request(flooding, { apiKey, id: `@1-videos-no-${index + 320}` }),
       );
       await hold.arrived;
       await Promise.all(Array.from({ length: 21 }, () => request(flooding, { id: '@emptyslip' })));

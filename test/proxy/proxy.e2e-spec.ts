@@ -58,7 +58,7 @@ const lineOf = (id: string): Record<string, unknown> | undefined => {
 
   it('short calls are sent to the process without a long call', async () => {
     const hold = replicas.fakeYoutube.hold({ kind: 'timedtext' });
-    const long = get('/channels/@bench-1x41/transcripts');
+    const long = get('/channels/@1-videos-no-41/transcripts');
     await hold.arrived;
     const ids = newIds(20);
     for (const id of ids) await get('/usage', { headers: { 'X-Request-Id': id } });

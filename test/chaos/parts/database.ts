@@ -130,7 +130,7 @@ class DatabaseFaults {
   /** Each for a channel that is not cached. */
   private call(): Promise<HttpResponse> {
     this.calls += 1;
-    return this.service.get(`/channels/@bench-${VIDEOS}x${this.calls}/transcripts`, this.customer.key, 60_000);
+    return this.service.get(`/channels/@${VIDEOS}-videos-no-${this.calls}/transcripts`, this.customer.key, 60_000);
   }
 
   private async recovered(): Promise<void> {

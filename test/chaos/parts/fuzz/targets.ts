@@ -1,11 +1,18 @@
 import type { RandomSource } from '../../harness/random.js';
 
-const CHANNELS = ['@harbourlight', '@tidewater', 'emptyslip', 'UCfogsignalradio________', '@bench-2x9', '@bench-3x20'];
+const CHANNELS = [
+  '@harbourlight',
+  '@tidewater',
+  'emptyslip',
+  'UCfogsignalradio________',
+  '@2-videos-no-9',
+  '@3-videos-no-20',
+];
 const NOWHERE = ['@no-such-channel', 'UC0000000000000000000000', '@sunkentrawler', '@drydock', 'UC', '@', 'ab', '@ab'];
 
 /** An existing channel. */
 export function channelId(random: RandomSource): string {
-  return random.often(0.3) ? `@bench-${1 + random.below(4)}x${1 + random.below(30)}` : random.pick(CHANNELS);
+  return random.often(0.3) ? `@${1 + random.below(4)}-videos-no-${1 + random.below(30)}` : random.pick(CHANNELS);
 }
 
 /** A video with a transcript, without one, or that does not exist, as its ID or URL. */
