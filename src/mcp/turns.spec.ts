@@ -37,7 +37,11 @@ const transcriptOf = (cues: number, startOf = (index: number) => index * 2) =>
   );
 
 const entryOf = (transcript: TranscriptText): SucceededEntry => ({
-  ...{ videoId: 'abcdefghijk', ok: true, metadata, transcript, cached: true },
+  videoId: 'abcdefghijk',
+  ok: true,
+  metadata,
+  transcript,
+  cached: true,
 });
 
 let long: TranscriptText;

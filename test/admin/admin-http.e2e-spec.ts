@@ -311,7 +311,8 @@ describe('authentication of the admin API', () => {
   it('failures from many addresses are 429 together, while the right token is accepted from any of them', async () => {
     const guessFrom = (host: number): Promise<ServiceResponse> =>
       service.request('GET', '/admin/organizations', {
-        ...{ 'X-Forwarded-For': `198.51.100.${host}`, Authorization: 'Bearer a-guess-at-the-token' },
+        'X-Forwarded-For': `198.51.100.${host}`,
+        Authorization: 'Bearer a-guess-at-the-token',
       });
     const statuses: number[] = [];
     for (let host = 1; host <= 101; host += 1) statuses.push((await guessFrom(host)).status);

@@ -56,8 +56,14 @@ export async function makeKey(databaseUrl) {
   const command = async (...args) =>
     JSON.parse((await run(process.execPath, [join(PROJECT, 'dist/cli.js'), ...args, '--json'], { env })).stdout);
   const { id } = await command(
-    ...['org', 'create', '--name', 'Bench', '--plan', 'pro'],
-    ...['--monthly-limit', String(NO_LIMIT)],
+    'org',
+    'create',
+    '--name',
+    'Bench',
+    '--plan',
+    'pro',
+    '--monthly-limit',
+    String(NO_LIMIT),
   );
   const { key } = await command('key', 'issue', id, '--name', 'bench');
   return key;

@@ -84,7 +84,11 @@ describe('the quota headers', () => {
       ['Limit', 'Remaining', 'Reset'].map((name) => `X-${of}-${name}`),
     );
     expect(String(answer.headers['access-control-expose-headers']).split(',')).toEqual([
-      ...['X-Request-Id', 'Location', 'Retry-After', 'RateLimit-Policy', 'RateLimit'],
+      'X-Request-Id',
+      'Location',
+      'Retry-After',
+      'RateLimit-Policy',
+      'RateLimit',
       ...counts,
     ]);
   });

@@ -76,7 +76,9 @@ describe('an organization on the free plan', () => {
     expectRefusal(response, 403, 'feature_not_in_plan');
     expect(response.body.error).toMatchObject({
       message: 'Your organization is on the Free plan; this operation requires the Pro plan.',
-      ...{ feature: 'channel_transcripts', plan: 'free', requiredPlan: 'pro' },
+      feature: 'channel_transcripts',
+      plan: 'free',
+      requiredPlan: 'pro',
     });
     const organizations = service.app.get(OrganizationsService);
     for (const [plan, status] of [

@@ -167,8 +167,11 @@ describe('a request for a job', () => {
   });
 
   it.each([
-    ...['', 'https://example.com/@tidewater', 'x'.repeat(3_000)],
-    ...['https://www.youtube.com/@tidewater?\0', 'https://www.youtube.com/@tidewater#\udfff'],
+    '',
+    'https://example.com/@tidewater',
+    'x'.repeat(3_000),
+    'https://www.youtube.com/@tidewater?\0',
+    'https://www.youtube.com/@tidewater#\udfff',
   ])('for %j, which refers to no channel, is 404 without a request to the platform', async (reference) => {
     const { key } = await idle.organization();
     const response = await postJob(idle, key, { channel: reference });

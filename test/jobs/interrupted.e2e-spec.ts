@@ -81,8 +81,12 @@ describe('a slice whose process is killed', () => {
     await steps.pass(LEASES_SECONDS);
     const quota = service.app.get(QuotaService);
     const other = await quota.reserve({
-      ...{ organizationId: organization.id, keyId: organization.keyId, requestId: 'call', resource: 'call' },
-      ...{ required: 4, leaseSeconds: 60 },
+      organizationId: organization.id,
+      keyId: organization.keyId,
+      requestId: 'call',
+      resource: 'call',
+      required: 4,
+      leaseSeconds: 60,
     });
     await quota.settle(other.reservation?.id ?? '', 4);
     release();

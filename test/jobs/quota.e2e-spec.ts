@@ -65,8 +65,12 @@ describe('a job at the end of the quota', () => {
     const run = await JobRun.create(steps.service, organization, '@5-videos-no-5');
     await steps.steps(1);
     const held = await quota.reserve({
-      ...{ organizationId: organization.id, keyId: organization.keyId, requestId: 'call', resource: 'call' },
-      ...{ required: 5, leaseSeconds: 600 },
+      organizationId: organization.id,
+      keyId: organization.keyId,
+      requestId: 'call',
+      resource: 'call',
+      required: 5,
+      leaseSeconds: 600,
     });
     await steps.steps(1);
     expect(await run.get()).toMatchObject({ state: 'running', checkAgainSeconds: 5, summary: { fetched: 0 } });

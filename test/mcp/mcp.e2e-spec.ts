@@ -162,7 +162,10 @@ describe.each(ERAS)('a client of the protocol of %s', (_era, mode) => {
       return job.structured.state === 'completed';
     });
     expect(job.structured).toMatchObject({
-      ...{ id, reason: null, channelId: expect.stringMatching(/^UC.{22}$/), checkAgainSeconds: null },
+      id,
+      reason: null,
+      channelId: expect.stringMatching(/^UC.{22}$/),
+      checkAgainSeconds: null,
       summary: { total: 3, succeeded: 3, failed: 0, cached: 0, fetched: 3, pending: 0 },
     });
     expect(job.text).toContain('Charged: 3 transcripts of the monthly quota.');

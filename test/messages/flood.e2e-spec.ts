@@ -20,8 +20,12 @@ describe.each(natsIsInstalled ? (['tcp', 'nats'] as const) : (['tcp'] as const))
       broker = transport === 'nats' ? await NatsBroker.start() : undefined;
       service = await startService({
         environment: {
-          ...{ MESSAGE_TRANSPORT: transport, MESSAGE_PORT: 0, NATS_URL: broker && [broker.url] },
-          ...{ CALLS_PER_KEY: 0, CALLS_PER_PROCESS: AT_ONCE, RATE_LIMIT_PER_MINUTE: 0 },
+          MESSAGE_TRANSPORT: transport,
+          MESSAGE_PORT: 0,
+          NATS_URL: broker && [broker.url],
+          CALLS_PER_KEY: 0,
+          CALLS_PER_PROCESS: AT_ONCE,
+          RATE_LIMIT_PER_MINUTE: 0,
         },
       });
       flooding = clientOf(messageUrl(service));

@@ -80,7 +80,8 @@ describe('the service as a process', () => {
     await until(async () => (await readiness(url)) === 503);
     const [, line = '{}'] = /^(.*"event":"stopping".*)$/m.exec(service.stdout) ?? [];
     expect(JSON.parse(line)).toMatchObject({
-      ...{ signal: 'SIGTERM', callsInFlight: expect.any(Number) },
+      signal: 'SIGTERM',
+      callsInFlight: expect.any(Number),
       message: 'Requests are served for 3 s more; running calls may end within 50 s.',
     });
     // The balancer checks readiness once more before it stops sending.

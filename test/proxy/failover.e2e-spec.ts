@@ -123,7 +123,9 @@ async function moreResponses(answers: readonly HttpResponse[], count: number): P
     expect(response.headers).toMatchObject({ 'retry-after': '5', 'x-request-id': 'nobody-there' });
     expect(JSON.parse(response.text)).toEqual({
       error: {
-        ...{ code: 'service_unavailable', retryable: true, requestId: 'nobody-there' },
+        code: 'service_unavailable',
+        retryable: true,
+        requestId: 'nobody-there',
         message: 'The service is temporarily unreachable. Retry after 5 seconds.',
       },
     });

@@ -134,7 +134,9 @@ const lineOf = (id: string): Record<string, unknown> | undefined => {
     });
     const create = (nginx: NginxServer, from: string, path = '/admin/organizations'): Promise<HttpResponse> =>
       send(nginx, path, {
-        ...{ method: 'POST', from, body: JSON.stringify({ name: 'By proxy', plan: 'pro' }) },
+        method: 'POST',
+        from,
+        body: JSON.stringify({ name: 'By proxy', plan: 'pro' }),
         headers: { Authorization: `Bearer ${ADMIN_TOKEN}`, 'Content-Type': 'application/json' },
       });
     expect((await create(open, '127.0.0.4')).status).toBe(201);

@@ -71,8 +71,13 @@ describe('with a collector,', () => {
   beforeAll(async () => {
     to = await collector();
     service = traced(to.url, {
-      ...{ MESSAGE_TRANSPORT: 'tcp', MESSAGE_PORT: '0', UPSTREAM_RETRIES: '0', ADMIN_TOKEN, METRICS_TOKEN },
-      ...{ OTEL_SERVICE_NAME: 'transcripts-test', OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment.name=test' },
+      MESSAGE_TRANSPORT: 'tcp',
+      MESSAGE_PORT: '0',
+      UPSTREAM_RETRIES: '0',
+      ADMIN_TOKEN,
+      METRICS_TOKEN,
+      OTEL_SERVICE_NAME: 'transcripts-test',
+      OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment.name=test',
     });
     ({ key } = await home.organization());
     url = await service.url();

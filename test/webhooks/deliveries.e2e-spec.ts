@@ -144,7 +144,11 @@ describe('an event', () => {
       await until(async () => (await deliveriesOf({ key: owner.key, id }))[0]?.state === 'succeeded');
       const [delivery] = await deliveriesOf({ key: owner.key, id });
       expect(delivery).toMatchObject({
-        ...{ type: 'job.completed', attempts: 1, nextAttemptAt: null, responseStatus: 204, error: null },
+        type: 'job.completed',
+        attempts: 1,
+        nextAttemptAt: null,
+        responseStatus: 204,
+        error: null,
       });
       const message = only(receiver.received.filter((each) => idOf(each) === delivery?.id));
       expect(verified(message, secret)).toEqual({
@@ -329,7 +333,9 @@ describe('a receiver', () => {
     };
     await until(async () => String(await attempts()) === '0,1');
     expect((await deliveriesOf(owner))[1]).toMatchObject({
-      ...{ state: 'pending', responseStatus: null, error: 'The receiver did not respond in time.' },
+      state: 'pending',
+      responseStatus: null,
+      error: 'The receiver did not respond in time.',
     });
     // The delivery that was tried before is repeated first, while it is due.
     await attemptsAfter(5, [0, 2]);
