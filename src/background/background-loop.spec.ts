@@ -3,7 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { Registry } from 'prom-client';
-import { until } from '../../test/until.js';
+import { until } from '../../test/harness/until.js';
 import type { BackgroundLoop, Round } from './background-loop.js';
 import { BackgroundLoops } from './background-loops.js';
 

@@ -8,7 +8,7 @@ import { JobRepository } from '../../src/jobs/job.repository.js';
 import { SliceRepository } from '../../src/jobs/slice.repository.js';
 import { endOf, type ClaimedSlice, type ListedPage, type SliceOutcome } from '../../src/jobs/slice.js';
 import { failedEntry } from '../../src/transcripts/transcript-events.js';
-import { startService, type TestOrganization, type TestService } from '../service.js';
+import { startService, type TestOrganization, type TestService } from '../harness/service.js';
 
 /** A job as it can stand in the database. `again` is a list that ended incomplete. */
 interface Situation {

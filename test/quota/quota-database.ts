@@ -15,7 +15,7 @@ import { UsageReports } from '../../src/quota/usage-report.js';
 import { UsageRetention } from '../../src/quota/usage-retention.js';
 import { DatabaseClock } from '../database/database-clock.js';
 import { createTestDatabase, type TestDatabase } from '../database/test-database.js';
-import { refuseSecrets, rowsAsText } from '../plaintext-keys.js';
+import { refuseSecrets, rowsAsText } from '../harness/plaintext-keys.js';
 
 export const PLAN_FREE_MONTHLY = 50;
 export const PLAN_PRO_MONTHLY = 5_000;

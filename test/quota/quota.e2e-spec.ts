@@ -5,7 +5,7 @@ import { Registry } from 'prom-client';
 import { InvalidApiKeyError } from '../../src/domain/errors.js';
 import { UnknownOrganizationError } from '../../src/organizations/organization-errors.js';
 import { runQuery } from '../database/test-database.js';
-import { until } from '../until.js';
+import { until } from '../harness/until.js';
 import { PLAN_FREE_MONTHLY, PLAN_PRO_MONTHLY, QuotaDatabase, reservationOf, valueOf } from './quota-database.js';
 
 const MIDDLE_OF_MAY = new Date('2026-05-15T12:00:00Z');

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { DataSource } from 'typeorm';
 import { DatabaseSlowError } from '../../src/database/database-errors.js';
-import { until } from '../until.js';
+import { until } from '../harness/until.js';
 import { interruptibleLink, type InterruptibleLink } from '../database/interruptible-link.js';
 import { stallTable, WAITING_FOR_LOCKS } from '../database/lock-table.js';
 import { createTestDatabase } from '../database/test-database.js';
