@@ -86,12 +86,20 @@ async function copySql(path: string): Promise<void> {
 
 /** Compiles each file of `src` that is saved, as `npm run build:tools` does; a file that cannot be compiled is left as it was. */
 function compileChanges(): FSWatcher {
+  // One after another: a save is several events, and the first ones can find an empty file.
+  let changes = Promise.resolve();
+  const apply = async (file: string): Promise<void> => {
+    if (file.endsWith('.sql')) {
+      await copySql(file);
+      // The service starts again when code changes; SQL is not code, so what reads it is written again.
+      await compile('database/migrate.ts');
+    } else if (file.endsWith('.ts') && !file.endsWith('.spec.ts')) await compile(file);
+  };
   return watch(join(PROJECT, 'src'), { recursive: true }, (_event, file) => {
-    let done: Promise<void> | undefined;
-    // The service starts again when code changes; SQL is not code, so what reads it is written again.
-    if (file?.endsWith('.sql')) done = copySql(file).then(() => compile('database/migrate.ts'));
-    else if (file?.endsWith('.ts') && !file.endsWith('.spec.ts')) done = compile(file);
-    done?.catch((error: unknown) => process.stderr.write(`${String(error)}\n`));
+    if (file === null) return;
+    changes = changes
+      .then(() => apply(file))
+      .catch((error: unknown) => void process.stderr.write(`${String(error)}\n`));
   });
 }
 
