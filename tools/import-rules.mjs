@@ -32,7 +32,7 @@ const FLOORS = [
     videos: ['transcripts', 'auth', 'http', 'domain'],
     playlists: ['transcripts', 'auth', 'http', 'domain'],
     usage: ['quota', 'auth', 'http', 'domain'],
-    monitoring: ['http', 'cache', 'database', REGISTRY, 'config', 'domain'],
+    health: ['http', 'cache', 'database', REGISTRY, 'config', 'domain'],
   },
   {
     // A slice is a call without HTTP: it waits for the database and is settled as calls are.

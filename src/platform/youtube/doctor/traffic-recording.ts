@@ -1,7 +1,8 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { parseJson } from '../../../domain/parse-json.js';
 import { type Exchange, ExchangeListener } from '../egress/http-transport.js';
-import { asString, at, parseJson } from '../response-parsing.js';
+import { asString, at } from '../response-parsing.js';
 import type { DoctorReport } from './doctor.js';
 
 const REMOVED = 'removed';
