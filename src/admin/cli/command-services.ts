@@ -80,7 +80,10 @@ export async function withServices<T>(
       DatabaseModule.forRoot({ as: 'command', entities: [Organization, ApiKey] }),
       CacheModule.forRoot(environment),
       { module: platform, global: true },
-      ...[OrganizationsModule, QuotaModule, TranscriptsModule, JobEngineModule],
+      OrganizationsModule,
+      QuotaModule,
+      TranscriptsModule,
+      JobEngineModule,
     ],
   };
   // With `abortOnError` Nest would exit the process with a stack trace.
