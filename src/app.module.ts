@@ -27,7 +27,7 @@ export class AppModule {
   static with(environment: Environment, others: readonly Type<unknown>[] = []): DynamicModule {
     return {
       module: AppModule,
-      controllers: [ChannelsController, PlaylistsController, UsageController, VideosController],
+      controllers: [ChannelsController, PlaylistsController, VideosController, UsageController],
       imports: [
         ConfigModule.forRoot(environment),
         DatabaseModule.forRoot({ as: 'service', entities: [Organization, ApiKey] }),
