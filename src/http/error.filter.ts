@@ -1,11 +1,6 @@
 import { type ArgumentsHost, Catch, type ExceptionFilter, NotFoundException } from '@nestjs/common';
 import type { Request, Response } from 'express';
-import {
-  type DomainError,
-  MethodNotAllowedError,
-  PlanLimitExceededError,
-  RouteNotFoundError,
-} from '../domain/errors.js';
+import { MethodNotAllowedError, PlanLimitExceededError, RouteNotFoundError } from '../domain/errors.js';
 import { errorBody } from './error-body.js';
 import { asDomainError, logError } from './error-report.js';
 import { setQuotaHeaders } from './limit-headers.js';
@@ -41,7 +36,7 @@ export class ErrorFilter implements ExceptionFilter<unknown> {
   }
 
   /** Nest reports that no route matches. */
-  private unmatched({ path }: Request): DomainError {
+  private unmatched({ path }: Request): MethodNotAllowedError | RouteNotFoundError {
     const methods = this.routes.allowedMethods(path);
     return methods.length > 0 ? new MethodNotAllowedError(methods.join(', ')) : new RouteNotFoundError();
   }

@@ -9,7 +9,7 @@ import type { CreateWebhookDto } from './dto/webhooks-request.dto.js';
 import type { DeliveryDto, WebhookDto, WebhookWithSecretDto } from './dto/webhooks-response.dto.js';
 import { ROTATION_HOURS, TEST_EVENT, TooManyWebhooksError, WebhookNotFoundError, WEBHOOKS_MAX } from './webhook.js';
 import { WebhookResolver } from './webhook-resolver.js';
-import { WebhookSender, type DeliveryAttempt } from './webhook-sender.js';
+import { WebhookSender, type SendResult } from './webhook-sender.js';
 import { generateSecret, messageBody, secretText, WebhookSecrets, type StoredSecrets } from './webhook-secrets.js';
 import { hostOf, parseWebhookUrl } from './webhook-url.js';
 
@@ -96,7 +96,7 @@ export class WebhooksService {
    *
    * @throws WebhookNotFoundError, UnreadableSecretError
    */
-  async test(organizationId: string, id: string): Promise<DeliveryAttempt> {
+  async test(organizationId: string, id: string): Promise<SendResult> {
     const target = await this.find(organizationId, id);
     const body = messageBody(TEST_EVENT, new Date(), JSON.stringify({ webhookId: id }));
     const message = { id: `msg_${randomBytes(16).toString('hex')}`, body };

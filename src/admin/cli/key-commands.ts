@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { CLI_ACTOR } from '../../domain/caller.js';
 import type { ApiKey, IssuedKey } from '../../organizations/api-key.js';
 import { GRACE_HOURS_DEFAULT, GRACE_HOURS_MAX, KEY_LIFETIME_DAYS_MAX } from '../../organizations/limits.js';
-import { ALL, printedResult, wholeNumberArgument, type CommandResult, type RunWork } from './output.js';
+import { ALL, asText, wholeNumberArgument, type CommandResult, type RunWork } from './output.js';
 
 /** Adds `key issue`, `key list`, `key rotate` and `key revoke`. */
 export function addKeyCommands(program: Command, run: RunWork): void {
@@ -33,7 +33,7 @@ export function addKeyCommands(program: Command, run: RunWork): void {
       run(async ({ organizations, keys }) => {
         const { id } = await organizations.find(idOrName);
         const { items } = await keys.list(id, { limit: ALL });
-        return { json: items, text: printedResult(items.map(withState)) };
+        return { json: items, text: asText(items.map(withState)) };
       }),
     );
 
@@ -61,7 +61,7 @@ export function addKeyCommands(program: Command, run: RunWork): void {
 function issuedResult(issued: IssuedKey): CommandResult {
   return {
     json: issued,
-    text: `${printedResult(issued)}\n\nStore the key securely. This is the only time it is shown.`,
+    text: `${asText(issued)}\n\nStore the key securely. This is the only time it is shown.`,
   };
 }
 

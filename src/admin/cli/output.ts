@@ -34,13 +34,11 @@ export function wholeNumberArgument(min: number, max?: number): (text: string) =
  * Formats a result for a terminal: a list of objects as a table, an object as a labelled value per line with its objects and
  * lists below. Null is shown as a dash.
  */
-export function printedResult(result: object): string {
+export function asText(result: object): string {
   if (Array.isArray(result)) return tableOf(result);
   const fields = Object.entries(result).filter(([, value]) => value !== undefined);
   const simple = fields.filter(([, value]) => !isNested(value));
-  const nested = fields.flatMap(([name, value]) =>
-    isNested(value) ? [`${heading(name)}\n${printedResult(value)}`] : [],
-  );
+  const nested = fields.flatMap(([name, value]) => (isNested(value) ? [`${heading(name)}\n${asText(value)}`] : []));
   return [aligned(simple.map(([name, value]) => [wordsOf(name), cell(value)])), ...nested].join('\n\n');
 }
 

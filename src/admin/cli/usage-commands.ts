@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander';
 import { CLI_ACTOR } from '../../domain/caller.js';
 import { REPORT_GROUPS, type ReportGroup, type UsageReport } from '../../quota/usage-report.js';
-import { printedResult, wholeNumberArgument, type RunWork } from './output.js';
+import { asText, wholeNumberArgument, type RunWork } from './output.js';
 
 const AUDIT_ENTRIES_DEFAULT = 50;
 
@@ -66,7 +66,7 @@ export function addUsageCommands(program: Command, run: RunWork): void {
         const rows = entries.map(
           ({ id: _id, organizationId: _organization, requestId: _request, callId: _call, ...row }) => row,
         );
-        return { json: { entries, next }, text: printedResult({ next, entries: rows }) };
+        return { json: { entries, next }, text: asText({ next, entries: rows }) };
       }),
     );
 }
