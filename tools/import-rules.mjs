@@ -16,6 +16,7 @@ const FLOORS = [
   {
     cache: ['config', 'domain/(with-timeout|detached)\\.ts$', REGISTRY],
     database: ['config', 'domain/organization-turns\\.ts$'],
+    background: [REGISTRY],
   },
   { http: ['database', 'observability', 'config', 'domain'] },
   {
@@ -42,6 +43,7 @@ const FLOORS = [
       'quota',
       'auth',
       'rate-limit',
+      'background',
       'http',
       STATEMENTS,
       TRACING,
@@ -49,7 +51,7 @@ const FLOORS = [
       'config',
       'domain',
     ],
-    webhooks: ['auth', 'organizations', 'http', STATEMENTS, REGISTRY, 'config', 'domain'],
+    webhooks: ['background', 'auth', 'organizations', 'http', STATEMENTS, REGISTRY, 'config', 'domain'],
     // The same parameters, events and guards as over HTTP.
     messages: [
       'channels/dto',
@@ -76,6 +78,7 @@ const FLOORS = [
       'http',
       'database',
       'cache',
+      'background',
       'observability/logging',
       'config',
       'domain',

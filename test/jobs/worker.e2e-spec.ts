@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { JobWorker } from '../../src/jobs/job-worker.js';
+import { BackgroundLoops } from '../../src/background/background-loops.js';
 import { startService, type TestService } from '../service.js';
 import { JobRun } from './job-run.js';
 
@@ -77,5 +77,5 @@ describe('several processes', () => {
 });
 
 async function shutDownWorker({ app }: TestService): Promise<void> {
-  await app.get(JobWorker).close();
+  await app.get(BackgroundLoops).stop();
 }

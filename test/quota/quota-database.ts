@@ -26,6 +26,12 @@ export interface Customer {
   keyId: string;
 }
 
+/** A reservation as the functions of the database take it. */
+export function reservationOf(id: string, { organizationId, keyId }: Customer, required: number): string {
+  const ids = { id, organization_id: organizationId, key_id: keyId };
+  return JSON.stringify({ ...ids, request_id: 'r', channel_id: 'UC', required });
+}
+
 /** An empty database of one test file with the services over it, and a clock that the test can set. */
 export class QuotaDatabase {
   readonly organizations: OrganizationsService;

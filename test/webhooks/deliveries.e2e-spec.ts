@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { pipeline, Readable } from 'node:stream';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { BackgroundLoops } from '../../src/background/background-loops.js';
 import { ATTEMPTS_MAX, WebhookDeliverer } from '../../src/webhooks/webhook-deliverer.js';
 import { REMOVE_OLD, WebhookHousekeeping } from '../../src/webhooks/webhook-housekeeping.js';
 import { WebhookResolver } from '../../src/webhooks/webhook-resolver.js';
@@ -33,7 +34,7 @@ beforeAll(async () => {
     environment: { RATE_LIMIT_PER_MINUTE: 0, WEBHOOK_ALLOW_PRIVATE: true, WEBHOOK_SECRET_KEY },
   });
   clock = new DatabaseClock((statement) => service.query(statement));
-  service.app.get(WebhookDeliverer).lookIntervalMs = 20;
+  service.app.get(WebhookDeliverer).looks.pauseMs = 20;
 });
 afterAll(async () => {
   await receiver.close();
@@ -477,7 +478,7 @@ describe('a process that ends', () => {
     };
     await enqueue(owner);
     await until(() => receiver.received.length === 1);
-    const ended = service.app.get(WebhookDeliverer).beforeApplicationShutdown();
+    const ended = service.app.get(BackgroundLoops).stop();
     respond();
     await ended;
     expect(await deliveriesOf(owner)).toMatchObject([{ state: 'succeeded', attempts: 1 }]);
