@@ -6,16 +6,17 @@ import { ChannelsController } from './channels/channels.controller.js';
 import { ConfigModule } from './config/config.module.js';
 import type { Environment } from './config/environment.js';
 import { DatabaseModule } from './database/database.module.js';
+import { HealthModule } from './health/health.module.js';
 import { HttpModule } from './http/http.module.js';
 import { JobsModule } from './jobs/jobs.module.js';
 import { McpModule } from './mcp/mcp.module.js';
-import { MonitoringModule } from './monitoring/monitoring.module.js';
 import { ApiKey } from './organizations/api-key.js';
 import { Organization } from './organizations/organization.entity.js';
 import { YoutubeModule } from './platform/youtube/youtube.module.js';
 import { PlaylistsController } from './playlists/playlists.controller.js';
+import { QuotaModule } from './quota/quota.module.js';
 import { TranscriptsModule } from './transcripts/transcripts.module.js';
-import { UsageModule } from './usage/usage.controller.js';
+import { UsageController } from './usage/usage.controller.js';
 import { VideosController } from './videos/videos.controller.js';
 import { WebhooksModule } from './webhooks/webhooks.module.js';
 
@@ -26,7 +27,7 @@ export class AppModule {
   static with(environment: Environment, others: readonly Type<unknown>[] = []): DynamicModule {
     return {
       module: AppModule,
-      controllers: [ChannelsController, PlaylistsController, VideosController],
+      controllers: [ChannelsController, PlaylistsController, VideosController, UsageController],
       imports: [
         ConfigModule.forRoot(environment),
         DatabaseModule.forRoot({ as: 'service', entities: [Organization, ApiKey] }),
@@ -34,13 +35,13 @@ export class AppModule {
         HttpModule,
         { module: YoutubeModule, global: true },
         AuthModule,
+        QuotaModule,
         TranscriptsModule,
-        UsageModule,
         JobsModule,
         WebhooksModule,
         McpModule,
         ...(environment.ADMIN_TOKEN === undefined ? [] : [AdminModule]),
-        MonitoringModule,
+        HealthModule,
         ...others,
       ],
     };

@@ -2,13 +2,13 @@ import type { INestApplication } from '@nestjs/common';
 import { DocumentBuilder, SwaggerModule, type OpenAPIObject } from '@nestjs/swagger';
 import type { NextFunction, Request, Response } from 'express';
 import { ADMIN_TOKEN_SCHEME } from './admin/http/admin-route.js';
-import { API_KEY_SCHEME } from './auth/guarded.decorator.js';
+import { API_KEY_SCHEME } from './auth/auth.decorators.js';
 import { MethodNotAllowedError, RouteNotFoundError } from './domain/errors.js';
 import { ErrorBodyDto } from './http/error-body.js';
 import { describeRoutes } from './http/error-docs.js';
 import { withOtherContent } from './http/response-docs.js';
 import { Routes } from './http/routes.js';
-import { METRICS_TOKEN_SCHEME } from './monitoring/metrics.controller.js';
+import { METRICS_TOKEN_SCHEME } from './health/metrics.controller.js';
 
 /** The version of the API. Additions increment the minor version. */
 const API_VERSION = '1.5.0';

@@ -33,17 +33,17 @@ const FLOORS = [
     videos: ['transcripts', 'auth', 'http', 'domain'],
     playlists: ['transcripts', 'auth', 'http', 'domain'],
     usage: ['quota', 'auth', 'http', 'domain'],
-    monitoring: ['http', 'cache', 'database', REGISTRY, 'config', 'domain'],
+    health: ['http', 'cache', 'database', REGISTRY, 'config', 'domain'],
   },
   {
     // A slice is a call without HTTP: it waits for the database and is settled as calls are.
     jobs: [
-      'background',
       'transcripts',
       PORT,
       'quota',
       'auth',
       'rate-limit',
+      'background',
       'http',
       STATEMENTS,
       TRACING,

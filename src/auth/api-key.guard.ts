@@ -19,24 +19,24 @@ export class ApiKeyGuard implements CanActivate {
     private readonly metrics: RejectionMetrics,
   ) {}
 
-  async canActivate(context: ExecutionContext): Promise<boolean> {
-    const call = requestContextOf(context);
-    const { apiKey } = call;
-    if (!this.isVerified(call)) await this.failed.refuseThrottled(call);
+  async canActivate(execution: ExecutionContext): Promise<boolean> {
+    const context = requestContextOf(execution);
+    const { apiKey } = context;
+    if (!this.isVerified(context)) await this.failed.refuseThrottled(context);
     const caller = apiKey === undefined ? undefined : await this.apiKeys.authenticate(apiKey);
     if (!caller) {
       this.metrics.count(apiKey === undefined ? 'no_key' : 'invalid_key');
-      await this.failed.record(call);
-      throw apiKey === undefined ? new UnauthorizedError(call.credentialLocation) : new InvalidApiKeyError(apiKey);
+      await this.failed.record(context);
+      throw apiKey === undefined ? new UnauthorizedError(context.credentialLocation) : new InvalidApiKeyError(apiKey);
     }
-    call.caller = caller;
-    Object.assign(call.log, { organizationId: caller.organization.id, keyId: caller.keyId });
+    context.caller = caller;
+    Object.assign(context.log, { organizationId: caller.organization.id, keyId: caller.keyId });
     return true;
   }
 
   /** Counts a call that is refused before its key is looked up as a failure, unless the key was valid recently. */
-  async recordUnverified(call: RequestContext): Promise<void> {
-    if (!this.isVerified(call)) await this.failed.record(call);
+  async recordUnverified(context: RequestContext): Promise<void> {
+    if (!this.isVerified(context)) await this.failed.record(context);
   }
 
   private isVerified({ apiKey }: RequestContext): boolean {

@@ -1,12 +1,14 @@
 import { Module } from '@nestjs/common';
 import { MetricsRegistryModule } from '../observability/metrics-registry.js';
 import { OrganizationsModule } from '../organizations/organizations.module.js';
-import { CallsInFlight, CallsInFlightGuard } from '../rate-limit/calls-in-flight.js';
-import { KeyRateLimit, RateLimitGuard } from '../rate-limit/rate-limit.guard.js';
+import { CallsInFlightGuard } from '../rate-limit/calls-in-flight.guard.js';
+import { CallsInFlight } from '../rate-limit/calls-in-flight.js';
+import { KeyRateLimit } from '../rate-limit/key-rate-limit.js';
+import { RateLimitGuard } from '../rate-limit/rate-limit.guard.js';
 import { RejectionMetrics } from '../rate-limit/rejection-metrics.js';
 import { ApiKeyGuard } from './api-key.guard.js';
 import { FailedAuthentications } from './failed-authentications.js';
-import { PlanGuard } from './guarded.decorator.js';
+import { PlanGuard } from './plan.guard.js';
 
 const limits = [RateLimitGuard, KeyRateLimit, CallsInFlightGuard, CallsInFlight, RejectionMetrics];
 const providers = [ApiKeyGuard, PlanGuard, FailedAuthentications, ...limits];

@@ -32,29 +32,29 @@ export class FailedAuthentications {
   constructor(private readonly metrics: RejectionMetrics) {}
 
   /** @throws TooManyFailedAuthenticationsError when the address has no failure left this minute */
-  async refuseThrottled(call: RequestContext): Promise<void> {
-    if (call.address === undefined) return;
-    const counted = await this.failures.get(countOf(call, 'API key'));
+  async refuseThrottled(context: RequestContext): Promise<void> {
+    if (context.address === undefined) return;
+    const counted = await this.failures.get(countOf(context, 'API key'));
     if (counted && counted.msBeforeNext > 0 && counted.consumedPoints >= FAILURES_MAX)
-      this.refuse(call, 'API key', counted);
+      this.refuse(context, 'API key', counted);
   }
 
   /** Counts one failure. @throws TooManyFailedAuthenticationsError when the address, or all of them, had none left */
-  async record(call: RequestContext, credential: Credential = 'API key'): Promise<void> {
+  async record(context: RequestContext, credential: Credential = 'API key'): Promise<void> {
     // Over NATS nobody has an address: counted together, one caller would lock out all others.
-    if (call.address === undefined) return;
-    const counts = [{ limiter: this.failures, name: countOf(call, credential) }];
+    if (context.address === undefined) return;
+    const counts = [{ limiter: this.failures, name: countOf(context, credential) }];
     if (credential === 'admin token') counts.push({ limiter: this.adminFailures, name: 'all addresses' });
     for (const { limiter, name } of counts) {
       // Beyond the limit the limiter rejects with the count.
       const counted: unknown = await limiter.consume(name).catch((full: unknown) => full);
       if (!(counted instanceof RateLimiterRes)) throw counted;
-      if (counted.consumedPoints > limiter.points) this.refuse(call, credential, counted, limiter.points);
+      if (counted.consumedPoints > limiter.points) this.refuse(context, credential, counted, limiter.points);
     }
   }
 
   private refuse(
-    call: RequestContext,
+    context: RequestContext,
     credential: Credential,
     { msBeforeNext }: RateLimiterRes,
     limit = FAILURES_MAX,
@@ -62,7 +62,7 @@ export class FailedAuthentications {
     // Computed by the wall clock, which may be set back; the window ends by a timer.
     const resetSeconds = Math.min(WINDOW_SECONDS, Math.max(1, Math.ceil(msBeforeNext / 1000)));
     this.metrics.count('failing_address');
-    setRateLimitHeaders(call, limit, { used: limit, resetSeconds });
+    setRateLimitHeaders(context, limit, { used: limit, resetSeconds });
     throw new TooManyFailedAuthenticationsError(credential, resetSeconds);
   }
 }

@@ -4,7 +4,7 @@ import { Gauge, type Registry } from 'prom-client';
 import { detached } from '../domain/detached.js';
 
 /** The form in which Keyv passes a value to a store without a serializer; `expires` in milliseconds of the epoch. */
-export interface Stored {
+export interface StoredValue {
   value: Buffer;
   expires?: number | undefined;
 }
@@ -15,7 +15,7 @@ const OVERHEAD_BYTES = 450;
 /** A Keyv store in memory, bounded in bytes; evicts the least recently used entry first. */
 export class MemoryStore implements KeyvStoreAdapter {
   opts = {};
-  private readonly entries: LRUCache<string, Stored>;
+  private readonly entries: LRUCache<string, StoredValue>;
 
   constructor(bytesMax: number) {
     this.entries = new LRUCache({
@@ -51,7 +51,7 @@ export class MemoryStore implements KeyvStoreAdapter {
   }
 
   /** @param ttlMs time to live; an expired entry is removed when it is next read, or evicted as the least recently used */
-  set(key: string, { value, expires }: Stored, ttlMs?: number): Promise<boolean> {
+  set(key: string, { value, expires }: StoredValue, ttlMs?: number): Promise<boolean> {
     this.entries.set(key, { value: detached(value), expires }, ttlMs === undefined ? {} : { ttl: Math.ceil(ttlMs) });
     return Promise.resolve(true);
   }

@@ -3,7 +3,7 @@ import type { KeyvStoreAdapter, StoredData } from 'keyv';
 import { Counter, type Registry } from 'prom-client';
 import { detached } from '../domain/detached.js';
 import { waitForCache } from './cache-budget.js';
-import type { MemoryStore, Stored } from './memory-store.js';
+import type { MemoryStore, StoredValue } from './memory-store.js';
 import type { RedisConnection } from './redis-connection.js';
 
 /** Entries in one reply: few enough that replies follow each other on a slow line. */
@@ -51,7 +51,7 @@ export class RedisStore implements KeyvStoreAdapter {
 
   /** Sends all reads at once; those that are not answered in time are misses. */
   async getMany<Value>(keys: string[]): Promise<StoredData<Value | undefined>[]> {
-    const found = new Map<string, Stored>();
+    const found = new Map<string, StoredValue>();
     const reads: Promise<void>[] = [];
     for (let from = 0; from < keys.length; from += ENTRIES_PER_READ)
       reads.push(this.readPart(keys.slice(from, from + ENTRIES_PER_READ), found));
@@ -59,7 +59,7 @@ export class RedisStore implements KeyvStoreAdapter {
     return keys.map((key) => found.get(key) as StoredData<Value | undefined>);
   }
 
-  async set(key: string, { value, expires = Infinity }: Stored, ttlMs?: number): Promise<boolean> {
+  async set(key: string, { value, expires = Infinity }: StoredValue, ttlMs?: number): Promise<boolean> {
     const head = Buffer.alloc(EXPIRY_BYTES);
     head.writeDoubleBE(expires);
     const stored = Buffer.concat([head, value]);
@@ -95,7 +95,7 @@ export class RedisStore implements KeyvStoreAdapter {
   }
 
   /** Also for one key: for a key of another type MGET returns null, where GET fails. */
-  private async readPart(keys: string[], found: Map<string, Stored>): Promise<void> {
+  private async readPart(keys: string[], found: Map<string, StoredValue>): Promise<void> {
     const read = this.connection.run((client) => client.withTypeMapping(STRINGS_AS_BUFFERS).mGet(keys));
     const values = await read.catch(() => []);
     for (const [index, key] of keys.entries()) {
@@ -104,7 +104,7 @@ export class RedisStore implements KeyvStoreAdapter {
     }
   }
 
-  private read(key: string, stored: Buffer): Stored {
+  private read(key: string, stored: Buffer): StoredValue {
     // Its own allocation: a slice would keep the network chunk alive that it arrived in.
     const value = detached(stored.subarray(EXPIRY_BYTES));
     const expires = stored.length < EXPIRY_BYTES ? NaN : stored.readDoubleBE(0);

@@ -1,7 +1,7 @@
 import { Controller, Get, Param, Query, Req, Res } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
-import { RequiresFeature } from '../auth/guarded.decorator.js';
+import { RequiresFeature } from '../auth/auth.decorators.js';
 import { ApiErrors } from '../http/error-docs.js';
 import { requestContext } from '../http/request-context.js';
 import { AllowsHead, RawUrlId } from '../http/route.decorators.js';

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { parseJson } from '../domain/parse-json.js';
 
 const TEXT = 'must be a text of 1 to 300 printable ASCII characters';
 /** The values are sent as headers. */
@@ -28,12 +29,4 @@ export function clientOverrides<Client extends string>(clients: readonly Client[
     .string()
     .transform(parseJson)
     .pipe(z.partialRecord(z.enum(clients), clientFields, error));
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

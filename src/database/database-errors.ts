@@ -55,7 +55,7 @@ const ERROR_CLASSES = [DatabaseSlowError, QueryRunnerAlreadyReleasedError, Query
  * bug. A FATAL error ended the connection, so it is never caused by the statement.
  */
 export function isDatabaseUnavailable(error: unknown): boolean {
-  const { code, message, severity } = factsOf(error);
+  const { code, message, severity } = driverFactsOf(error);
   if (wasNeverSent(error) || BROKEN.test(code) || UNAVAILABLE_STATES.test(code)) return true;
   if (SQL_STATE.test(code) && (severity === 'FATAL' || severity === 'PANIC')) return true;
   return INTERRUPTED.test(message) || ERROR_CLASSES.some((errorClass) => error instanceof errorClass);
@@ -71,19 +71,19 @@ export function mayHaveBeenExecuted(error: unknown): boolean {
 
 /** The SQLSTATE that the server reported for a statement; undefined when it did not respond. */
 export function sqlStateOf(error: unknown): string | undefined {
-  const { code } = factsOf(error);
+  const { code } = driverFactsOf(error);
   return SQL_STATE.test(code) ? code : undefined;
 }
 
 function wasNeverSent(error: unknown): boolean {
   if (error instanceof DatabaseSlowError) return !error.wasSent;
-  const { code, message, syscall } = factsOf(error);
+  const { code, message, syscall } = driverFactsOf(error);
   if (NOT_CONNECTED.test(code) || NEVER_SENT.test(message)) return true;
   return syscall === 'connect' && SOCKET_NOT_CONNECTED.test(code);
 }
 
 /** The facts of the driver's error, which TypeORM copies to its own; empty texts for those that it lacks. */
-function factsOf(error: unknown): Record<'code' | 'message' | 'severity' | 'syscall', string> {
+function driverFactsOf(error: unknown): Record<'code' | 'message' | 'severity' | 'syscall', string> {
   const facts = Object(error) as Readonly<Record<string, unknown>>;
   const text = (name: string): string => (typeof facts[name] === 'string' ? facts[name] : '');
   return { code: text('code'), message: text('message'), severity: text('severity'), syscall: text('syscall') };

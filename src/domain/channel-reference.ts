@@ -11,7 +11,7 @@ export type ChannelReference =
 /** How callers name a channel, for messages and descriptions. */
 export const CHANNEL_FORMS = 'a handle (@name), a channel ID (UC and 22 characters) or a channel URL on youtube.com';
 
-const CHANNEL_ID = /^UC[A-Za-z0-9_-]{22}$/;
+export const CHANNEL_ID = /^UC[A-Za-z0-9_-]{22}$/;
 // Combining marks are part of the letters of many scripts (Devanagari, Thai, …); they are allowed, but not first.
 const HANDLE = /^[\p{L}\p{Nd}_.·-][\p{L}\p{M}\p{Nd}_.·-]{2,29}$/u;
 const NAME = /^[\p{L}\p{Nd}_.·-][\p{L}\p{M}\p{Nd}_.·-]{0,99}$/u;

@@ -62,6 +62,11 @@ export class InvalidRequestError extends DomainError {
   }
 }
 
+/** The error of one parameter or body field. */
+export function invalidField(field: string, message: string): InvalidRequestError {
+  return new InvalidRequestError([{ field, message }]);
+}
+
 /** A malformed request with a more specific status than 400, or one that is not read any further. */
 export class RefusedRequestError extends InvalidRequestError {
   /** @param field the part of the request that is malformed */

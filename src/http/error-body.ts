@@ -1,7 +1,7 @@
 import { ApiProperty, ApiPropertyOptional, ApiSchema } from '@nestjs/swagger';
 import { ERROR_STATUSES, type ErrorCode } from '../domain/error-codes.js';
 import type { DomainError, ErrorFields } from '../domain/errors.js';
-import { count, dateTime } from './response-docs.js';
+import { countField, dateTime } from './response-docs.js';
 
 @ApiSchema({ name: 'InvalidField' })
 class InvalidFieldDto {
@@ -35,17 +35,17 @@ class ErrorDto {
   })
   details?: InvalidFieldDto[];
 
-  @ApiPropertyOptional(count('With `plan_limit_exceeded`: the monthly limit of the organization, in transcripts.'))
+  @ApiPropertyOptional(countField('With `plan_limit_exceeded`: the monthly limit of the organization, in transcripts.'))
   limit?: number;
 
-  @ApiPropertyOptional(count('With `plan_limit_exceeded`: transcripts charged in the current month.'))
+  @ApiPropertyOptional(countField('With `plan_limit_exceeded`: transcripts charged in the current month.'))
   used?: number;
 
-  @ApiPropertyOptional(count('With `plan_limit_exceeded`: transcripts reserved by requests in progress.'))
+  @ApiPropertyOptional(countField('With `plan_limit_exceeded`: transcripts reserved by requests in progress.'))
   reserved?: number;
 
   @ApiPropertyOptional(
-    count('With `plan_limit_exceeded`: the maximum number of transcripts that this request could have charged.'),
+    countField('With `plan_limit_exceeded`: the maximum number of transcripts that this request could have charged.'),
   )
   required?: number;
 

@@ -6,6 +6,7 @@ import {
   DatabaseUnavailableError,
   InternalError,
   InvalidApiKeyError,
+  invalidField,
   InvalidRequestError,
   MethodNotAllowedError,
   PlanLimitExceededError,
@@ -34,7 +35,10 @@ export interface ErrorExample {
 
 /** The errors that more than one operation has. */
 const EXAMPLES = {
-  invalid_request: { title: INVALID_REQUEST, error: unknownParameter('page') },
+  invalid_request: {
+    title: INVALID_REQUEST,
+    error: invalidField('page', '"page" is not a parameter of this operation.'),
+  },
   unauthorized: { title: 'The API key is missing', error: new UnauthorizedError() },
   invalid_api_key: { title: 'The API key is invalid', error: new InvalidApiKeyError() },
   plan_limit_exceeded: {
@@ -87,15 +91,6 @@ const EXAMPLES = {
   },
   upstream_timeout: { title: 'YouTube did not respond in time', error: new UpstreamError('upstream_timeout') },
 } satisfies Record<string, ErrorExample>;
-
-/** The error of a parameter or a body field that fails validation. */
-export function invalidField(field: string, message: string): InvalidRequestError {
-  return new InvalidRequestError([{ field, message }]);
-}
-
-function unknownParameter(name: string): InvalidRequestError {
-  return invalidField(name, `"${name}" is not a parameter of this operation.`);
-}
 
 type DocumentedError = keyof typeof EXAMPLES | ErrorExample | InvalidRequestError;
 

@@ -3,7 +3,7 @@ import { APP_FILTER, APP_INTERCEPTOR, APP_PIPE, DiscoveryModule } from '@nestjs/
 import { Environment } from '../config/environment.js';
 import { MetricsRegistryModule } from '../observability/metrics-registry.js';
 import { Connections } from './connections.js';
-import { ErrorFilter } from './error.filters.js';
+import { ErrorFilter } from './error.filter.js';
 import { redactorFor } from '../observability/logging/redaction.js';
 import { DeclaredInput } from './declared-input.js';
 import { RequestObserver } from './request-observer.js';

@@ -44,15 +44,15 @@ const MINUTE_SECONDS = 60;
 
 /** @param count the calls in the window, and the seconds until it ends */
 export function setRateLimitHeaders(
-  call: RequestContext,
+  context: RequestContext,
   limit: number,
   { used, resetSeconds }: { used: number; resetSeconds: number },
 ): void {
-  call.setHeader('X-RateLimit-Limit', limit);
-  call.setHeader('X-RateLimit-Remaining', Math.max(0, limit - used));
-  call.setHeader('X-RateLimit-Reset', resetSeconds);
-  call.setHeader(POLICY, `"minute";q=${limit};w=${MINUTE_SECONDS}`);
-  call.setHeader(STATE, `"minute";r=${Math.max(0, limit - used)};t=${resetSeconds}`);
+  context.setHeader('X-RateLimit-Limit', limit);
+  context.setHeader('X-RateLimit-Remaining', Math.max(0, limit - used));
+  context.setHeader('X-RateLimit-Reset', resetSeconds);
+  context.setHeader(POLICY, `"minute";q=${limit};w=${MINUTE_SECONDS}`);
+  context.setHeader(STATE, `"minute";r=${Math.max(0, limit - used)};t=${resetSeconds}`);
 }
 
 export function setQuotaHeaders(response: Response, { limit, used, reserved, resetAt, asOf }: QuotaState): void {

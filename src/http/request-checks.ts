@@ -1,5 +1,5 @@
 import type { NextFunction, Request, Response } from 'express';
-import { InvalidRequestError } from '../domain/errors.js';
+import { InvalidRequestError, invalidField } from '../domain/errors.js';
 
 /**
  * Middleware: HTTP/1.1 requires exactly one `Host` header. Of several `Authorization` headers Node uses the first one, and a
@@ -25,6 +25,6 @@ export function rejectUndecodablePath(request: Request, _response: Response, nex
   } catch {
     const message =
       'The path is not valid percent-encoding: each % must be followed by two hexadecimal digits, and the decoded bytes must be UTF-8.';
-    next(new InvalidRequestError([{ field: 'path', message }]));
+    next(invalidField('path', message));
   }
 }

@@ -9,7 +9,7 @@ import {
 
 // How the OpenAPI document describes the kinds of fields that many responses have. Examples are those of whole responses.
 
-export const count = (description: string) => ({ type: 'integer', minimum: 0, description }) as const;
+export const countField = (description: string) => ({ type: 'integer', minimum: 0, description }) as const;
 
 export const textOrNull = (description: string) => ({ type: String, nullable: true, description }) as const;
 
@@ -18,7 +18,7 @@ export const dateTime = (description: string) => ({ type: String, format: 'date-
 export const dateTimeOrNull = (description: string) => ({ ...dateTime(description), nullable: true }) as const;
 
 /** The field of a page that leads to the next one. */
-export const nextCursor = textOrNull('The value of `after` for the next page. Null on the last page.');
+export const nextCursorField = textOrNull('The value of `after` for the next page. Null on the last page.');
 
 type Headers = NonNullable<ApiResponseOptions['headers']>;
 

@@ -3,19 +3,19 @@ import { Reflector } from '@nestjs/core';
 // What a route declares about itself, on its handler or on the controller. Without a declaration it has the strictest rules:
 // it needs a guard, and refuses HEAD and everything that its handler does not name as a parameter.
 
-const flag = () => Reflector.createDecorator<void, true>({ transform: () => true });
+const flagDecorator = () => Reflector.createDecorator<void, true>({ transform: () => true });
 
 /** Serves callers without any credential. The start fails on a route that has neither this nor a guard. */
-export const Public = flag();
+export const Public = flagDecorator();
 
 /** Responds to HEAD as to GET, which must cost nothing: the route is called and its body is not sent. */
-export const AllowsHead = flag();
+export const AllowsHead = flagDecorator();
 
 /** Accepts query parameters that no DTO declares, and ignores them. */
-export const AnyQuery = flag();
+export const AnyQuery = flagDecorator();
 
 /** Requested every few seconds: served until a shutdown ends, logged at the level debug, and not traced. */
-export const Probe = flag();
+export const Probe = flagDecorator();
 
 /**
  * Who may reach the route from outside. `operators`: the networks that the proxy names. `internal`: nobody, the proxy has no

@@ -18,15 +18,15 @@ const WHITELIST_RULE = 'whitelistValidation';
  * without recursion, because a few kilobytes of brackets would exhaust the stack.
  */
 function isNestedDeeper(value: unknown, levels: number): boolean {
-  let objects = [value].filter(isObject);
+  let objects = [value].filter(isObjectOrArray);
   for (let depth = 0; objects.length > 0; depth += 1) {
     if (depth === levels) return true;
-    objects = objects.flatMap((object): unknown[] => Object.values(object)).filter(isObject);
+    objects = objects.flatMap((object): unknown[] => Object.values(object)).filter(isObjectOrArray);
   }
   return false;
 }
 
-function isObject(value: unknown): value is object {
+function isObjectOrArray(value: unknown): value is object {
   return typeof value === 'object' && value !== null;
 }
 
@@ -121,7 +121,7 @@ export class StrictValidationPipe extends ValidationPipe {
   override async transform(value: unknown, metadata: ArgumentMetadata): Promise<unknown> {
     if (metadata.type === 'custom') return value;
     // The whitelist does not detect names that every object inherits, such as __proto__ and constructor.
-    const inherited = isObject(value) ? Object.keys(value).filter((name) => name in Object.prototype) : [];
+    const inherited = isObjectOrArray(value) ? Object.keys(value).filter((name) => name in Object.prototype) : [];
     if (inherited.length > 0)
       throw new InvalidRequestError(inherited.map((name) => unknownParameter(name, this.redact)));
     // class-transformer recurses into every field.

@@ -1,10 +1,11 @@
 import { Body, Controller, Delete, Get, HttpCode, HttpStatus, Param, Post, Query, Req, Res } from '@nestjs/common';
 import { ApiExtraModels, ApiNoContentResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
-import { RequiresFeature } from '../auth/guarded.decorator.js';
+import { RequiresFeature } from '../auth/auth.decorators.js';
+import { invalidField } from '../domain/errors.js';
 import { payerOf } from '../transcripts/transcripts.service.js';
 import { UnknownCursorError } from '../domain/page.js';
-import { ApiErrors, invalidField } from '../http/error-docs.js';
+import { ApiErrors } from '../http/error-docs.js';
 import { requestContext } from '../http/request-context.js';
 import { ApiResult } from '../http/response-docs.js';
 import { AllowsHead } from '../http/route.decorators.js';

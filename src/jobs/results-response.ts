@@ -1,8 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { Environment } from '../config/environment.js';
-import { HeldTexts, ResponseMemory } from '../transcripts/response/response-memory.js';
-import { writeResponse, type Chunk } from '../transcripts/response/response-writer.js';
+import { HeldTexts, ResponseMemory } from '../transcripts/response-memory.js';
+import type { Chunk } from '../transcripts/formats/json.js';
+import { writeResponse } from '../transcripts/response/response-writer.js';
 import { encodingFor, NDJSON } from '../transcripts/response/transcripts-response.js';
 import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from '../http/validation.js';
 import type { ResultsQueryDto } from './dto/jobs-request.dto.js';

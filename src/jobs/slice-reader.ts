@@ -6,8 +6,8 @@ import { VideoPlatform, type UploadsListPage } from '../platform/video-platform.
 import { QuotaService } from '../quota/quota.service.js';
 import type { TranscriptText } from '../transcripts/cache/transcript-text.js';
 import { Call } from '../transcripts/call.js';
-import { GzipMember } from '../transcripts/response/gzip-member.js';
-import { entryJson } from '../transcripts/response/response-writer.js';
+import { GzipMember } from '../transcripts/cache/gzip-member.js';
+import { entryJson } from '../transcripts/formats/json.js';
 import { ChannelUploads } from '../transcripts/sources/channel-uploads.js';
 import type { CallPlan } from '../transcripts/call-plan.js';
 import type { DeliveryRules } from '../transcripts/transcript-delivery.js';

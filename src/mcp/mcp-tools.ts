@@ -16,7 +16,7 @@ import { Environment } from '../config/environment.js';
 import type { ErrorCode } from '../domain/error-codes.js';
 import { FeatureNotInPlanError } from '../domain/errors.js';
 import { planIncludes, requiredPlan } from '../domain/plan.js';
-import { asDomainError, causeText, logError } from '../http/error.filters.js';
+import { asDomainError, causeText, logError } from '../http/error-report.js';
 import { requestContext, type RequestContext } from '../http/request-context.js';
 import { type Redactor, redactorFor } from '../observability/logging/redaction.js';
 import { inSpan } from '../observability/tracing/tracer.js';
@@ -109,7 +109,7 @@ export class McpTools {
     const createServer = (): Server => {
       const server = new Server(SERVER, { capabilities: { tools: {} }, instructions: INSTRUCTIONS });
       server.setRequestHandler('tools/list', () => LISTED);
-      server.setRequestHandler('tools/call', ({ params }) => this.call(params, context));
+      server.setRequestHandler('tools/call', ({ params }) => this.callTool(params, context));
       return server;
     };
     const handler = createMcpHandler(createServer, {
@@ -130,7 +130,7 @@ export class McpTools {
   }
 
   /** Calls a tool behind the guards of the other operations. Its errors are results. */
-  private async call(params: CallToolRequest['params'], context: RequestContext): Promise<CallToolResult> {
+  private async callTool(params: CallToolRequest['params'], context: RequestContext): Promise<CallToolResult> {
     const tool = TOOLS.find(({ name }) => name === params.name);
     if (!tool) throw UNKNOWN_TOOL;
     const { name, feature, limitsConcurrency } = tool;

@@ -1,7 +1,7 @@
 import { Body, Controller, HttpCode, HttpStatus, Post, Req, Res } from '@nestjs/common';
 import { ApiBody, ApiHeader, ApiOkResponse, ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
-import { RequiresApiKey } from '../auth/guarded.decorator.js';
+import { RequiresApiKey } from '../auth/auth.decorators.js';
 import { Environment } from '../config/environment.js';
 import { RefusedRequestError } from '../domain/errors.js';
 import { ApiErrors } from '../http/error-docs.js';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { InvalidRequestError } from '../domain/errors.js';
+import { invalidField } from '../domain/errors.js';
 import { inTurns, joinInTurns } from '../transcripts/in-turns.js';
 import { VIDEO_ID } from '../domain/video-reference.js';
 import type { RequestContext } from '../http/request-context.js';
@@ -44,8 +44,7 @@ function writeCursor(position: Position): string {
 function readCursor(cursor: string, tool: Position['tool']): PageStart {
   const position = fromJson(Buffer.from(cursor, 'base64url'), positionSchema);
   if (position?.tool === tool) return { source: givenVideos(position.videoIds, position.resource), ...position };
-  const message = 'cursor is invalid. Send the cursor of the last result unchanged, to the same tool.';
-  throw new InvalidRequestError([{ field: 'cursor', message }]);
+  throw invalidField('cursor', 'cursor is invalid. Send the cursor of the last result unchanged, to the same tool.');
 }
 
 interface PageStart extends Pick<Position, 'languages' | 'range'> {

@@ -1,5 +1,5 @@
 import type { Type } from '@nestjs/common';
-import { InvalidRequestError } from '../domain/errors.js';
+import { invalidField } from '../domain/errors.js';
 import { StrictValidationPipe } from '../http/validation.js';
 import { VideosBodyDto } from '../videos/dto/videos-request.dto.js';
 
@@ -28,7 +28,7 @@ export async function readIdMessage<Query extends object>(
 ): Promise<{ id: string; query: Query }> {
   const { id, ...parameters } = parametersOf(message);
   if (typeof id !== 'string') {
-    throw new InvalidRequestError([{ field: 'id', message: `id must be a string: ${idDescription}.` }]);
+    throw invalidField('id', `id must be a string: ${idDescription}.`);
   }
   return { id, query: await validated(asQuery(parameters), 'query', type) };
 }

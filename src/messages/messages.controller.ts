@@ -6,10 +6,10 @@ import { toUploadsDto, UPLOADS_RATE_LIMIT } from '../channels/dto/uploads-respon
 import { CHANNEL_FORMS } from '../domain/channel-reference.js';
 import { DomainError, VideoNotFoundError } from '../domain/errors.js';
 import { parseVideoReference } from '../domain/video-reference.js';
-import { RequiresFeature } from '../auth/guarded.decorator.js';
+import { RequiresFeature } from '../auth/auth.decorators.js';
 import type { Feature } from '../domain/plan.js';
 import { OwnRateLimit } from '../rate-limit/rate-limit.guard.js';
-import { entryJson, serializeNdjson, type Chunk } from '../transcripts/response/response-writer.js';
+import { entryJson, serializeNdjson, type Chunk } from '../transcripts/formats/json.js';
 import { inflate } from '../transcripts/cache/transcript-text.js';
 import { onlyEntry } from '../transcripts/response/transcripts-response.js';
 import { ChannelUploads } from '../transcripts/sources/channel-uploads.js';
@@ -18,7 +18,7 @@ import { PlaylistSource } from '../transcripts/sources/playlist-source.js';
 import type { TranscriptsRequest } from '../transcripts/call-plan.js';
 import { TranscriptsService } from '../transcripts/transcripts.service.js';
 import { parseVideoList, VideoMessageDto } from '../videos/dto/videos-request.dto.js';
-import { messageCall, type MessageCall } from './message-calls.js';
+import { messageContext, type MessageContext } from './message-context.js';
 import { readIdMessage, readVideosMessage } from './message-reader.js';
 
 /** Handles the messages of a pattern, which over NATS is the subject, behind the guards of a feature. */
@@ -36,51 +36,51 @@ export class MessagesController {
   ) {}
 
   @OnMessage('channels.transcripts', 'channel_transcripts')
-  async channel(@Payload() message: unknown, @Ctx() context: object): Promise<Observable<unknown>> {
-    const call = messageCall(context);
+  async channel(@Payload() message: unknown, @Ctx() rpcContext: object): Promise<Observable<unknown>> {
+    const context = messageContext(rpcContext);
     const { id, query } = await readIdMessage(message, TranscriptsQueryDto, CHANNEL_FORMS);
-    return this.stream(call, { source: this.uploads.source(id, query), languages: query.languages });
+    return this.stream(context, { source: this.uploads.source(id, query), languages: query.languages });
   }
 
   @OnMessage('channels.uploads', 'channel_uploads')
   @OwnRateLimit(UPLOADS_RATE_LIMIT)
-  async channelUploads(@Payload() message: unknown, @Ctx() context: object): Promise<Observable<unknown>> {
-    const call = messageCall(context);
+  async channelUploads(@Payload() message: unknown, @Ctx() rpcContext: object): Promise<Observable<unknown>> {
+    const context = messageContext(rpcContext);
     const { id, query } = await readIdMessage(message, UploadsQueryDto, CHANNEL_FORMS);
-    const listed = await this.uploads.listWithinDeadline(id, query, call);
-    call.log['channelId'] = listed.channel.id;
-    return from(eventsFor(call, [[JSON.stringify(toUploadsDto(listed))]]));
+    const listed = await this.uploads.listWithinDeadline(id, query, context);
+    context.log['channelId'] = listed.channel.id;
+    return from(eventsFor(context, [[JSON.stringify(toUploadsDto(listed))]]));
   }
 
   @OnMessage('playlists.transcripts', 'bulk_transcripts')
-  async playlist(@Payload() message: unknown, @Ctx() context: object): Promise<Observable<unknown>> {
-    const call = messageCall(context);
+  async playlist(@Payload() message: unknown, @Ctx() rpcContext: object): Promise<Observable<unknown>> {
+    const context = messageContext(rpcContext);
     const { id, query } = await readIdMessage(message, PlaylistQueryDto, 'the ID or the URL of a playlist');
-    return this.stream(call, { source: this.playlists.source(id, query.limit), languages: query.languages });
+    return this.stream(context, { source: this.playlists.source(id, query.limit), languages: query.languages });
   }
 
   @OnMessage('videos.transcripts', 'bulk_transcripts')
-  async videos(@Payload() message: unknown, @Ctx() context: object): Promise<Observable<unknown>> {
-    const call = messageCall(context);
+  async videos(@Payload() message: unknown, @Ctx() rpcContext: object): Promise<Observable<unknown>> {
+    const context = messageContext(rpcContext);
     const { videos, languages } = await readVideosMessage(message);
-    return this.stream(call, { source: givenVideos(parseVideoList(videos)), languages });
+    return this.stream(context, { source: givenVideos(parseVideoList(videos)), languages });
   }
 
   @OnMessage('videos.transcript', 'video_transcripts')
-  async video(@Payload() message: unknown, @Ctx() context: object): Promise<Observable<unknown>> {
-    const call = messageCall(context);
+  async video(@Payload() message: unknown, @Ctx() rpcContext: object): Promise<Observable<unknown>> {
+    const context = messageContext(rpcContext);
     const { id, query } = await readIdMessage(message, VideoMessageDto, 'the ID or the URL of a video');
     const videoId = parseVideoReference(id);
     if (videoId === undefined) throw new VideoNotFoundError();
     const request = { source: givenVideos([videoId], videoId), languages: query.languages };
-    const delivery = await this.transcripts.start(request, call);
+    const delivery = await this.transcripts.start(request, context);
     const entry = await onlyEntry(delivery.events('listed'));
-    return from(eventsFor(call, [entryJson('', entry, '')]));
+    return from(eventsFor(context, [entryJson('', entry, '')]));
   }
 
-  private async stream(call: MessageCall, request: TranscriptsRequest): Promise<Observable<unknown>> {
-    const delivery = await this.transcripts.start(request, call);
-    return from(eventsFor(call, serializeNdjson(delivery.events('as-finished'))));
+  private async stream(context: MessageContext, request: TranscriptsRequest): Promise<Observable<unknown>> {
+    const delivery = await this.transcripts.start(request, context);
+    return from(eventsFor(context, serializeNdjson(delivery.events('as-finished'))));
   }
 }
 
@@ -100,8 +100,11 @@ class EventTooLargeError extends DomainError {
  *
  * @throws EventTooLargeError
  */
-async function* eventsFor(call: MessageCall, lines: AsyncIterable<Chunk> | Iterable<Chunk>): AsyncGenerator<unknown> {
-  const { replyChannel } = call;
+async function* eventsFor(
+  context: MessageContext,
+  lines: AsyncIterable<Chunk> | Iterable<Chunk>,
+): AsyncGenerator<unknown> {
+  const { replyChannel } = context;
   for await (const line of lines) {
     let text = '';
     for (const part of line) text += typeof part === 'string' ? part : (await inflate(part)).toString();
@@ -109,8 +112,8 @@ async function* eventsFor(call: MessageCall, lines: AsyncIterable<Chunk> | Itera
     const { eventBytesMax } = replyChannel;
     const bytes = Buffer.byteLength(text);
     if (eventBytesMax !== undefined && bytes > eventBytesMax) throw new EventTooLargeError(bytes, eventBytesMax);
-    if (call.isDisconnected) return;
+    if (context.isDisconnected) return;
     yield JSON.parse(text);
-    await replyChannel.taken(call.responseEnd);
+    await replyChannel.taken(context.responseEnd);
   }
 }

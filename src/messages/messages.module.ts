@@ -16,18 +16,19 @@ import type { Observable } from 'rxjs';
 import { AuthModule } from '../auth/auth.module.js';
 import type { Environment } from '../config/environment.js';
 import { withTimeout } from '../domain/with-timeout.js';
-import { causeText } from '../http/error.filters.js';
+import { causeText } from '../http/error-report.js';
 import { ShutdownState } from '../http/shutdown-state.js';
 import { RepeatedLines } from '../observability/logging/repeated-lines.js';
 import { TranscriptsModule } from '../transcripts/transcripts.module.js';
-import { MessageCalls, type ReplyChannel } from './message-calls.js';
+import type { ReplyChannel } from './message-context.js';
+import { OpenMessages } from './open-messages.js';
 import { MessagesController } from './messages.controller.js';
 
 /** The operations as messages, in addition to HTTP. Imported only when MESSAGE_TRANSPORT is set. */
 @Module({
   imports: [AuthModule, TranscriptsModule],
   controllers: [MessagesController],
-  providers: [MessageCalls],
+  providers: [OpenMessages],
 })
 export class MessagesModule {}
 
@@ -55,12 +56,12 @@ interface Transport {
  */
 export async function startMessages(app: NestExpressApplication, environment: Environment): Promise<void> {
   const transport = environment.MESSAGE_TRANSPORT === 'nats' ? natsTransport(environment) : tcpTransport(environment);
-  const calls = app.get(MessageCalls);
+  const messages = app.get(OpenMessages);
   const microservice = app.connectMicroservice({ strategy: transport.server }, { deferInitialization: true });
   // The application has already called the initialization hooks.
   if (microservice instanceof NestMicroservice) microservice.setIsInitHookCalled(true);
   microservice.registerPreRequestHook((context: ExecutionContext, next: () => Observable<unknown>) =>
-    calls.open(context, transport.replyChannel(context.switchToRpc().getContext()), next),
+    messages.open(context, transport.replyChannel(context.switchToRpc().getContext()), next),
   );
   try {
     await Promise.all([microservice.listen(), transport.listening]);
@@ -73,10 +74,10 @@ export async function startMessages(app: NestExpressApplication, environment: En
   app.get(ShutdownState).servers.push({
     ...(transport.isConnected && { isConnected: transport.isConnected }),
     close: async (graceMs) => {
-      calls.isRefusing = true;
+      messages.isRefusing = true;
       await withTimeout(transport.stopAccepting(), graceMs);
-      await withTimeout(calls.idle(), graceMs);
-      calls.disconnectAll();
+      await withTimeout(messages.idle(), graceMs);
+      messages.disconnectAll();
       await transport.server.close();
     },
   });

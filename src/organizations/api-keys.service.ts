@@ -17,7 +17,7 @@ import {
 } from './api-key.js';
 import { recordChange } from './audit-trail.js';
 import { InactiveKeyError, UnknownKeyError, UnknownOrganizationError } from './organization-errors.js';
-import { parseName } from './organizations.service.js';
+import { parseDisplayName } from './organizations.service.js';
 import type { Page, PageRequest } from '../domain/page.js';
 import { readPage } from './read-page.js';
 
@@ -72,7 +72,7 @@ export class ApiKeysService {
   /** @throws InvalidRequestError for an invalid name, UnknownOrganizationError */
   async issue({ organizationId, name = NAME_DEFAULT, expiresInDays }: NewKey, actor?: Actor): Promise<IssuedKey> {
     const lifetimeSeconds = expiresInDays === undefined ? null : expiresInDays * SECONDS_PER_DAY;
-    const keyName = parseName(name);
+    const keyName = parseDisplayName(name);
     return this.database.transaction(async (manager) => {
       const issued = await insertKey(manager, organizationId, keyName, lifetimeSeconds);
       const { id: target, expiresAt } = issued;

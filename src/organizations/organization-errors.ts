@@ -1,14 +1,6 @@
 import { quoted } from '../domain/api-key-text.js';
 import { DomainError } from '../domain/errors.js';
 
-export const NAME_LENGTH_MAX = 100;
-/** The largest value of the database column. */
-export const MONTHLY_LIMIT_MAX = 2_147_483_647;
-export const KEY_LIFETIME_DAYS_MAX = 36_500;
-/** How long a rotated key can stay valid. */
-export const GRACE_HOURS_MAX = 24 * 365;
-export const GRACE_HOURS_DEFAULT = 24;
-
 export class UnknownOrganizationError extends DomainError {
   constructor(idOrName: string) {
     super('not_found', `No organization has the ID or name ${quoted(idOrName)}.`);

@@ -1,7 +1,7 @@
 import { ApiProperty, ApiPropertyOptional, ApiSchema } from '@nestjs/swagger';
 import { Column, Entity, PrimaryColumn } from 'typeorm';
 import { PLANS, type Plan } from '../domain/plan.js';
-import { count, dateTime } from '../http/response-docs.js';
+import { countField, dateTime } from '../http/response-docs.js';
 
 /** A customer. IDs are unique; names need not be. */
 @Entity('organizations')
@@ -54,6 +54,6 @@ export class DeletedOrganization extends Organization {
   @ApiProperty(dateTime('When the organization was deleted.'))
   override deletedAt: Date;
 
-  @ApiProperty(count('The number of valid keys that the deletion revoked.'))
+  @ApiProperty(countField('The number of valid keys that the deletion revoked.'))
   revokedKeys: number;
 }

@@ -3,11 +3,12 @@ import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager, In, IsNull, Not, type Repository } from 'typeorm';
 import { quoted, redactApiKeys } from '../domain/api-key-text.js';
 import type { Actor } from '../domain/caller.js';
-import { InvalidRequestError } from '../domain/errors.js';
+import { invalidField } from '../domain/errors.js';
 import type { Page, PageRequest } from '../domain/page.js';
 import type { Plan } from '../domain/plan.js';
 import { recordChange } from './audit-trail.js';
-import { NAME_LENGTH_MAX, UnknownOrganizationError } from './organization-errors.js';
+import { NAME_LENGTH_MAX } from './limits.js';
+import { UnknownOrganizationError } from './organization-errors.js';
 import {
   COMMANDS_ORGANIZATION_ID,
   Organization,
@@ -51,7 +52,7 @@ export class OrganizationsService {
    */
   async create({ name, plan, monthlyLimit = null }: NewOrganization, actor?: Actor): Promise<CreatedOrganization> {
     const id = `org_${randomBytes(12).toString('hex')}`;
-    const created = { name: parseName(name), plan, monthlyLimit };
+    const created = { name: parseDisplayName(name), plan, monthlyLimit };
     await this.database.transaction(async (manager) => {
       await manager.insert(Organization, { id, ...created });
       const change = { action: 'organization.created', organizationId: id, target: id, before: null } as const;
@@ -103,7 +104,7 @@ export class OrganizationsService {
     if (!first) throw new UnknownOrganizationError(idOrName);
     if (!second) return first;
     const message = `More than one organization is named ${quoted(first.name)}. Use an ID, such as ${first.id} or ${second.id}.`;
-    throw new InvalidRequestError([{ field: 'organization', message }]);
+    throw invalidField('organization', message);
   }
 
   /**
@@ -172,17 +173,13 @@ const FORBIDDEN_IN_NAME = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/u;
  *
  * @throws InvalidRequestError unless it has 1 to 100 characters, none of them a control character, and contains no API key
  */
-export function parseName(text: string): string {
+export function parseDisplayName(text: string): string {
   const name = text.trim();
   const length = Array.from(name).length;
   if (length < 1 || length > NAME_LENGTH_MAX || FORBIDDEN_IN_NAME.test(name)) {
-    throw invalidName(`name must have 1 to ${NAME_LENGTH_MAX} characters and no control characters.`);
+    throw invalidField('name', `name must have 1 to ${NAME_LENGTH_MAX} characters and no control characters.`);
   }
   // Names are stored and displayed; keys must never be.
-  if (redactApiKeys(name) !== name) throw invalidName('name must not contain an API key.');
+  if (redactApiKeys(name) !== name) throw invalidField('name', 'name must not contain an API key.');
   return name;
-}
-
-function invalidName(message: string): InvalidRequestError {
-  return new InvalidRequestError([{ field: 'name', message }]);
 }

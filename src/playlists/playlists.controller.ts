@@ -1,7 +1,7 @@
 import { Controller, Get, Param, Query, Req, Res } from '@nestjs/common';
 import { ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
-import { RequiresFeature } from '../auth/guarded.decorator.js';
+import { RequiresFeature } from '../auth/auth.decorators.js';
 import { ApiTranscripts, PLAYLIST_EXAMPLE } from '../transcripts/dto/api-transcripts.js';
 import { PlaylistQueryDto } from '../transcripts/dto/transcripts-query.dto.js';
 import { PlaylistTranscriptsDto } from '../transcripts/dto/transcripts-response.dto.js';

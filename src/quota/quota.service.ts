@@ -8,16 +8,9 @@ import { InvalidApiKeyError, type QuotaState } from '../domain/errors.js';
 import { UnknownOrganizationError } from '../organizations/organization-errors.js';
 import { QuotaMetrics } from './quota-metrics.js';
 import { SettlementRetries, type OpenReservation } from './settlement-retries.js';
-import {
-  QUOTA_STATE,
-  USAGE,
-  type QuotaRow,
-  type QuotaStateRow,
-  type Usage,
-  type UsageRow,
-  type Verification,
-} from './usage.js';
-import { verifyUsage } from './usage-verification.js';
+import { QUOTA_STATE, QUOTA_USAGE, type QuotaRow, type QuotaStateRow, type UsageRow } from './quota-state.js';
+import type { Usage } from './usage.dto.js';
+import { verifyUsage, type Verification } from './usage-verification.js';
 
 /** A row of `quota_reserve_as`; it returns none for an unknown organization. */
 interface ReserveRow extends QuotaRow {
@@ -148,7 +141,7 @@ export class QuotaService {
    * @throws UnknownOrganizationError
    */
   async usage(organizationId: string): Promise<Usage> {
-    const row = await this.read<UsageRow>(USAGE, organizationId);
+    const row = await this.read<UsageRow>(QUOTA_USAGE, organizationId);
     if (!row) throw new UnknownOrganizationError(organizationId);
     const remaining = Math.max(0, row.limit_in_force - row.used_count - row.reserved_count);
     return {

@@ -1,9 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import { ApiProperty } from '@nestjs/swagger';
 import { DataSource, type EntityManager } from 'typeorm';
-import { InvalidRequestError } from '../domain/errors.js';
-import { count } from '../http/response-docs.js';
-import type { Usage } from './usage.js';
+import { invalidField } from '../domain/errors.js';
+import { countField } from '../http/response-docs.js';
+import type { Usage } from './usage.dto.js';
 
 /** What the rows of a report stand for: a day (UTC), an API key, or the channel, playlist or video of the calls. */
 export const REPORT_GROUPS = ['day', 'key', 'resource'] as const;
@@ -27,13 +27,13 @@ export class UsageReportRow {
   @ApiProperty({ description: 'The day, the ID of the API key, or the ID of the channel, playlist or video.' })
   group: string;
 
-  @ApiProperty(count('Settled calls. A part of an archive job that was settled is one call.'))
+  @ApiProperty(countField('Settled calls. A part of an archive job that was settled is one call.'))
   calls: number;
 
-  @ApiProperty(count('Transcripts charged.'))
+  @ApiProperty(countField('Transcripts charged.'))
   charged: number;
 
-  @ApiProperty(count('Transcripts that were fetched but settled too late to be charged.'))
+  @ApiProperty(countField('Transcripts that were fetched but settled too late to be charged.'))
   forfeited: number;
 }
 
@@ -48,7 +48,7 @@ export class UsageReport {
   @ApiProperty({ enum: REPORT_GROUPS, description: 'What the rows stand for.' })
   by: ReportGroup;
 
-  @ApiProperty(count('The sum of all rows: the transcripts charged within these days.'))
+  @ApiProperty(countField('The sum of all rows: the transcripts charged within these days.'))
   charged: number;
 
   @ApiProperty({
@@ -96,15 +96,15 @@ export class UsageReports {
     const to = checkDate('to', request.to ?? month.end.slice(0, 10));
     const by = request.by ?? 'day';
     const days = (Date.parse(to) - Date.parse(from)) / MS_PER_DAY;
-    if (days < 1) throw invalid('to', `to must be a day after from (${from}); it is the day after the last one.`);
+    if (days < 1) throw invalidField('to', `to must be a day after from (${from}); it is the day after the last one.`);
     if (days > REPORT_DAYS_MAX) {
-      throw invalid('to', `from and to must be at most ${REPORT_DAYS_MAX} days apart, not ${days}.`);
+      throw invalidField('to', `from and to must be at most ${REPORT_DAYS_MAX} days apart, not ${days}.`);
     }
     const rows = await this.database.transaction(ONE_SNAPSHOT, (manager) =>
       sumSettledCalls(manager, organizationId, from, to, by),
     );
     if (rows.length > REPORT_ROWS_MAX) {
-      throw invalid('by', `The report has more than ${REPORT_ROWS_MAX} rows. Ask for fewer days or another "by".`);
+      throw invalidField('by', `The report has more than ${REPORT_ROWS_MAX} rows. Ask for fewer days or another "by".`);
     }
     return { from, to, by, charged: rows.reduce((sum, { charged }) => sum + charged, 0), rows };
   }
@@ -145,9 +145,5 @@ export async function sumSettledCalls(
 function checkDate(field: 'from' | 'to', text: string): string {
   const date = DATE_FORMAT.test(text) ? new Date(text) : undefined;
   if (date && !Number.isNaN(date.getTime()) && date.toISOString().startsWith(text)) return text;
-  throw invalid(field, `${field} must be a day such as 2026-10-31.`);
-}
-
-function invalid(field: string, message: string): InvalidRequestError {
-  return new InvalidRequestError([{ field, message }]);
+  throw invalidField(field, `${field} must be a day such as 2026-10-31.`);
 }

@@ -4,21 +4,21 @@ import { DataSource } from 'typeorm';
 import type { Actor } from '../domain/caller.js';
 import { recordChange } from '../organizations/audit-trail.js';
 import { Environment } from '../config/environment.js';
-import { count } from '../http/response-docs.js';
+import { countField } from '../http/response-docs.js';
 
 /** What `prune` removed. */
 @ApiSchema({ name: 'Pruned' })
 export class Pruned {
-  @ApiProperty(count('The retention period in whole months, in addition to the current one.'))
+  @ApiProperty(countField('The retention period in whole months, in addition to the current one.'))
   retentionMonths: number;
 
   @ApiProperty({ description: 'The oldest month within the retention period, such as `2024-11`.' })
   keptFrom: string;
 
-  @ApiProperty(count('The number of removed months, counted per organization.'))
+  @ApiProperty(countField('The number of removed months, counted per organization.'))
   periods: number;
 
-  @ApiProperty(count('The number of removed calls.'))
+  @ApiProperty(countField('The number of removed calls.'))
   calls: number;
 }
 

@@ -1,6 +1,33 @@
+import { ApiProperty } from '@nestjs/swagger';
 import type { DataSource } from 'typeorm';
+import { countField } from '../http/response-docs.js';
 import { ONE_SNAPSHOT, sumSettledCalls } from './usage-report.js';
-import type { Verification, VerifiedPeriod } from './usage.js';
+
+export class VerifiedPeriod {
+  @ApiProperty({ description: 'The month, such as `2026-05`.' })
+  period: string;
+
+  @ApiProperty(countField('The number of charged transcripts that the quota is based on.'))
+  used: number;
+
+  @ApiProperty(countField('The sum of the charges of all settled calls.'))
+  recomputed: number;
+
+  @ApiProperty(countField('Transcripts that were fetched but settled too late to be charged.'))
+  forfeited: number;
+
+  @ApiProperty(countField('The number of settled calls.'))
+  settledCalls: number;
+}
+
+/** The stored count of each month compared with the sum of its settled calls. */
+export class Verification {
+  @ApiProperty({ description: 'Whether `used` equals `recomputed` in every month.' })
+  exact: boolean;
+
+  @ApiProperty({ type: [VerifiedPeriod], description: 'The months within the retention period, oldest first.' })
+  periods: VerifiedPeriod[];
+}
 
 const COUNTS = `
   SELECT to_char(period_start, 'YYYY-MM') AS period, used FROM quota_periods WHERE organization_id = $1`;

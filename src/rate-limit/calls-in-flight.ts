@@ -1,9 +1,7 @@
-import { Injectable, type CanActivate, type ExecutionContext } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { Gauge, Registry } from 'prom-client';
 import { Environment } from '../config/environment.js';
 import { ConcurrencyLimitReachedError, ServiceAtCapacityError } from '../domain/errors.js';
-import { ApiErrors } from '../http/error-docs.js';
-import { requestContextOf } from '../http/request-context.js';
 import { RejectionMetrics } from './rejection-metrics.js';
 
 /** The end of a running call cannot be predicted. */
@@ -64,18 +62,5 @@ export class CallsInFlight {
     const count = (this.byKey.get(keyId) ?? 0) + by;
     if (count > 0) this.byKey.set(keyId, count);
     else this.byKey.delete(keyId);
-  }
-}
-
-/** Refuses a call at the concurrency limit of its key (429) or of the process (503). */
-@ApiErrors('concurrency_limited', 'at_capacity')
-@Injectable()
-export class CallsInFlightGuard implements CanActivate {
-  constructor(private readonly calls: CallsInFlight) {}
-
-  canActivate(context: ExecutionContext): boolean {
-    const call = requestContextOf(context);
-    this.calls.acquire(call.caller.keyId, call.ended());
-    return true;
   }
 }

@@ -2,7 +2,7 @@ import type { Upload } from '../domain/transcript.js';
 import type { ReservationResult } from '../quota/quota.service.js';
 import type { CachedOutcome } from './cache/transcript-cache.js';
 import type { Call } from './call.js';
-import type { HeldTexts } from './response/response-memory.js';
+import type { HeldTexts } from './response-memory.js';
 import type { ListHeader, VideoSource } from './sources/video-list.js';
 
 /** The parameters of a call. */

@@ -6,7 +6,7 @@ import { Environment } from '../config/environment.js';
 import { NO_DETAILS, unlistedVideo } from '../domain/transcript.js';
 import { Call } from './call.js';
 import type { VideoFetcher } from './video-fetcher.js';
-import { HeldTexts, ResponseMemory } from './response/response-memory.js';
+import { HeldTexts, ResponseMemory } from './response-memory.js';
 import { Delivery, inOrderOfCompletion, type DeliveryRules } from './transcript-delivery.js';
 import { failedEntry } from './transcript-events.js';
 import type { CallPlan } from './call-plan.js';

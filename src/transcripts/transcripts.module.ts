@@ -3,7 +3,7 @@ import { MetricsRegistryModule } from '../observability/metrics-registry.js';
 import { QuotaModule } from '../quota/quota.module.js';
 import { TranscriptCache } from './cache/transcript-cache.js';
 import { VideoFetcher } from './video-fetcher.js';
-import { ResponseMemory } from './response/response-memory.js';
+import { ResponseMemory } from './response-memory.js';
 import { TranscriptsResponse } from './response/transcripts-response.js';
 import { ChannelUploads } from './sources/channel-uploads.js';
 import { PlaylistSource } from './sources/playlist-source.js';

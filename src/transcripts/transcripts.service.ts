@@ -16,7 +16,7 @@ import {
 } from './call-plan.js';
 import { Call, CallEnded, type CallOptions } from './call.js';
 import { VideoFetcher } from './video-fetcher.js';
-import { HeldTexts, ResponseMemory } from './response/response-memory.js';
+import { HeldTexts, ResponseMemory } from './response-memory.js';
 import { Delivery, type DeliveryRules } from './transcript-delivery.js';
 import { TranscriptMetrics } from './transcript-metrics.js';
 

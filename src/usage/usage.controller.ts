@@ -1,13 +1,11 @@
-import { Controller, Get, Module, Req } from '@nestjs/common';
+import { Controller, Get, Req } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { Request } from 'express';
-import { AuthModule } from '../auth/auth.module.js';
-import { RequiresApiKey } from '../auth/guarded.decorator.js';
+import { RequiresApiKey } from '../auth/auth.decorators.js';
 import { requestContext } from '../http/request-context.js';
 import { AllowsHead } from '../http/route.decorators.js';
-import { QuotaModule } from '../quota/quota.module.js';
 import { QuotaService } from '../quota/quota.service.js';
-import { Usage } from '../quota/usage.js';
+import { Usage } from '../quota/usage.dto.js';
 
 /** The quota usage of the caller's organization. */
 @ApiTags('usage')
@@ -27,6 +25,3 @@ export class UsageController {
     return this.quota.usage(requestContext(request).caller.organization.id);
   }
 }
-
-@Module({ imports: [AuthModule, QuotaModule], controllers: [UsageController] })
-export class UsageModule {}

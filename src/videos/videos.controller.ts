@@ -1,7 +1,7 @@
 import { Body, Controller, Get, HttpCode, HttpStatus, Param, Post, Query, Req, Res } from '@nestjs/common';
 import { ApiExtraModels, ApiOkResponse, ApiOperation, ApiParam, ApiTags, getSchemaPath } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
-import { RequiresFeature } from '../auth/guarded.decorator.js';
+import { RequiresFeature } from '../auth/auth.decorators.js';
 import { ApiTranscripts, ENTRY_EXAMPLE, ENTRY_HEADERS, VIDEOS_EXAMPLE } from '../transcripts/dto/api-transcripts.js';
 import { EntryDto, VideoTranscriptsDto } from '../transcripts/dto/transcripts-response.dto.js';
 import { VideoFailedError, VideoNotFoundError } from '../domain/errors.js';

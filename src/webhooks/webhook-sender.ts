@@ -14,7 +14,7 @@ const GONE = 410;
 const ERROR_CODE = /^[A-Z][A-Z0-9_]{1,60}$/;
 
 /** The result of one attempt. */
-export interface Attempt {
+export interface SendResult {
   outcome: 'succeeded' | 'failed' | 'gone';
   /** The HTTP status; null when there was no response. */
   status: number | null;
@@ -46,9 +46,9 @@ export class WebhookSender {
     organizationId: string,
     message: WebhookMessage,
     secrets: readonly Buffer[],
-  ): Promise<Attempt> {
+  ): Promise<SendResult> {
     const startedAtMs = performance.now();
-    const result = (outcome: Attempt['outcome'], status: number | null, error: string | null): Attempt => {
+    const result = (outcome: SendResult['outcome'], status: number | null, error: string | null): SendResult => {
       return { outcome, status, error, durationMs: Math.round(performance.now() - startedAtMs) };
     };
     const timeout = AbortSignal.timeout(this.timeoutMs);

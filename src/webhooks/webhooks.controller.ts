@@ -13,9 +13,10 @@ import {
 } from '@nestjs/common';
 import { ApiOperation, ApiParam, ApiResponse, ApiTags } from '@nestjs/swagger';
 import type { Request } from 'express';
-import { RequiresApiKey, RequiresFeature } from '../auth/guarded.decorator.js';
+import { RequiresApiKey, RequiresFeature } from '../auth/auth.decorators.js';
+import { invalidField } from '../domain/errors.js';
 import { UnknownCursorError } from '../domain/page.js';
-import { ApiErrors, invalidField, type ErrorExample } from '../http/error-docs.js';
+import { ApiErrors, type ErrorExample } from '../http/error-docs.js';
 import { requestContext } from '../http/request-context.js';
 import { ApiResult } from '../http/response-docs.js';
 import { AllowsHead } from '../http/route.decorators.js';

@@ -9,21 +9,21 @@ import type { CreateWebhookDto } from './dto/webhooks-request.dto.js';
 import type { DeliveryDto, WebhookDto, WebhookWithSecretDto } from './dto/webhooks-response.dto.js';
 import { ROTATION_HOURS, TEST_EVENT, TooManyWebhooksError, WebhookNotFoundError, WEBHOOKS_MAX } from './webhook.js';
 import { WebhookResolver } from './webhook-resolver.js';
-import { WebhookSender, type Attempt } from './webhook-sender.js';
+import { WebhookSender, type SendResult } from './webhook-sender.js';
 import { generateSecret, messageBody, secretText, WebhookSecrets, type StoredSecrets } from './webhook-secrets.js';
 import { hostOf, parseWebhookUrl } from './webhook-url.js';
 
 export const WEBHOOK_ID = /^whk_[0-9a-f]{24}$/;
 const DELIVERY_ID = /^msg_[0-9a-f]{32}$/;
 
-const WEBHOOK = `
+const COLUMNS = `
   id, url, events, created_at AS "createdAt",
   CASE WHEN previous_secret_until > clock_now() THEN previous_secret_until END AS "previousSecretUntil",
   failing_since AS "failingSince", disabled_at AS "disabledAt", disabled_reason AS "disabledReason"`;
 
-const CREATE = `SELECT ${WEBHOOK} FROM webhook_create($1, $2, $3, $4, $5, $6)`;
+const CREATE = `SELECT ${COLUMNS} FROM webhook_create($1, $2, $3, $4, $5, $6)`;
 
-const LIST = `SELECT ${WEBHOOK} FROM webhooks WHERE organization_id = $1 ORDER BY created_at, id`;
+const LIST = `SELECT ${COLUMNS} FROM webhooks WHERE organization_id = $1 ORDER BY created_at, id`;
 
 const DELETE = 'DELETE FROM webhooks WHERE id = $1 AND organization_id = $2 RETURNING id';
 
@@ -31,14 +31,14 @@ const DELETE = 'DELETE FROM webhooks WHERE id = $1 AND organization_id = $2 RETU
 const ROTATE = `
   UPDATE webhooks
     SET previous_secret = secret, previous_secret_until = clock_now() + make_interval(hours => $4), secret = $3
-    WHERE id = $1 AND organization_id = $2 RETURNING ${WEBHOOK}`;
+    WHERE id = $1 AND organization_id = $2 RETURNING ${COLUMNS}`;
 
 const TARGET = `
   SELECT url, secret, CASE WHEN previous_secret_until > clock_now() THEN previous_secret END AS previous_secret
     FROM webhooks WHERE id = $1 AND organization_id = $2`;
 
 /** $1 webhook, $2 count, $3 the delivery before the page; null for the first page. */
-const DELIVERIES = `
+const LIST_DELIVERIES = `
   SELECT id, type, state, created_at AS "createdAt", attempts, last_attempt_at AS "lastAttemptAt",
          next_attempt_at AS "nextAttemptAt", response_status AS "responseStatus", error, duration_ms AS "durationMs"
     FROM webhook_deliveries
@@ -96,7 +96,7 @@ export class WebhooksService {
    *
    * @throws WebhookNotFoundError, UnreadableSecretError
    */
-  async test(organizationId: string, id: string): Promise<Attempt> {
+  async test(organizationId: string, id: string): Promise<SendResult> {
     const target = await this.find(organizationId, id);
     const body = messageBody(TEST_EVENT, new Date(), JSON.stringify({ webhookId: id }));
     const message = { id: `msg_${randomBytes(16).toString('hex')}`, body };
@@ -111,7 +111,7 @@ export class WebhooksService {
   ): Promise<Page<DeliveryDto>> {
     await this.find(organizationId, id);
     if (after !== null && !DELIVERY_ID.test(after)) throw new UnknownCursorError(after);
-    const rows = await queryWithDeadline<DeliveryDto[]>(this.database, DELIVERIES, [id, limit + 1, after]);
+    const rows = await queryWithDeadline<DeliveryDto[]>(this.database, LIST_DELIVERIES, [id, limit + 1, after]);
     // Others followed the `next` of a page, unless it is of another list or they were removed meanwhile.
     if (after !== null && rows.length === 0) throw new UnknownCursorError(after);
     return toPage(rows, limit);

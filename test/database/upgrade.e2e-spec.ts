@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { migrateDatabase } from '../../src/database/data-source.js';
 import { generateKey, hashKey } from '../../src/organizations/api-key.js';
-import { GzipMember } from '../../src/transcripts/response/gzip-member.js';
+import { GzipMember } from '../../src/transcripts/cache/gzip-member.js';
 import { waitForJob } from '../jobs/job-requests.js';
 import { startService, type TestService } from '../harness/service.js';
 import { until } from '../harness/until.js';

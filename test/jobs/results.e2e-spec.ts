@@ -5,7 +5,7 @@ import { request as httpRequest } from 'node:http';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { Environment } from '../../src/config/environment.js';
 import type { JobDto as Job } from '../../src/jobs/dto/job.dto.js';
-import { ResponseMemory } from '../../src/transcripts/response/response-memory.js';
+import { ResponseMemory } from '../../src/transcripts/response-memory.js';
 import { startService, type TestService } from '../harness/service.js';
 import { until } from '../harness/until.js';
 import { createJob, linesOf, onJob, waitForJob } from './job-requests.js';

@@ -3,7 +3,7 @@ import { Environment, type YoutubeClient } from '../../src/config/environment.js
 import { RequestQueue } from '../../src/platform/youtube/egress/request-queue.js';
 import type { RequestScope } from '../../src/platform/youtube/egress/request-pipeline.js';
 import type { FailedResponse, UpstreamResponse } from '../../src/platform/youtube/egress/upstream-response.js';
-import type { InnertubeCall } from '../../src/platform/youtube/innertube/clients.js';
+import type { InnertubeQuery } from '../../src/platform/youtube/innertube/clients.js';
 import { InnertubeClient, parsed } from '../../src/platform/youtube/innertube/innertube-client.js';
 import { SignatureTimestamp, WebProofs } from '../../src/platform/youtube/po-token/web-proofs.js';
 import { at } from '../../src/platform/youtube/response-parsing.js';
@@ -54,9 +54,9 @@ export function newReader(platform: StubbedPlatform = {}, settings: Partial<Envi
     attempt.sentAtMs = performance.now();
   };
   const innertube: InnertubeClient = Object.assign(Object.create(InnertubeClient.prototype) as InnertubeClient, {
-    query: (call: InnertubeCall, parse: (response: unknown, visitor: object) => unknown, scope: RequestScope) => {
+    query: (query: InnertubeQuery, parse: (response: unknown, visitor: object) => unknown, scope: RequestScope) => {
       sent(scope);
-      const { client, payload } = call;
+      const { client, payload } = query;
       const videoId = String(payload['videoId'] ?? at(payload['playerRequest'], 'videoId'));
       asked.push(`${client} ${videoId}`);
       const response = platform.player?.(client, videoId) ?? listing(videoId, 'en');

@@ -16,7 +16,7 @@ import { ApiKey } from '../../organizations/api-key.js';
 import { ApiKeysService } from '../../organizations/api-keys.service.js';
 import { AuditTrail } from '../../organizations/audit-trail.js';
 import { COMMANDS_ORGANIZATION_ID, Organization } from '../../organizations/organization.entity.js';
-import { MONTHLY_LIMIT_MAX } from '../../organizations/organization-errors.js';
+import { MONTHLY_LIMIT_MAX } from '../../organizations/limits.js';
 import { OrganizationsModule } from '../../organizations/organizations.module.js';
 import { OrganizationsService } from '../../organizations/organizations.service.js';
 import { QuotaModule } from '../../quota/quota.module.js';
@@ -82,7 +82,10 @@ export async function withServices<T>(
       DatabaseModule.forRoot({ as: 'command', entities: [Organization, ApiKey] }),
       CacheModule.forRoot(environment),
       { module: platform, global: true },
-      ...[OrganizationsModule, QuotaModule, TranscriptsModule, JobEngineModule],
+      OrganizationsModule,
+      QuotaModule,
+      TranscriptsModule,
+      JobEngineModule,
     ],
   };
   // With `abortOnError` Nest would exit the process with a stack trace.

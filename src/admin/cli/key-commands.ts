@@ -1,12 +1,8 @@
 import type { Command } from 'commander';
 import { CLI_ACTOR } from '../../domain/caller.js';
 import type { ApiKey, IssuedKey } from '../../organizations/api-key.js';
-import {
-  GRACE_HOURS_DEFAULT,
-  GRACE_HOURS_MAX,
-  KEY_LIFETIME_DAYS_MAX,
-} from '../../organizations/organization-errors.js';
-import { ALL, textOf, wholeNumber, type CommandResult, type RunWork } from './output.js';
+import { GRACE_HOURS_DEFAULT, GRACE_HOURS_MAX, KEY_LIFETIME_DAYS_MAX } from '../../organizations/limits.js';
+import { ALL, asText, wholeNumberArgument, type CommandResult, type RunWork } from './output.js';
 
 /** Adds `key issue`, `key list`, `key rotate` and `key revoke`. */
 export function addKeyCommands(program: Command, run: RunWork): void {
@@ -20,7 +16,7 @@ export function addKeyCommands(program: Command, run: RunWork): void {
     .option(
       '--expires-in-days <count>',
       'days until the key expires (default: never)',
-      wholeNumber(1, KEY_LIFETIME_DAYS_MAX),
+      wholeNumberArgument(1, KEY_LIFETIME_DAYS_MAX),
     )
     .action((idOrName: string, options: { name?: string; expiresInDays?: number }) =>
       run(async ({ organizations, keys }) => {
@@ -37,7 +33,7 @@ export function addKeyCommands(program: Command, run: RunWork): void {
       run(async ({ organizations, keys }) => {
         const { id } = await organizations.find(idOrName);
         const { items } = await keys.list(id, { limit: ALL });
-        return { json: items, text: textOf(items.map(withState)) };
+        return { json: items, text: asText(items.map(withState)) };
       }),
     );
 
@@ -48,7 +44,7 @@ export function addKeyCommands(program: Command, run: RunWork): void {
     .option(
       '--grace-hours <count>',
       'hours that the old key stays valid',
-      wholeNumber(0, GRACE_HOURS_MAX),
+      wholeNumberArgument(0, GRACE_HOURS_MAX),
       GRACE_HOURS_DEFAULT,
     )
     .action((keyId: string, { graceHours }: { graceHours: number }) =>
@@ -63,7 +59,10 @@ export function addKeyCommands(program: Command, run: RunWork): void {
 }
 
 function issuedResult(issued: IssuedKey): CommandResult {
-  return { json: issued, text: `${textOf(issued)}\n\nStore the key securely. This is the only time it is shown.` };
+  return {
+    json: issued,
+    text: `${asText(issued)}\n\nStore the key securely. This is the only time it is shown.`,
+  };
 }
 
 function withState({ id, name, prefix, createdAt, expiresAt, revokedAt, lastUsedAt, replacedBy }: ApiKey) {

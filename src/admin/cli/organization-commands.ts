@@ -3,10 +3,10 @@ import type { Environment } from '../../config/environment.js';
 import { CLI_ACTOR } from '../../domain/caller.js';
 import { PLANS, type Plan } from '../../domain/plan.js';
 import type { Organization } from '../../organizations/organization.entity.js';
-import { MONTHLY_LIMIT_MAX } from '../../organizations/organization-errors.js';
-import { ALL, textOf, wholeNumber, type RunWork } from './output.js';
+import { MONTHLY_LIMIT_MAX } from '../../organizations/limits.js';
+import { ALL, asText, wholeNumberArgument, type RunWork } from './output.js';
 
-const monthlyLimit = wholeNumber(0, MONTHLY_LIMIT_MAX);
+const monthlyLimit = wholeNumberArgument(0, MONTHLY_LIMIT_MAX);
 
 /** Adds `org create`, `org list`, `org set-plan`, `org set-limit` and `org delete`. */
 export function addOrganizationCommands(program: Command, run: RunWork): void {
@@ -21,7 +21,7 @@ export function addOrganizationCommands(program: Command, run: RunWork): void {
     .action((options: { name: string; plan: Plan; monthlyLimit?: number }) =>
       run(async ({ organizations, environment }) => {
         const { sameName, ...created } = await organizations.create(options, CLI_ACTOR);
-        const shown = textOf(withLimit(created, environment));
+        const shown = asText(withLimit(created, environment));
         if (!sameName) return { json: created, text: shown };
         const others = `The name is taken: ${sameName.join(', ')} ${sameName.length === 1 ? 'has' : 'have'} it, too.`;
         const advice = `Commands need the ID, ${created.id}; "org delete ${created.id}" undoes this.`;
@@ -35,7 +35,7 @@ export function addOrganizationCommands(program: Command, run: RunWork): void {
     .action(() =>
       run(async ({ organizations, environment }) => {
         const { items } = await organizations.list({ limit: ALL });
-        return { json: items, text: textOf(items.map((item) => withLimit(item, environment))) };
+        return { json: items, text: asText(items.map((item) => withLimit(item, environment))) };
       }),
     );
 
@@ -48,7 +48,7 @@ export function addOrganizationCommands(program: Command, run: RunWork): void {
       run(async ({ organizations, environment }) => {
         const { id } = await organizations.find(idOrName);
         const json = await organizations.change(id, { plan }, CLI_ACTOR);
-        return { json, text: textOf(withLimit(json, environment)) };
+        return { json, text: asText(withLimit(json, environment)) };
       }),
     );
 
@@ -63,7 +63,7 @@ export function addOrganizationCommands(program: Command, run: RunWork): void {
       run(async ({ organizations, environment }) => {
         const { id } = await organizations.find(idOrName);
         const json = await organizations.change(id, { monthlyLimit: limit }, CLI_ACTOR);
-        return { json, text: textOf(withLimit(json, environment)) };
+        return { json, text: asText(withLimit(json, environment)) };
       }),
     );
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { textOf } from './output.js';
+import { asText } from './output.js';
 
 describe('the text of a result', () => {
   it('of objects is a table with columns as wide as their widest cell on a terminal, and null as a dash', () => {
@@ -7,8 +7,8 @@ describe('the text of a result', () => {
       { id: 'a', name: '😀😀😀😀😀', monthlyLimit: null },
       { id: 'long-id', name: 'x', monthlyLimit: 5 },
     ];
-    expect(textOf(rows)).toBe('ID       NAME        MONTHLY LIMIT\na        😀😀😀😀😀  -\nlong-id  x           5');
-    expect(textOf([])).toBe('none');
+    expect(asText(rows)).toBe('ID       NAME        MONTHLY LIMIT\na        😀😀😀😀😀  -\nlong-id  x           5');
+    expect(asText([])).toBe('none');
   });
 
   it('of an object is a labelled value per line, with its objects and lists below', () => {
@@ -19,7 +19,7 @@ describe('the text of a result', () => {
       absent: undefined,
       entries: [{ after: { plan: 'pro' } }],
     };
-    expect(textOf(result)).toBe(
+    expect(asText(result)).toBe(
       [
         'id          a',
         'created at  1970-01-01T00:00:00.000Z',

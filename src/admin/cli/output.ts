@@ -22,7 +22,7 @@ export interface CommandResult {
 export const ALL = Number.MAX_SAFE_INTEGER - 1;
 
 /** A parser of options that are whole numbers. */
-export function wholeNumber(min: number, max?: number): (text: string) => number {
+export function wholeNumberArgument(min: number, max?: number): (text: string) => number {
   return (text) => {
     const number = parseWholeNumber(text);
     if (number !== undefined && number >= min && (max === undefined || number <= max)) return number;
@@ -34,11 +34,11 @@ export function wholeNumber(min: number, max?: number): (text: string) => number
  * Formats a result for a terminal: a list of objects as a table, an object as a labelled value per line with its objects and
  * lists below. Null is shown as a dash.
  */
-export function textOf(result: object): string {
+export function asText(result: object): string {
   if (Array.isArray(result)) return tableOf(result);
   const fields = Object.entries(result).filter(([, value]) => value !== undefined);
   const simple = fields.filter(([, value]) => !isNested(value));
-  const nested = fields.flatMap(([name, value]) => (isNested(value) ? [`${heading(name)}\n${textOf(value)}`] : []));
+  const nested = fields.flatMap(([name, value]) => (isNested(value) ? [`${heading(name)}\n${asText(value)}`] : []));
   return [aligned(simple.map(([name, value]) => [wordsOf(name), cell(value)])), ...nested].join('\n\n');
 }
 

@@ -4,9 +4,9 @@ import { VIDEOS_PER_CALL_MAX } from '../../domain/plan.js';
 import { parsePlaylistReference } from '../../domain/playlist-reference.js';
 import { parseVideoReference } from '../../domain/video-reference.js';
 import { inflate } from '../../transcripts/cache/transcript-text.js';
+import { entryJson, serializeJson, type Chunk } from '../../transcripts/formats/json.js';
 import { markdownDocument } from '../../transcripts/formats/markdown.js';
 import { formatEntry } from '../../transcripts/formats/transcript-formats.js';
-import { entryJson, serializeJson, type Chunk } from '../../transcripts/response/response-writer.js';
 import { onlyEntry, type EntryFormat } from '../../transcripts/response/transcripts-response.js';
 import { givenVideos, type VideoSource } from '../../transcripts/sources/video-list.js';
 import type { TranscriptsEvent } from '../../transcripts/transcript-events.js';
@@ -33,7 +33,7 @@ export async function printTranscripts(
   if (videoId === undefined && format !== 'json' && format !== 'markdown')
     throw new Error(`${format} is a format of one video. Use the URL of a video, or --format markdown.`);
   const { transcripts } = services;
-  const source = videoId === undefined ? listOf(reference, limit, services) : givenVideos([videoId], videoId);
+  const source = videoId === undefined ? sourceOf(reference, limit, services) : givenVideos([videoId], videoId);
   const end = new AbortController();
   const times = { startedAtMs: performance.now(), responseEnd: end.signal };
   const plan = await transcripts.prepare({ source, languages }, await services.payer(), times);
@@ -53,7 +53,7 @@ function videoIdOf(reference: string): string | undefined {
   return reference.includes('/') ? parseVideoReference(reference) : undefined;
 }
 
-function listOf(reference: string, wanted: number, { uploads, playlists }: CommandServices): VideoSource {
+function sourceOf(reference: string, wanted: number, { uploads, playlists }: CommandServices): VideoSource {
   const limit = Math.min(wanted, VIDEOS_PER_CALL_MAX);
   return parsePlaylistReference(reference) ? playlists.source(reference, limit) : uploads.source(reference, { limit });
 }

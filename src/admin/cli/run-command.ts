@@ -7,7 +7,7 @@ import { CLI_ACTOR } from '../../domain/caller.js';
 import { withServices } from './command-services.js';
 import { addKeyCommands } from './key-commands.js';
 import { addOrganizationCommands } from './organization-commands.js';
-import { textOf, type RunWork } from './output.js';
+import { asText, type RunWork } from './output.js';
 import { addTranscriptCommands } from './transcript-commands.js';
 import { addUsageCommands } from './usage-commands.js';
 
@@ -40,7 +40,7 @@ function program(platform: Type<unknown>): Command {
   const run: RunWork = async (work, options) => {
     const result = await withServices(platform, work, options);
     if (!result) return;
-    const { json, text = textOf(json), failure } = result;
+    const { json, text = asText(json), failure } = result;
     process.stdout.write(`${root.opts<{ json?: boolean }>().json === true ? JSON.stringify(json) : text}\n`);
     if (failure) throw failure;
   };

@@ -1,12 +1,11 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
-import { LANGUAGES_INVALID, parseLanguages } from '../../transcripts/dto/transcripts-query.dto.js';
+import { LANGUAGES_INVALID, LIMIT_DEFAULT, parseLanguages } from '../../transcripts/dto/transcripts-query.dto.js';
 import { ENTRY_FORMATS } from '../../transcripts/response/transcripts-response.js';
 import { ARCHIVE_FORMATS } from './archive-files.js';
 import { archiveChannel, type ArchiveRequest, type ArchiveResult } from './archive-run.js';
-import { wholeNumber, type CommandResult, type RunWork } from './output.js';
+import { wholeNumberArgument, type CommandResult, type RunWork } from './output.js';
 import { printTranscripts, type PrintOptions } from './print-transcripts.js';
 
-const LIMIT_DEFAULT = 25;
 const REFERENCE =
   'a channel (@handle, ID or URL), a playlist (ID or URL) or the URL of a video; without @, a text in the form of a playlist ID is one';
 const CLEAR_LINE = '\r\u001b[K';
@@ -29,7 +28,7 @@ export function addTranscriptCommands(program: Command, run: RunWork): void {
     .command('transcripts')
     .description('print the transcripts of a channel, a playlist or a video, without a service and keys')
     .argument('<reference>', REFERENCE)
-    .option('--limit <n>', 'number of videos at most', wholeNumber(1), LIMIT_DEFAULT)
+    .option('--limit <n>', 'number of videos at most', wholeNumberArgument(1), LIMIT_DEFAULT)
     .addOption(languagesOption())
     .addOption(
       new Option('--format <format>', 'text, srt and vtt for one video only').choices(ENTRY_FORMATS).default('json'),
@@ -44,14 +43,14 @@ export function addTranscriptCommands(program: Command, run: RunWork): void {
     .argument('<channel>', '@handle, ID or URL')
     .requiredOption('--out <directory>', 'created unless it exists')
     .addOption(new Option('--format <format>', 'format of the files').choices(ARCHIVE_FORMATS).default('json'))
-    .option('--limit <n>', 'number of uploads at most, the newest ones (default: all)', wholeNumber(1))
+    .option('--limit <n>', 'number of uploads at most, the newest ones (default: all)', wholeNumberArgument(1))
     .addOption(languagesOption())
     .action((reference: string, options: Omit<ArchiveRequest, 'reference'>) =>
       run(
         async (services) => {
           const archive = (stop: AbortSignal): Promise<ArchiveResult> =>
             archiveChannel({ reference, ...options }, services, stop, showProgress);
-          return resultOf(options.out, await untilSignal(archive).finally(() => showProgress('')));
+          return archiveResult(options.out, await untilSignal(archive).finally(() => showProgress('')));
         },
         { handlesSignals: true },
       ),
@@ -76,7 +75,7 @@ async function untilSignal<T>(work: (stop: AbortSignal) => Promise<T>): Promise<
   }
 }
 
-function resultOf(
+function archiveResult(
   directory: string,
   { channel, summary, written, awaited, retryAfterSeconds }: ArchiveResult,
 ): CommandResult {

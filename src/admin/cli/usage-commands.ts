@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander';
 import { CLI_ACTOR } from '../../domain/caller.js';
 import { REPORT_GROUPS, type ReportGroup, type UsageReport } from '../../quota/usage-report.js';
-import { textOf, wholeNumber, type RunWork } from './output.js';
+import { asText, wholeNumberArgument, type RunWork } from './output.js';
 
 const AUDIT_ENTRIES_DEFAULT = 50;
 
@@ -56,7 +56,7 @@ export function addUsageCommands(program: Command, run: RunWork): void {
     .command('audit')
     .description('list what operators changed, newest first')
     .option('--organization <org>', 'ID or name; only the ID for a deleted organization (default: all)')
-    .option('--limit <count>', 'maximum number of entries', wholeNumber(1), AUDIT_ENTRIES_DEFAULT)
+    .option('--limit <count>', 'maximum number of entries', wholeNumberArgument(1), AUDIT_ENTRIES_DEFAULT)
     .option('--after <id>', 'the "next" of the previous page')
     .action(({ organization, limit, after }: AuditOptions) =>
       run(async ({ organizations, audit }) => {
@@ -66,7 +66,7 @@ export function addUsageCommands(program: Command, run: RunWork): void {
         const rows = entries.map(
           ({ id: _id, organizationId: _organization, requestId: _request, callId: _call, ...row }) => row,
         );
-        return { json: { entries, next }, text: textOf({ next, entries: rows }) };
+        return { json: { entries, next }, text: asText({ next, entries: rows }) };
       }),
     );
 }

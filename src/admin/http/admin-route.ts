@@ -50,14 +50,14 @@ class AdminGuard implements CanActivate {
     this.token = ADMIN_TOKEN === undefined ? undefined : new SecretToken(ADMIN_TOKEN);
   }
 
-  async canActivate(context: ExecutionContext): Promise<boolean> {
-    const call = requestContextOf(context);
-    const request = context.switchToHttp().getRequest<Request>();
+  async canActivate(execution: ExecutionContext): Promise<boolean> {
+    const context = requestContextOf(execution);
+    const request = execution.switchToHttp().getRequest<Request>();
     if (!this.token?.isIn(request)) {
-      await this.failed.record(call, 'admin token');
+      await this.failed.record(context, 'admin token');
       throw new AdminTokenError(bearerToken(request));
     }
-    Object.assign(call.log, { admin: true, address: call.address, callId: call.callId });
+    Object.assign(context.log, { admin: true, address: context.address, callId: context.callId });
     return true;
   }
 }
@@ -74,8 +74,8 @@ export function AdminRoutes(): ClassDecorator {
 }
 
 /** A parameter: who makes a change over HTTP. */
-export const Operator = createParamDecorator((_data: unknown, context): Actor => {
-  const { requestId, callId, address = null } = requestContextOf(context);
+export const Operator = createParamDecorator((_data: unknown, execution): Actor => {
+  const { requestId, callId, address = null } = requestContextOf(execution);
   return { kind: 'admin', requestId, callId, address };
 });
 

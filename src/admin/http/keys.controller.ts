@@ -1,12 +1,14 @@
 import { Body, Controller, Delete, Get, HttpStatus, Param, Post, Query } from '@nestjs/common';
 import { ApiOperation } from '@nestjs/swagger';
 import type { Actor } from '../../domain/caller.js';
+import { invalidField } from '../../domain/errors.js';
 import { UnknownCursorError } from '../../domain/page.js';
-import { ApiErrors, invalidField } from '../../http/error-docs.js';
+import { ApiErrors } from '../../http/error-docs.js';
 import { ApiResult } from '../../http/response-docs.js';
 import { IssuedKey, RevokedKey, RotatedKey } from '../../organizations/api-key.js';
 import { ApiKeysService } from '../../organizations/api-keys.service.js';
-import { GRACE_HOURS_MAX, InactiveKeyError, KEY_LIFETIME_DAYS_MAX } from '../../organizations/organization-errors.js';
+import { GRACE_HOURS_MAX, KEY_LIFETIME_DAYS_MAX } from '../../organizations/limits.js';
+import { InactiveKeyError } from '../../organizations/organization-errors.js';
 import { OrganizationsService } from '../../organizations/organizations.service.js';
 import { AdminRoutes, ApiKeyId, ApiOrganizationId, Operator } from './admin-route.js';
 import { IssueKeyDto, PageQueryDto, RotateKeyDto } from './dto/requests.dto.js';

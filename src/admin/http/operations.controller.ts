@@ -1,8 +1,9 @@
 import { Controller, Get, HttpStatus, Param, Post, Query } from '@nestjs/common';
 import { ApiOperation } from '@nestjs/swagger';
 import type { Actor } from '../../domain/caller.js';
+import { invalidField } from '../../domain/errors.js';
 import { JobFinishedError } from '../../jobs/job.js';
-import { ApiErrors, invalidField } from '../../http/error-docs.js';
+import { ApiErrors } from '../../http/error-docs.js';
 import { ApiResult } from '../../http/response-docs.js';
 import { ApiJobId } from '../../jobs/dto/api-jobs.js';
 import { CANCELED_JOB_EXAMPLE, JobDto } from '../../jobs/dto/job.dto.js';

@@ -1,8 +1,9 @@
 import { Body, Controller, Delete, Get, HttpStatus, Param, Patch, Post, Query } from '@nestjs/common';
 import { ApiOperation } from '@nestjs/swagger';
 import type { Actor } from '../../domain/caller.js';
+import { invalidField } from '../../domain/errors.js';
 import { UnknownCursorError } from '../../domain/page.js';
-import { ApiErrors, invalidField } from '../../http/error-docs.js';
+import { ApiErrors } from '../../http/error-docs.js';
 import { ApiResult } from '../../http/response-docs.js';
 import { CreatedOrganization, DeletedOrganization, Organization } from '../../organizations/organization.entity.js';
 import { OrganizationsService } from '../../organizations/organizations.service.js';

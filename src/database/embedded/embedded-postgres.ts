@@ -26,7 +26,7 @@ const LOCK_NOT_AVAILABLE = '55P03';
 
 /** Another PostgreSQL starts or ends, or processes of a killed one do. */
 const PASSING_FAULT = new RegExp(`lock file|shared memory block|Address already in use|${REPLACED_LOG}`);
-const ATTEMPTS_MAX = 300;
+const CONNECT_ATTEMPTS_MAX = 300;
 const PAUSE_MS = 100;
 
 /**
@@ -84,7 +84,7 @@ async function connectOrStart(cluster: PostgresCluster, as: 'service' | 'command
     try {
       await startPostgres(cluster);
     } catch (error) {
-      if (!PASSING_FAULT.test(String(error)) || attempt === ATTEMPTS_MAX) throw error;
+      if (!PASSING_FAULT.test(String(error)) || attempt === CONNECT_ATTEMPTS_MAX) throw error;
       await sleep(PAUSE_MS);
     }
   }

@@ -27,7 +27,7 @@ const SETTINGS = [
 ];
 
 /** The environment of the programs; the parent's variables (`PGDATA`, `LD_PRELOAD`, …) are not passed on. */
-const VARIABLES = { LC_ALL: 'C', TZ: 'UTC' };
+const POSTGRES_VARIABLES = { LC_ALL: 'C', TZ: 'UTC' };
 
 /** The programs start in the directory. On Linux this path needs no access to its parents, which another user may lack. */
 const HERE = process.platform === 'linux' ? '/proc/self/cwd' : '.';
@@ -77,7 +77,7 @@ async function createCluster(dataDir: string, directory: string): Promise<void> 
   try {
     if (isRoot()) await fs.chown(building, NOBODY.uid, NOBODY.gid);
     const flags = ['-D', HERE, '-U', ROLE, '-A', 'trust', '-E', 'UTF8', '--locale=C'];
-    await run(join(programs, 'initdb'), flags, { ...builder, cwd: building, env: VARIABLES });
+    await run(join(programs, 'initdb'), flags, { ...builder, cwd: building, env: POSTGRES_VARIABLES });
     if (isRoot()) await changeOwner(building, randomInt(OWN_ID_FROM, OWN_ID_FROM + OWN_IDS));
     await fs.rename(building, directory);
   } catch (error) {
@@ -108,7 +108,7 @@ export async function startPostgres({ directory, owner }: PostgresCluster, setti
   const server = spawn(postgres, ['-D', HERE, ...flags], {
     ...owner,
     cwd: directory,
-    env: { ...VARIABLES, ...(await staleLockHolder(directory)) },
+    env: { ...POSTGRES_VARIABLES, ...(await staleLockHolder(directory)) },
     // In its own session, so that Ctrl-C does not stop the database before the application has shut down.
     detached: true,
     stdio: ['ignore', log.fd, log.fd],

@@ -1,6 +1,6 @@
 import { applyDecorators } from '@nestjs/common';
 import { ApiExtraModels, ApiHeader, ApiOkResponse, ApiParam, getSchemaPath } from '@nestjs/swagger';
-import { RequiresApiKey } from '../../auth/guarded.decorator.js';
+import { RequiresApiKey } from '../../auth/auth.decorators.js';
 import { ApiErrors, type ErrorExample } from '../../http/error-docs.js';
 import { contentOf } from '../../http/response-docs.js';
 import { OwnRateLimit } from '../../rate-limit/rate-limit.guard.js';

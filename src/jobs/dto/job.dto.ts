@@ -1,5 +1,5 @@
 import { ApiProperty, ApiSchema } from '@nestjs/swagger';
-import { count, dateTime, dateTimeOrNull, textOrNull } from '../../http/response-docs.js';
+import { countField, dateTime, dateTimeOrNull, textOrNull } from '../../http/response-docs.js';
 import { TRANSCRIPTS_EXAMPLE } from '../../transcripts/dto/api-transcripts.js';
 import { ChannelDto, channelOrNull, EntryDto } from '../../transcripts/dto/transcripts-response.dto.js';
 import { JOB_STATES, type JobState } from '../job-states.js';
@@ -69,23 +69,25 @@ export class JobRequestDto {
 @ApiSchema({ name: 'JobSummary' })
 export class JobSummaryDto {
   @ApiProperty(
-    count('The number of listed uploads: `succeeded` + `failed` + `pending`. It grows until the list is complete.'),
+    countField(
+      'The number of listed uploads: `succeeded` + `failed` + `pending`. It grows until the list is complete.',
+    ),
   )
   total: number;
 
-  @ApiProperty(count('Videos with a transcript: `cached` + `fetched`.'))
+  @ApiProperty(countField('Videos with a transcript: `cached` + `fetched`.'))
   succeeded: number;
 
-  @ApiProperty(count('Videos that have failed for good, the retries of the job included.'))
+  @ApiProperty(countField('Videos that have failed for good, the retries of the job included.'))
   failed: number;
 
-  @ApiProperty(count('Transcripts that were not fetched for this job. They are free.'))
+  @ApiProperty(countField('Transcripts that were not fetched for this job. They are free.'))
   cached: number;
 
-  @ApiProperty(count('Transcripts fetched for this job: the number charged to the monthly quota.'))
+  @ApiProperty(countField('Transcripts fetched for this job: the number charged to the monthly quota.'))
   fetched: number;
 
-  @ApiProperty(count('Videos that have neither a transcript nor a final error yet.'))
+  @ApiProperty(countField('Videos that have neither a transcript nor a final error yet.'))
   pending: number;
 }
 

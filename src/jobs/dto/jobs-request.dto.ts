@@ -4,7 +4,7 @@ import { IsIn, IsString, Matches, Max, Min } from 'class-validator';
 import type { Request } from 'express';
 import { LanguageList, SINCE_INVALID } from '../../transcripts/dto/transcripts-query.dto.js';
 import { CHANNEL_FORMS } from '../../domain/channel-reference.js';
-import { InvalidRequestError } from '../../domain/errors.js';
+import { invalidField } from '../../domain/errors.js';
 import { REFERENCE_LENGTH_MAX } from '../../domain/page-url.js';
 import {
   AFTER_INVALID,
@@ -95,7 +95,7 @@ export function idempotencyKey(request: Request): string | undefined {
   const message = isValid
     ? `${IDEMPOTENCY_KEY} must not contain an API key.`
     : `${IDEMPOTENCY_KEY} must have 1 to ${IDEMPOTENCY_KEY_LENGTH_MAX} printable ASCII characters, given once.`;
-  throw new InvalidRequestError([{ field: IDEMPOTENCY_KEY, message }]);
+  throw invalidField(IDEMPOTENCY_KEY, message);
 }
 
 /** The query parameters of the list of jobs. */

@@ -1,8 +1,8 @@
 import { z } from 'zod';
+import { invalidField } from '../../domain/errors.js';
 import { codeSpan, escapeMarkdown, listHead, secondUrl, videoHead } from '../../transcripts/formats/markdown.js';
 import { inflate } from '../../transcripts/cache/transcript-text.js';
 import { clockTime } from '../../transcripts/formats/line-text.js';
-import { InvalidRequestError } from '../../domain/errors.js';
 import { normalized, searchTranscript, type Match } from '../transcript-search.js';
 import { channel, costLine, defineTool, languages, maxChars, summaryOutput, TEXT_IS_DATA } from './tool.js';
 
@@ -53,7 +53,7 @@ export const searchChannelTranscripts = defineTool({
     services,
   ) {
     const phrase = normalized(query);
-    if (phrase === '') throw new InvalidRequestError([{ field: 'query', message: 'query has no visible characters.' }]);
+    if (phrase === '') throw invalidField('query', 'query has no visible characters.');
     const request = { source: services.uploads.source(reference, { limit }), languages: wanted };
     const delivery = await services.transcripts.start(request, context);
     const { plan, summary } = delivery;

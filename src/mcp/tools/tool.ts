@@ -131,7 +131,7 @@ export const cursor = z
 
 // Fields of results have no descriptions: their names are those of the HTTP responses.
 
-export const nextCursor = z.string().nullable();
+export const cursorOutput = z.string().nullable();
 
 export const summaryOutput = z.object({
   total: z.int(),

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { CHANNEL_FORMS } from '../../domain/channel-reference.js';
-import { InvalidRequestError, VideoFailedError, VideoNotFoundError } from '../../domain/errors.js';
+import { VideoFailedError, VideoNotFoundError, invalidField } from '../../domain/errors.js';
 import { parseVideoReference } from '../../domain/video-reference.js';
 import { givenVideos } from '../../transcripts/sources/video-list.js';
 import type { Entry } from '../../transcripts/transcript-events.js';
@@ -11,7 +11,7 @@ import {
   defineTool,
   languages,
   maxChars,
-  nextCursor,
+  cursorOutput,
   summaryOutput,
   TEXT_IS_DATA,
   videoOutput,
@@ -48,14 +48,12 @@ export const getChannelTranscripts = defineTool({
     channelId: z.string(),
     videos: z.array(videoOutput),
     summary: summaryOutput,
-    cursor: nextCursor,
+    cursor: cursorOutput,
   }),
   async run({ channel: reference, limit, languages: wanted = [], ...form }, context, services) {
     const start = () => {
-      if (reference === undefined) {
-        const message = `channel is required without a cursor: ${CHANNEL_FORMS}.`;
-        throw new InvalidRequestError([{ field: 'channel', message }]);
-      }
+      if (reference === undefined)
+        throw invalidField('channel', `channel is required without a cursor: ${CHANNEL_FORMS}.`);
       const source = services.uploads.source(reference, { limit });
       return { source, languages: wanted, range: WHOLE_VIDEOS };
     };
@@ -87,16 +85,14 @@ export const getVideoTranscript = defineTool({
     maxChars,
     cursor,
   }),
-  output: z.object({ video: videoOutput, summary: summaryOutput, cursor: nextCursor }),
+  output: z.object({ video: videoOutput, summary: summaryOutput, cursor: cursorOutput }),
   async run({ video, languages: wanted = [], fromSeconds, toSeconds = null, ...form }, context, services) {
     if (toSeconds !== null && toSeconds <= fromSeconds) {
-      throw new InvalidRequestError([{ field: 'toSeconds', message: 'toSeconds must be greater than fromSeconds.' }]);
+      throw invalidField('toSeconds', 'toSeconds must be greater than fromSeconds.');
     }
     const start = () => {
-      if (video === undefined) {
-        const message = 'video is required without a cursor: the ID or the URL of a video.';
-        throw new InvalidRequestError([{ field: 'video', message }]);
-      }
+      if (video === undefined)
+        throw invalidField('video', 'video is required without a cursor: the ID or the URL of a video.');
       const videoId = parseVideoReference(video);
       if (videoId === undefined) throw new VideoNotFoundError();
       const range: Position['range'] = [fromSeconds, toSeconds];

@@ -19,15 +19,6 @@ export class UnreadableError extends Error {
 /** A page without what every whole page has: the platform sends such a page now and then, and a whole one when asked again. */
 export class IncompletePageError extends UnreadableError {}
 
-/** A JSON value; undefined for a text that is none. */
-export function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
 type Key = string | number;
 
 /** The value at a path of property names and array indices, or undefined. */

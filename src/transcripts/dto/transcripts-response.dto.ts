@@ -1,5 +1,5 @@
 import { ApiExtraModels, ApiProperty, ApiPropertyOptional, ApiSchema, getSchemaPath } from '@nestjs/swagger';
-import { count, dateTimeOrNull, textOrNull } from '../../http/response-docs.js';
+import { countField, dateTimeOrNull, textOrNull } from '../../http/response-docs.js';
 import {
   VIDEO_FAILURE_CODES,
   VIDEO_FAILURES,
@@ -9,11 +9,11 @@ import {
   type VideoKind,
 } from '../../domain/transcript.js';
 
-// The response is written as text (response/response-writer.ts), because cached transcripts are already JSON. The classes are
+// The response is written as text (formats/json.ts), because cached transcripts are already JSON. The classes are
 // the types of what is written, and the e2e tests validate responses against the document.
 
 const HANDLE = 'The handle, including the `@`. Null for the rare channel without one.';
-const CHANNEL_FIELDS = {
+const CHANNEL_PROPERTIES = {
   id: { type: 'string', description: 'The YouTube channel ID.' },
   name: { type: 'string', description: 'The display name of the channel.' },
   handle: { type: 'string', nullable: true, description: HANDLE },
@@ -24,25 +24,26 @@ export const channelOrNull = (description: string) =>
   ({
     type: 'object',
     nullable: true,
-    properties: CHANNEL_FIELDS,
-    required: Object.keys(CHANNEL_FIELDS),
+    properties: CHANNEL_PROPERTIES,
+    required: Object.keys(CHANNEL_PROPERTIES),
     selfRequired: true,
     description,
   }) as const;
 
 @ApiSchema({ name: 'Channel' })
 export class ChannelDto implements Channel {
-  @ApiProperty(CHANNEL_FIELDS.id)
+  @ApiProperty(CHANNEL_PROPERTIES.id)
   id: string;
 
-  @ApiProperty(CHANNEL_FIELDS.name)
+  @ApiProperty(CHANNEL_PROPERTIES.name)
   name: string;
 
-  @ApiProperty(CHANNEL_FIELDS.handle)
+  @ApiProperty(CHANNEL_PROPERTIES.handle)
   handle: string | null;
 }
 
-class CaptionTrack {
+@ApiSchema({ name: 'CaptionTrack' })
+class CaptionTrackDto {
   @ApiProperty({ description: 'The language of the track, as the BCP 47 code that YouTube uses.' })
   languageCode: string;
 
@@ -53,7 +54,7 @@ class CaptionTrack {
   generated: boolean;
 }
 
-@ApiExtraModels(CaptionTrack)
+@ApiExtraModels(CaptionTrackDto)
 export class VideoMetadata {
   @ApiProperty(textOrNull('The title. Null when YouTube lists the video without one.'))
   title: string | null;
@@ -98,14 +99,15 @@ export class VideoMetadata {
 
   @ApiProperty({
     type: 'array',
-    items: { $ref: getSchemaPath(CaptionTrack) },
+    items: { $ref: getSchemaPath(CaptionTrackDto) },
     nullable: true,
     description: 'Every caption track of the video. Null when the tracks could not be read.',
   })
-  captionTracks: readonly CaptionTrack[] | null;
+  captionTracks: readonly CaptionTrackDto[] | null;
 }
 
-class Segment {
+@ApiSchema({ name: 'Segment' })
+class SegmentDto {
   @ApiProperty({ description: 'Plain text, never empty.' })
   text: string;
 
@@ -141,7 +143,7 @@ export class EntryError {
 }
 
 @ApiSchema({ name: 'VideoTranscript' })
-@ApiExtraModels(Segment)
+@ApiExtraModels(SegmentDto)
 export class EntryDto {
   @ApiProperty({ description: 'The YouTube video ID.' })
   videoId: string;
@@ -154,10 +156,10 @@ export class EntryDto {
 
   @ApiProperty({
     type: 'object',
-    additionalProperties: { type: 'array', items: { $ref: getSchemaPath(Segment) } },
+    additionalProperties: { type: 'array', items: { $ref: getSchemaPath(SegmentDto) } },
     description: 'Segments ordered by `start`, by language code. Empty when `ok` is false.',
   })
-  transcript: Record<string, Segment[]>;
+  transcript: Record<string, SegmentDto[]>;
 
   @ApiProperty({ description: 'True when the transcript was not fetched for this request, and therefore not charged.' })
   cached: boolean;
@@ -167,19 +169,19 @@ export class EntryDto {
 }
 
 export class Summary {
-  @ApiProperty(count('The number of entries in `results`.'))
+  @ApiProperty(countField('The number of entries in `results`.'))
   total: number;
 
-  @ApiProperty(count('Entries with a transcript: `cached` + `fetched`.'))
+  @ApiProperty(countField('Entries with a transcript: `cached` + `fetched`.'))
   succeeded: number;
 
-  @ApiProperty(count('Entries without a transcript: `total` - `succeeded`.'))
+  @ApiProperty(countField('Entries without a transcript: `total` - `succeeded`.'))
   failed: number;
 
-  @ApiProperty(count('Transcripts that were not fetched for this request. They are free.'))
+  @ApiProperty(countField('Transcripts that were not fetched for this request. They are free.'))
   cached: number;
 
-  @ApiProperty(count('Transcripts fetched for this request: the number charged to the monthly quota.'))
+  @ApiProperty(countField('Transcripts fetched for this request: the number charged to the monthly quota.'))
   fetched: number;
 }
 
@@ -198,7 +200,8 @@ export class TranscriptsDto {
   summary: Summary;
 }
 
-class Playlist {
+@ApiSchema({ name: 'Playlist' })
+class PlaylistDto {
   @ApiProperty({ description: 'The YouTube playlist ID.' })
   id: string;
 
@@ -209,7 +212,7 @@ class Playlist {
 @ApiSchema({ name: 'PlaylistTranscripts' })
 export class PlaylistTranscriptsDto {
   @ApiProperty({ description: 'The playlist.' })
-  playlist: Playlist;
+  playlist: PlaylistDto;
 
   @Results("The first videos, in the playlist's order, each with its own status.")
   results: EntryDto[];

@@ -30,7 +30,7 @@ export function* formatTranscript(
   const [segments = []] = transcript.values();
   switch (format) {
     case 'text':
-      return yield* plainText(segments);
+      return yield* plainLines(segments);
     case 'srt':
       return yield* srt(segments);
     case 'vtt':
@@ -52,7 +52,7 @@ export async function formatEntry(
 }
 
 /** One line for each segment. */
-function* plainText(segments: readonly Segment[]): Generator<string, void, undefined> {
+function* plainLines(segments: readonly Segment[]): Generator<string, void, undefined> {
   for (const { text } of segments) {
     const line = lineText(text);
     yield line === '' ? '' : `${line}\n`;

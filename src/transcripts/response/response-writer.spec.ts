@@ -11,8 +11,9 @@ import { VIDEO_FAILURE_CODES, VIDEO_KINDS } from '../../domain/transcript.js';
 import type { VideoMetadata } from '../dto/transcripts-response.dto.js';
 import { addToSummary, emptySummary, type Entry, type TranscriptsEvent } from '../transcript-events.js';
 import type { TranscriptText } from '../cache/transcript-text.js';
-import { HeldTexts, ResponseMemory } from './response-memory.js';
-import { serializeJson, serializeNdjson, writeResponse } from './response-writer.js';
+import { HeldTexts, ResponseMemory } from '../response-memory.js';
+import { serializeJson, serializeNdjson } from '../formats/json.js';
+import { writeResponse } from './response-writer.js';
 
 const text = anyText({ maxLength: 20 });
 const number = fc.nat();

@@ -4,20 +4,14 @@ import { VideoFailedError } from '../../domain/errors.js';
 import { setQuotaHeaders } from '../../http/limit-headers.js';
 import { requestContext } from '../../http/request-context.js';
 import { deflate } from '../cache/transcript-text.js';
+import { entryJson, serializeJson, serializeNdjson, type Chunk } from '../formats/json.js';
 import { markdownDocument } from '../formats/markdown.js';
 import { FORMAT_MEDIA_TYPES, formatEntry } from '../formats/transcript-formats.js';
 import type { CallPlan, TranscriptsRequest } from '../call-plan.js';
 import type { Entry, SucceededEntry, TranscriptsEvent } from '../transcript-events.js';
 import { TranscriptsService } from '../transcripts.service.js';
-import { HeldTexts, ResponseMemory } from './response-memory.js';
-import {
-  entryJson,
-  serializeJson,
-  serializeNdjson,
-  writeResponse,
-  type Chunk,
-  type Encoding,
-} from './response-writer.js';
+import { HeldTexts, ResponseMemory } from '../response-memory.js';
+import { writeResponse, type Encoding } from './response-writer.js';
 
 export const NDJSON = 'application/x-ndjson';
 export const MARKDOWN = 'text/markdown';

@@ -2,7 +2,7 @@ import { CACHE_MANAGER, type Cache } from '@nestjs/cache-manager';
 import { Inject, Injectable } from '@nestjs/common';
 import { z } from 'zod';
 import { Environment } from '../../config/environment.js';
-import { InvalidRequestError, PlaylistNotFoundError } from '../../domain/errors.js';
+import { PlaylistNotFoundError, invalidField } from '../../domain/errors.js';
 import { parsePlaylistReference, UNREADABLE_LISTS } from '../../domain/playlist-reference.js';
 import { VideoPlatform, type PlaylistVideos } from '../../platform/video-platform.js';
 import { CACHE_FORMAT } from '../cache/keyed-codec.js';
@@ -55,7 +55,6 @@ export class PlaylistSource {
 function playlistId(text: string): string {
   const reference = parsePlaylistReference(text);
   if (!reference) throw new PlaylistNotFoundError();
-  if (reference.kind !== 'playlist')
-    throw new InvalidRequestError([{ field: 'id', message: UNREADABLE_LISTS[reference.kind] }]);
+  if (reference.kind !== 'playlist') throw invalidField('id', UNREADABLE_LISTS[reference.kind]);
   return reference.id;
 }

@@ -1,5 +1,5 @@
 import { ApiProperty, ApiSchema } from '@nestjs/swagger';
-import { count, dateTime, dateTimeOrNull, nextCursor, textOrNull } from '../../http/response-docs.js';
+import { countField, dateTime, dateTimeOrNull, nextCursorField, textOrNull } from '../../http/response-docs.js';
 import {
   DELIVERY_RETENTION_DAYS,
   DELIVERY_STATES,
@@ -75,7 +75,7 @@ const responseStatus = {
   nullable: true,
   description: 'The HTTP status of the response. Null when there was none.',
 } as const;
-const durationMs = count('How long the last attempt took, in milliseconds.');
+const durationMs = countField('How long the last attempt took, in milliseconds.');
 
 @ApiSchema({ name: 'WebhookTestResult' })
 export class TestResultDto {
@@ -111,7 +111,7 @@ export class DeliveryDto {
   @ApiProperty(dateTime('When the event occurred.'))
   createdAt: Date;
 
-  @ApiProperty(count('The number of attempts so far.'))
+  @ApiProperty(countField('The number of attempts so far.'))
   attempts: number;
 
   @ApiProperty(dateTimeOrNull('When the last attempt ended. Null before the first one has.'))
@@ -144,7 +144,7 @@ export class DeliveriesPageDto {
   })
   deliveries: DeliveryDto[];
 
-  @ApiProperty(nextCursor)
+  @ApiProperty(nextCursorField)
   next: string | null;
 }
 

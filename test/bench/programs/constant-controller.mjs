@@ -8,7 +8,7 @@ import { readFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 import { Controller, Get, Header, Module, Query, Req, Res } from '@nestjs/common';
 import { AuthModule } from '../../../dist/modules/auth/auth.module.js';
-import { RequiresFeature } from '../../../dist/modules/auth/guarded.decorator.js';
+import { RequiresFeature } from '../../../dist/modules/auth/auth.decorators.js';
 import { AppModule } from '../../../dist/modules/app.module.js';
 import { TranscriptsQueryDto } from '../../../dist/modules/transcripts/dto/transcripts-query.dto.js';
 

@@ -11,8 +11,8 @@ import { gzipSync } from 'node:zlib';
 import pg from 'pg';
 import { hashKey, isWellFormedKey } from '../../../dist/modules/organizations/api-key.js';
 import { AUTHENTICATE } from '../../../dist/modules/organizations/api-keys.service.js';
-import { QUOTA_STATE } from '../../../dist/modules/quota/usage.js';
-import { KeyRateLimit } from '../../../dist/modules/rate-limit/rate-limit.guard.js';
+import { QUOTA_STATE } from '../../../dist/modules/quota/quota-state.js';
+import { KeyRateLimit } from '../../../dist/modules/rate-limit/key-rate-limit.js';
 
 const RATE_MAX = 1e9;
 

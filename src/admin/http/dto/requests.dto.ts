@@ -9,11 +9,11 @@ import {
   KEY_LIFETIME_DAYS_MAX,
   MONTHLY_LIMIT_MAX,
   NAME_LENGTH_MAX,
-} from '../../../organizations/organization-errors.js';
+} from '../../../organizations/limits.js';
 import { DATE_FORMAT, REPORT_DAYS_MAX, REPORT_GROUPS, type ReportGroup } from '../../../quota/usage-report.js';
 import { KEY, ORGANIZATION } from './responses.dto.js';
 
-const PAGE_SIZE_DEFAULT = 50;
+const ADMIN_PAGE_SIZE_DEFAULT = 50;
 const PLAN_MESSAGE = `plan must be ${PLANS.join(' or ')}.`;
 const NAME_MESSAGE = 'name must be a string.';
 
@@ -103,8 +103,8 @@ export class RotateKeyDto {
 }
 
 export class PageQueryDto {
-  @PageLimit('items', 20, PAGE_SIZE_DEFAULT)
-  limit: number = PAGE_SIZE_DEFAULT;
+  @PageLimit('items', 20, ADMIN_PAGE_SIZE_DEFAULT)
+  limit: number = ADMIN_PAGE_SIZE_DEFAULT;
 
   @PageAfter()
   after?: string;

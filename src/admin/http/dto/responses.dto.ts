@@ -1,9 +1,10 @@
 import { ApiProperty, ApiPropertyOptional, ApiSchema } from '@nestjs/swagger';
-import { dateTime, nextCursor } from '../../../http/response-docs.js';
+import { dateTime, nextCursorField } from '../../../http/response-docs.js';
 import { ApiKey, type IssuedKey, type RevokedKey, type RotatedKey } from '../../../organizations/api-key.js';
 import { AuditEntry } from '../../../organizations/audit-trail.js';
 import { Organization, type DeletedOrganization } from '../../../organizations/organization.entity.js';
-import { Usage, Verification } from '../../../quota/usage.js';
+import { Usage } from '../../../quota/usage.dto.js';
+import { Verification } from '../../../quota/usage-verification.js';
 import { UsageReport } from '../../../quota/usage-report.js';
 import type { Pruned } from '../../../quota/usage-retention.js';
 
@@ -12,7 +13,7 @@ export class OrganizationsPageDto {
   @ApiProperty({ type: [Organization], description: 'The organizations, oldest first.' })
   organizations: Organization[];
 
-  @ApiProperty(nextCursor)
+  @ApiProperty(nextCursorField)
   next: string | null;
 }
 
@@ -21,7 +22,7 @@ export class KeysPageDto {
   @ApiProperty({ type: [ApiKey], description: 'The keys, including revoked and expired ones, oldest first.' })
   keys: ApiKey[];
 
-  @ApiProperty(nextCursor)
+  @ApiProperty(nextCursorField)
   next: string | null;
 }
 
@@ -48,7 +49,7 @@ export class AuditPageDto {
   @ApiProperty({ type: [AuditEntry], description: 'The changes, newest first.' })
   entries: AuditEntry[];
 
-  @ApiProperty(nextCursor)
+  @ApiProperty(nextCursorField)
   next: string | null;
 }
 

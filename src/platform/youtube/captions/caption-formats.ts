@@ -1,6 +1,7 @@
 import { decodeHTMLStrict } from 'entities';
+import { parseJson } from '../../../domain/parse-json.js';
 import type { Segment } from '../../../domain/transcript.js';
-import { asArray, asNumber, at, isObject, parseJson, UnreadableError } from '../response-parsing.js';
+import { asArray, asNumber, at, isObject, UnreadableError } from '../response-parsing.js';
 
 /**
  * Reads a caption document in whichever form it has: the platform may send another one than was requested. Cues without text

@@ -6,7 +6,7 @@ import { newScope, nextEgress } from '../../../../test/youtube/egresses.js';
 import { RequestQueue } from '../egress/request-queue.js';
 import type { RequestScope } from '../egress/request-pipeline.js';
 import type { FailedResponse } from '../egress/upstream-response.js';
-import type { InnertubeCall } from '../innertube/clients.js';
+import type { InnertubeQuery } from '../innertube/clients.js';
 import { InnertubeClient, parsed } from '../innertube/innertube-client.js';
 import { UpstreamMetrics } from '../upstream-metrics.js';
 import { ChannelControl } from './channel-control.js';
@@ -21,7 +21,7 @@ const BROKEN: FailedResponse = { kind: 'http-error', status: 500, media: 'json' 
 function newChannelControl(...responses: (FailedResponse | null)[]) {
   const asked: unknown[] = [];
   const innertube = Object.assign(Object.create(InnertubeClient.prototype) as InnertubeClient, {
-    query: ({ payload }: InnertubeCall, parse: (page: unknown) => unknown, { attempt }: RequestScope) => {
+    query: ({ payload }: InnertubeQuery, parse: (page: unknown) => unknown, { attempt }: RequestScope) => {
       attempt.sentAtMs = performance.now();
       const response = responses[asked.push(payload['browseId']) - 1] ?? null;
       return Promise.resolve(response ?? parsed(() => parse(channelPage())));

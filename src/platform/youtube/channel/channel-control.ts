@@ -43,9 +43,9 @@ export class ChannelControl {
 
   private ask(egress: Egress, channelId: string): Promise<Asked> {
     const payload = { browseId: channelId };
-    const call = { kind: 'channel', client: 'WEB', path: 'browse', payload, fields: CHANNEL_FIELDS } as const;
+    const query = { kind: 'channel', client: 'WEB', path: 'browse', payload, fields: CHANNEL_FIELDS } as const;
     return askControl(egress, channelId, async (scope) => {
-      const response = await this.innertube.query(call, readChannelPage, scope);
+      const response = await this.innertube.query(query, readChannelPage, scope);
       // Any page of the platform is an answer.
       if (response.kind !== 'parsed') return response;
       egress.examinations.channel.served('list', 'WEB', scope.attempt.sentAtMs);

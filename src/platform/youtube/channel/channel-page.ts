@@ -1,4 +1,4 @@
-import { type ChannelReference, parseChannelReference } from '../../../domain/channel-reference.js';
+import { CHANNEL_ID, type ChannelReference, parseChannelReference } from '../../../domain/channel-reference.js';
 import { parseUrl } from '../../../domain/page-url.js';
 import type { Channel } from '../../../domain/transcript.js';
 import { YOUTUBE_ORIGIN } from '../egress/platform-url.js';
@@ -25,7 +25,6 @@ export type ChannelPage =
   /** Terminated, or it never existed. */
   | { kind: 'terminated' };
 
-const CHANNEL_ID = /^UC[A-Za-z0-9_-]{22}$/;
 // "This channel was removed because it violated our Community Guidelines." (seen), "This channel does not exist.",
 // "This account has been terminated …", "This channel is not available." An alert such as "Something went wrong" is not one of them.
 const REMOVED =

@@ -19,7 +19,7 @@ import { ContinuationRejectedError, type KnownUploads } from '../../video-platfo
 import { RequestQueue } from '../egress/request-queue.js';
 import { RetryBudget } from '../egress/retry.js';
 import type { FailedResponse, UpstreamResponse } from '../egress/upstream-response.js';
-import type { InnertubeCall } from '../innertube/clients.js';
+import type { InnertubeQuery } from '../innertube/clients.js';
 import { InnertubeClient, parsed } from '../innertube/innertube-client.js';
 import { UpstreamMetrics } from '../upstream-metrics.js';
 import { ChannelReader } from './channel-reader.js';
@@ -45,7 +45,7 @@ const failed = (status: number, media: 'json' | 'html' = 'json') => new Failed({
 function open(respond: (argument: string) => unknown, feed: UpstreamResponse = FEED, retries = 0) {
   const requested: string[] = [];
   const innertube = Object.assign(Object.create(InnertubeClient.prototype) as InnertubeClient, {
-    query: ({ payload }: InnertubeCall, parse: (response: unknown) => unknown) => {
+    query: ({ payload }: InnertubeQuery, parse: (response: unknown) => unknown) => {
       const argument = String(payload['continuation'] ?? payload['browseId'] ?? payload['url']);
       requested.push(argument);
       const response = respond(argument);

@@ -55,9 +55,9 @@ export class ChannelReader {
     // The age gate hides the handle and sometimes the name, but the list of uploads links to the channel with each video. It
     // is requested without a field mask, because none selects these links.
     const payload = { browseId: `VLUU${channelId.slice(2)}` };
-    const call = { kind: 'owner', client: 'WEB', path: 'browse', payload, fields: null } as const;
+    const query = { kind: 'owner', client: 'WEB', path: 'browse', payload, fields: null } as const;
     const optional = { ...scope, attempt: new Attempt(channelId, 'optional') };
-    const response = await this.innertube.query(call, (list) => findHandle(list, channelId), optional);
+    const response = await this.innertube.query(query, (list) => findHandle(list, channelId), optional);
     const handle = response.kind === 'parsed' ? response.value : null;
     return { id: channelId, name: page.name ?? handle ?? '', handle };
   }
@@ -74,8 +74,8 @@ export class ChannelReader {
 
   private async page(channelId: string, scope: RequestScope, redirectsLeft = REDIRECTS_MAX): Promise<FoundPage> {
     const payload = { browseId: channelId };
-    const call = { kind: 'channel', client: 'WEB', path: 'browse', payload, fields: CHANNEL_FIELDS } as const;
-    const response = await this.innertube.queryWhole(call, readChannelPage, scope);
+    const query = { kind: 'channel', client: 'WEB', path: 'browse', payload, fields: CHANNEL_FIELDS } as const;
+    const response = await this.innertube.queryWhole(query, readChannelPage, scope);
     if (isJsonError(response, 400)) await this.checkVersion(channelId, scope);
     const page: ChannelPage = isJsonError(response, 400, 404) ? { kind: 'terminated' } : valueOf(response, channelId);
     switch (page.kind) {
@@ -100,8 +100,8 @@ export class ChannelReader {
   /** Requests the channel of a URL: null for a URL that is not a channel's, HTTP 404 for an unknown one. */
   private requestUrl(url: string, scope: RequestScope): Promise<ParsedResponse<ChannelReference | null>> {
     const path = 'navigation/resolve_url';
-    const call = { kind: 'resolve', client: 'WEB', path, payload: { url }, fields: null } as const;
-    return this.innertube.queryWhole(call, readResolvedUrl, scope);
+    const query = { kind: 'resolve', client: 'WEB', path, payload: { url }, fields: null } as const;
+    return this.innertube.queryWhole(query, readResolvedUrl, scope);
   }
 }
 

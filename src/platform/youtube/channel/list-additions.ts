@@ -64,7 +64,7 @@ function coverage(uploads: readonly Upload[], { uploads: shorts, complete }: Sho
   return position < 0 ? uploads.length : position + 1;
 }
 
-const VIDEO_ID = /<yt:videoId>([^<]*)<\/yt:videoId>/;
+const FEED_VIDEO_ID = /<yt:videoId>([^<]*)<\/yt:videoId>/;
 const PUBLISHED = /<published>([^<]*)<\/published>/;
 
 /**
@@ -80,7 +80,7 @@ export function readFeedDates(xml: string): Map<string, string> {
   const dates = new Map<string, string>();
   for (const opened of body.split('<entry>').slice(1)) {
     const [entry = ''] = opened.split('</entry>', 1);
-    const videoId = asVideoId(VIDEO_ID.exec(entry)?.[1]?.trim());
+    const videoId = asVideoId(FEED_VIDEO_ID.exec(entry)?.[1]?.trim());
     const published = readInstant(PUBLISHED.exec(entry)?.[1]?.trim() ?? '');
     if (videoId !== null && published !== null) dates.set(videoId, published);
   }

@@ -92,7 +92,8 @@ function readLockup(lockup: unknown): ShownItem {
     title: textOf(at(metadata, 'title')),
     texts: factsOf(rows),
     badges: [...shown, ...badges].flatMap((badge) => [
-      ...[at(badge, 'badgeStyle'), at(badge, 'text')],
+      at(badge, 'badgeStyle'),
+      at(badge, 'text'),
       ...asArray(at(badge, 'icon', 'sources')).map((source) => at(source, 'clientResource', 'imageName')),
     ]),
     durationSeconds: durations.find((seconds) => seconds !== null) ?? null,
@@ -135,7 +136,11 @@ function readShort(short: unknown): ShownItem {
 
 const LIVE = new Set<unknown>(['LIVE', 'BADGE_STYLE_TYPE_LIVE_NOW', 'THUMBNAIL_OVERLAY_BADGE_STYLE_LIVE']);
 const UPCOMING = new Set<unknown>([
-  ...['UPCOMING', 'Upcoming', 'PREMIERE', 'Premiere', 'THUMBNAIL_OVERLAY_BADGE_STYLE_UPCOMING'],
+  'UPCOMING',
+  'Upcoming',
+  'PREMIERE',
+  'Premiere',
+  'THUMBNAIL_OVERLAY_BADGE_STYLE_UPCOMING',
 ]);
 const SHORT = new Set<unknown>(['SHORTS', 'THUMBNAIL_OVERLAY_BADGE_STYLE_SHORTS']);
 const MEMBERS_ONLY = new Set<unknown>(['BADGE_STYLE_TYPE_MEMBERS_ONLY', 'BADGE_MEMBERS_ONLY']);

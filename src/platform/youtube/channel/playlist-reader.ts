@@ -219,8 +219,8 @@ export class PlaylistReader {
     const first = { browseId: `VL${playlistId}`, ...(named && { params: WITH_UNAVAILABLE_VIDEOS }) };
     const payload = token === null ? first : { continuation: token };
     const fields = named ? PLAYLIST_FIELDS : UPLOADS_FIELDS;
-    const call = { kind, client: 'WEB', path: 'browse', payload, fields } as const;
-    const response = await this.innertube.queryWhole(call, readPlaylistPage, scope, hasContents);
+    const query = { kind, client: 'WEB', path: 'browse', payload, fields } as const;
+    const response = await this.innertube.queryWhole(query, readPlaylistPage, scope, hasContents);
     if (response.kind === 'parsed' && response.value.kind === 'page') {
       const page = response.value;
       this.metrics.notice('shape', kind, page.shape);

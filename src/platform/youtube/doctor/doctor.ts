@@ -44,7 +44,7 @@ export async function examine(
   videosMax: number,
 ): Promise<DoctorReport> {
   const report: DoctorReport = { serves: false, channel: null, videos: [], findings: [] };
-  await withAdapter(environment, listener, (adapter) => readChannel(adapter, reference, videosMax, report));
+  await withAdapter(environment, listener, (adapter) => checkChannel(adapter, reference, videosMax, report));
   const outcomes = report.videos.map(({ outcome }) => outcome);
   const readable = outcomes.indexOf('ok');
   const tried = report.videos[readable === -1 ? outcomes.findIndex((code) => code.startsWith('upstream_')) : readable];
@@ -63,7 +63,7 @@ export async function examine(
   return report;
 }
 
-async function readChannel(
+async function checkChannel(
   adapter: CheckedAdapter,
   reference: ChannelReference,
   videosMax: number,

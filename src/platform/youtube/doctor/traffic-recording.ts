@@ -1,17 +1,18 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { parseJson } from '../../../domain/parse-json.js';
 import { type Exchange, ExchangeListener } from '../egress/http-transport.js';
-import { asString, at, parseJson } from '../response-parsing.js';
+import { asString, at } from '../response-parsing.js';
 import type { DoctorReport } from './doctor.js';
 
 const REMOVED = 'removed';
+const PLAYBACK = ['streamingData', 'playerConfig', 'playbackTracking', 'attestation', 'heartbeatParams', 'cpn'];
+const ADVERTISEMENTS = ['adPlacements', 'adSlots', 'playerAds', 'adBreakHeartbeatParams'];
+const TRACKING = ['trackingParam', 'trackingParams', 'clickTrackingParams', 'serviceTrackingParams', 'eventId'];
+const CALLER = ['remoteHost', 'remoteIp', 'responseId', 'rolloutToken', 'serviceIntegrityDimensions', 'context'];
+const PAGE = ['frameworkUpdates', 'loggingDirectives', 'topbar'];
 /** Parts of responses that no parser reads and that identify the caller, such as stream URLs and tracking. */
-const REMOVED_PROPERTIES = new Set([
-  ...['streamingData', 'playbackTracking', 'adPlacements', 'adSlots', 'playerAds', 'adBreakHeartbeatParams'],
-  ...['attestation', 'heartbeatParams', 'playerConfig', 'frameworkUpdates', 'serviceTrackingParams', 'trackingParams'],
-  ...['clickTrackingParams', 'trackingParam', 'loggingDirectives', 'responseId', 'rolloutToken', 'remoteHost'],
-  ...['remoteIp', 'serviceIntegrityDimensions', 'context', 'cpn', 'eventId', 'topbar'],
-]);
+const REMOVED_PROPERTIES = new Set([...PLAYBACK, ...ADVERTISEMENTS, ...TRACKING, ...CALLER, ...PAGE]);
 const IPV4 = /(?<!\d|\d\.)(?:\d{1,3}\.){3}\d{1,3}(?!\w|\.\d)/g;
 /** In full, or with one run of zeros left out. */
 const IPV6 =

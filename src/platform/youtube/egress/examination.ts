@@ -55,7 +55,7 @@ export class Examination {
   /** A request was served. */
   served(kind: BudgetKind, client: string, sentAtMs: number): void {
     this.doubted.delete(kind);
-    for (const key of [keyOf(kind, client), keyOf(kind, null)])
+    for (const key of [budgetKey(kind, client), budgetKey(kind, null)])
       this.servedAtMs.set(key, Math.max(sentAtMs, this.servedAtMs.get(key) ?? -Infinity));
     this.changed();
   }
@@ -82,7 +82,7 @@ export class Examination {
 
   /** Whether a client was served since then. */
   isServed({ kind, client, sinceMs }: Doubt): boolean {
-    return (this.servedAtMs.get(keyOf(kind, client)) ?? -Infinity) >= sinceMs;
+    return (this.servedAtMs.get(budgetKey(kind, client)) ?? -Infinity) >= sinceMs;
   }
 
   /**
@@ -104,7 +104,7 @@ export class Examination {
         signal.throwIfAborted();
         if (this.gate.paused) return 'address-refused';
         if (this.isServed(doubt)) return 'served';
-        if ((this.refusedAtMs.get(keyOf(doubt.kind, doubt.client)) ?? -Infinity) >= doubt.sinceMs)
+        if ((this.refusedAtMs.get(budgetKey(doubt.kind, doubt.client)) ?? -Infinity) >= doubt.sinceMs)
           return 'client-refused';
         const nowMs = this.now();
         if (nowMs >= deadlineAtMs) return 'unknown';
@@ -137,7 +137,7 @@ export class Examination {
 
   /** The control of a client was refused while another was served. */
   clientRefused(kind: BudgetKind, client: string): void {
-    this.refusedAtMs.set(keyOf(kind, client), this.now());
+    this.refusedAtMs.set(budgetKey(kind, client), this.now());
   }
 
   /** Whether requests of others are in flight through this address or will be sent. */
@@ -164,6 +164,6 @@ export class Examination {
   }
 }
 
-function keyOf(kind: BudgetKind, client: string | null): string {
+function budgetKey(kind: BudgetKind, client: string | null): string {
   return `${kind} ${client ?? '*'}`;
 }

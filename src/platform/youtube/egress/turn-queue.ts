@@ -56,8 +56,8 @@ export class TurnQueue<T> {
   ahead({ organizationId, fairnessKey }: Requester): number {
     const organization = this.organizations.get(organizationId);
     if (!organization) return this.aheadOf(organizationId, 0);
-    const call = organization.calls.get(fairnessKey);
-    const own = turnsBefore(call?.size ?? 0, organization.calls.size - (call ? 1 : 0));
+    const items = organization.calls.get(fairnessKey);
+    const own = turnsBefore(items?.size ?? 0, organization.calls.size - (items ? 1 : 0));
     return this.aheadOf(organizationId, Math.min(organization.size, own));
   }
 

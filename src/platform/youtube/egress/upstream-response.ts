@@ -1,5 +1,5 @@
 import { parseUrl } from '../../../domain/page-url.js';
-import { parseJson } from '../response-parsing.js';
+import { parseJson } from '../../../domain/parse-json.js';
 import { addressKind, YOUTUBE_ORIGIN } from './platform-url.js';
 
 /** Why the platform refuses the caller rather than the requested resource. */

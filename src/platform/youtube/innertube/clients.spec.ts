@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { YOUTUBE_CLIENTS, type YoutubeClient } from '../../../config/environment.js';
-import { ClientRequests, type InnertubeCall } from './clients.js';
+import { ClientRequests, type InnertubeQuery } from './clients.js';
 
 interface ComposedRequest {
   url: string;
@@ -16,7 +16,7 @@ const COMPOSED = JSON.parse(
 ) as Record<YoutubeClient, ComposedRequest>;
 
 const VIDEO = { videoId: 'aaaaaaaaaaa', contentCheckOk: true, racyCheckOk: true };
-const playerOf = (client: YoutubeClient): InnertubeCall => ({
+const playerOf = (client: YoutubeClient): InnertubeQuery => ({
   kind: 'player',
   client,
   path: 'player',

@@ -147,7 +147,7 @@ const CONTEXT = {
 };
 
 /** A request that a client sends. */
-export interface InnertubeCall {
+export interface InnertubeQuery {
   /** Metric label: `player`, `uploads`, … */
   kind: string;
   client: YoutubeClient;
@@ -170,7 +170,7 @@ export class ClientRequests {
   }
 
   /** @param visitorData null sends none */
-  compose({ client, path, payload, fields }: InnertubeCall, visitorData: string | null): OutgoingRequest {
+  compose({ client, path, payload, fields }: InnertubeQuery, visitorData: string | null): OutgoingRequest {
     const profile = this.profiles[client];
     const url = new URL(`/youtubei/v1/${path}?prettyPrint=false&alt=json`, YOUTUBE_ORIGIN);
     if (fields !== null) url.searchParams.set('$fields', fields);

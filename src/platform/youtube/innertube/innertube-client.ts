@@ -8,7 +8,7 @@ import type { FailedResponse, UpstreamResponse } from '../egress/upstream-respon
 import { report } from '../event-log.js';
 import { at, asString, IncompletePageError, isObject, UnreadableError } from '../response-parsing.js';
 import { UpstreamMetrics } from '../upstream-metrics.js';
-import { ClientRequests, type InnertubeCall } from './clients.js';
+import { ClientRequests, type InnertubeQuery } from './clients.js';
 import { CLIENTS_MAX, VisitorDataCache, type VisitorExchange } from './visitor-data-cache.js';
 
 /** Longest wait for visitor data; past it requests send none. */
@@ -49,21 +49,21 @@ export class InnertubeClient {
   }
 
   /**
-   * Sends a call and parses its JSON. Rejects only when the scope's signal is aborted.
+   * Sends a query and parses its JSON. Rejects only when the scope's signal is aborted.
    *
    * @param parse throws `UnreadableError` for an unexpected response; `visitor` is the visitor data of the exchange
    */
   async query<T>(
-    call: InnertubeCall,
+    query: InnertubeQuery,
     parse: (response: unknown, visitor: VisitorExchange) => T,
     scope: RequestScope,
   ): Promise<ParsedResponse<T>> {
-    const { client } = call;
-    const fields = this.masksRefused.get(client) ? null : call.fields;
-    const response = await this.send({ ...call, fields }, parse, scope);
+    const { client } = query;
+    const fields = this.masksRefused.get(client) ? null : query.fields;
+    const response = await this.send({ ...query, fields }, parse, scope);
     if (fields === null || this.masksRefused.has(client) || !mayBeOfMask(response)) return response;
     this.masksRefused.set(client, false);
-    const complete = await this.send({ ...call, fields: null }, parse, scope);
+    const complete = await this.send({ ...query, fields: null }, parse, scope);
     if (complete.kind === 'parsed') {
       this.masksRefused.set(client, true);
       report('warn', 'youtube_fields_not_honoured', { client });
@@ -77,13 +77,13 @@ export class InnertubeClient {
    * @param isWhole whether a page that was parsed is worth no retry; after the retries it is taken as it is
    */
   async queryWhole<T>(
-    call: InnertubeCall,
+    query: InnertubeQuery,
     parse: (response: unknown) => T,
     scope: RequestScope,
     isWhole: (value: T) => boolean = () => true,
   ): Promise<ParsedResponse<T>> {
     for (;;) {
-      const response = await this.query(call, parse, scope);
+      const response = await this.query(query, parse, scope);
       const isDone = response.kind === 'parsed' ? isWhole(response.value) : !('incomplete' in response);
       if (isDone || !scope.budget.take()) return response;
     }
@@ -119,14 +119,14 @@ export class InnertubeClient {
   }
 
   private async send<T>(
-    call: InnertubeCall,
+    query: InnertubeQuery,
     parse: (response: unknown, visitor: VisitorExchange) => T,
     scope: RequestScope,
   ): Promise<ParsedResponse<T>> {
     const { egress } = scope;
-    const { kind, client, fields } = call;
+    const { kind, client, fields } = query;
     const visitorData = await this.visitorData.get(egress, client, scope.context.signal);
-    const outgoing = this.requests.compose(call, visitorData);
+    const outgoing = this.requests.compose(query, visitorData);
     const response = await this.pipeline.send({ kind, client, scope, outgoing });
     if (fields !== null && response.kind === 'ok')
       this.metrics.notice('fields', client, isWhole(response.json) ? 'ignored' : 'honoured');
@@ -138,8 +138,8 @@ export class InnertubeClient {
     // All calls that need it share the request, so it does not end with the call that started it.
     const scope = serviceScope(egress, 'visitor', VISITOR_TIMEOUT_MS);
     // Without visitor data: the platform repeats what is sent, so that local data would come back.
-    const call = { kind: 'visitor', client, path: 'visitor_id', payload: {}, fields: null };
-    const outgoing = this.requests.compose(call, null);
+    const query = { kind: 'visitor', client, path: 'visitor_id', payload: {}, fields: null };
+    const outgoing = this.requests.compose(query, null);
     const response = await this.pipeline.send({ kind: 'visitor', client, scope, outgoing });
     return readVisitorData(response);
   }

@@ -1,9 +1,10 @@
 import type { OnApplicationShutdown } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { Agent } from 'undici';
+import { parseJson } from '../../../domain/parse-json.js';
 import { transfer } from '../egress/http-transport.js';
 import { report } from '../event-log.js';
-import { asNumber, asString, at, parseJson } from '../response-parsing.js';
+import { asNumber, asString, at } from '../response-parsing.js';
 
 /** A provider solves a challenge in a browser environment, which takes seconds the first time. */
 const TIMEOUT_MS = 10_000;

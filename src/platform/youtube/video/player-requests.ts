@@ -47,10 +47,10 @@ export async function requestPlayer(
   onReading: (reading: PlayerReading) => void = () => undefined,
 ): Promise<ParsedResponse<PlayerReading>> {
   const { path, fields, payload, read } = client === 'ANDROID_REEL' ? REEL : PLAYER;
-  const call = { kind: 'player', client, path, payload: payload(videoId, proof), fields } as const;
+  const query = { kind: 'player', client, path, payload: payload(videoId, proof), fields } as const;
   const send = async () => {
     const parse = (response: unknown, visitor: VisitorExchange) => ({ reading: read(response, videoId), visitor });
-    const answer = await innertube.query(call, parse, scope);
+    const answer = await innertube.query(query, parse, scope);
     if (answer.kind === 'parsed') onReading(answer.value.reading);
     return answer;
   };
@@ -75,8 +75,8 @@ export async function requestPublishDate(
   videoId: string,
   scope: RequestScope,
 ): Promise<string | null> {
-  const call = { kind: 'microformat', client: 'WEB', path: 'player', fields: MICROFORMAT_FIELDS } as const;
+  const query = { kind: 'microformat', client: 'WEB', path: 'player', fields: MICROFORMAT_FIELDS } as const;
   const payload = playerPayload(videoId);
-  const response = await innertube.query({ ...call, payload }, (json) => readPublishDate(json, videoId), scope);
+  const response = await innertube.query({ ...query, payload }, (json) => readPublishDate(json, videoId), scope);
   return response.kind === 'parsed' ? response.value : null;
 }

@@ -79,7 +79,7 @@ export class VideoControl {
     // One whose version is retired tells nothing.
     for (const other of first.end === 'refused' ? (others.length > 0 ? others : [client]) : [])
       if (!second || second.end === 'unknown') second = await this.ask(egress, other, kind, videoId, 1);
-    const finding = findingOf(first.end, second?.end, others.length === 0);
+    const finding = findingOfControl(first.end, second?.end, others.length === 0);
     if (finding === 'client-refused') {
       egress.examinations.video.clientRefused(kind, client);
       this.order.rest(egress, client);
@@ -120,7 +120,7 @@ export class VideoControl {
 }
 
 /** Whom two controls show to be refused. @param alone whether there is no client of another app */
-function findingOf(first: ControlEnd, second: ControlEnd | undefined, alone: boolean): Finding {
+function findingOfControl(first: ControlEnd, second: ControlEnd | undefined, alone: boolean): Finding {
   if (first === 'served') return 'served';
   if (first !== 'refused') return 'unknown';
   if (second === 'served') return alone ? 'served' : 'client-refused';

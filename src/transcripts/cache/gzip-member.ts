@@ -1,5 +1,5 @@
 import { crc32 } from 'node:zlib';
-import type { TranscriptText } from '../cache/transcript-text.js';
+import type { TranscriptText } from './transcript-text.js';
 
 const HEADER = Buffer.from([0x1f, 0x8b, 0x08, 0, 0, 0, 0, 0, 0, 0xff]);
 /** An empty block that is marked as the last. */

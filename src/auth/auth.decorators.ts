@@ -1,37 +1,15 @@
-import { applyDecorators, Injectable, UseGuards, type CanActivate, type ExecutionContext } from '@nestjs/common';
-import { Reflector } from '@nestjs/core';
+import { applyDecorators, UseGuards } from '@nestjs/common';
 import { ApiBearerAuth } from '@nestjs/swagger';
 import { FeatureNotInPlanError } from '../domain/errors.js';
 import { planIncludes, PLANS, requiredPlan, type Feature } from '../domain/plan.js';
 import { ApiErrors } from '../http/error-docs.js';
-import { requestContextOf } from '../http/request-context.js';
-import { CallsInFlightGuard } from '../rate-limit/calls-in-flight.js';
+import { CallsInFlightGuard } from '../rate-limit/calls-in-flight.guard.js';
 import { RateLimitGuard } from '../rate-limit/rate-limit.guard.js';
 import { ApiKeyGuard } from './api-key.guard.js';
+import { PlanGuard, RequiredFeature } from './plan.guard.js';
 
 /** The name of the Bearer scheme in the OpenAPI document. */
 export const API_KEY_SCHEME = 'apiKey';
-
-/** Names the feature that a route belongs to, for `PlanGuard`. */
-const RequiredFeature = Reflector.createDecorator<Feature>();
-
-/** Refuses a caller whose organization's plan lacks the route's feature (403). The call counts for the rate limit. */
-@Injectable()
-export class PlanGuard implements CanActivate {
-  constructor(
-    private readonly reflector: Reflector,
-    private readonly rateLimit: RateLimitGuard,
-  ) {}
-
-  async canActivate(context: ExecutionContext): Promise<boolean> {
-    const feature = this.reflector.getAllAndOverride(RequiredFeature, [context.getHandler(), context.getClass()]);
-    if (!feature) throw new Error('PlanGuard guards a route without RequiredFeature.');
-    const { plan } = requestContextOf(context).caller.organization;
-    if (planIncludes(plan, feature)) return true;
-    await this.rateLimit.count(context);
-    throw new FeatureNotInPlanError(feature, plan, requiredPlan(feature));
-  }
-}
 
 /** @see CallsInFlight for what counts against the concurrency limits */
 interface Limits {

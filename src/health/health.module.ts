@@ -10,4 +10,4 @@ import { MetricsController } from './metrics.controller.js';
   controllers: [HealthController, MetricsController],
   providers: [HealthService],
 })
-export class MonitoringModule {}
+export class HealthModule {}

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { Environment } from '../config/environment.js';
-import { KeyRateLimit } from './rate-limit.guard.js';
+import { KeyRateLimit } from './key-rate-limit.js';
 
 afterEach(() => {
   jest.restoreAllMocks();

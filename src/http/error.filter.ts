@@ -1,0 +1,43 @@
+import { type ArgumentsHost, Catch, type ExceptionFilter, NotFoundException } from '@nestjs/common';
+import type { Request, Response } from 'express';
+import { MethodNotAllowedError, PlanLimitExceededError, RouteNotFoundError } from '../domain/errors.js';
+import { errorBody } from './error-body.js';
+import { asDomainError, logError } from './error-report.js';
+import { setQuotaHeaders } from './limit-headers.js';
+import { requestContext } from './request-context.js';
+import { Routes } from './routes.js';
+
+/** Maps every error to its status, headers and the error envelope. */
+@Catch()
+export class ErrorFilter implements ExceptionFilter<unknown> {
+  constructor(private readonly routes: Routes) {}
+
+  catch(thrown: unknown, host: ArgumentsHost): void {
+    const http = host.switchToHttp();
+    const request = http.getRequest<Request>();
+    const response = http.getResponse<Response>();
+    const context = requestContext(request);
+    const error =
+      thrown instanceof NotFoundException ? this.unmatched(request) : asDomainError(thrown, context.requestId);
+    const { status } = error;
+    logError(context, error);
+    // A truncated body must not look complete, so the connection is destroyed.
+    if (response.headersSent) {
+      response.destroy();
+      return;
+    }
+    if (status === 401) response.setHeader('WWW-Authenticate', 'Bearer');
+    if (error instanceof MethodNotAllowedError) response.setHeader('Allow', error.allowed);
+    if (error instanceof PlanLimitExceededError) setQuotaHeaders(response, error.quota);
+    if (error.retryAfterSeconds !== undefined) response.setHeader('Retry-After', String(error.retryAfterSeconds));
+    // A static file that failed to send has already set its type.
+    response.type('application/json');
+    response.status(status).json(errorBody(error, context.requestId));
+  }
+
+  /** Nest reports that no route matches. */
+  private unmatched({ path }: Request): MethodNotAllowedError | RouteNotFoundError {
+    const methods = this.routes.allowedMethods(path);
+    return methods.length > 0 ? new MethodNotAllowedError(methods.join(', ')) : new RouteNotFoundError();
+  }
+}

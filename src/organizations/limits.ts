@@ -1,0 +1,7 @@
+export const NAME_LENGTH_MAX = 100;
+/** The largest value of the database column. */
+export const MONTHLY_LIMIT_MAX = 2_147_483_647;
+export const KEY_LIFETIME_DAYS_MAX = 36_500;
+/** How long a rotated key can stay valid. */
+export const GRACE_HOURS_MAX = 24 * 365;
+export const GRACE_HOURS_DEFAULT = 24;

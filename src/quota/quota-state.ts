@@ -1,0 +1,50 @@
+import type { Plan } from '../domain/plan.js';
+import type { MonthUsed } from './usage.dto.js';
+
+/** A row of a quota's state, which `quota_reserve_as` returns as well. */
+export interface QuotaRow {
+  limit_in_force: number;
+  used_count: number;
+  reserved_count: number;
+  period_end: Date;
+  decided_at: Date;
+}
+
+/** A row of `QUOTA_STATE`. */
+export interface QuotaStateRow extends QuotaRow {
+  id: string;
+  plan: Plan;
+  period_start: Date;
+  deleted_at: Date | null;
+}
+
+/** A row of `QUOTA_USAGE`. */
+export interface UsageRow extends QuotaStateRow {
+  history: MonthUsed[];
+}
+
+// One statement, so that all values are from one snapshot.
+const stateWith = (more: string): string => `
+  WITH clock AS MATERIALIZED (SELECT clock_now() AS now)
+  SELECT organization.id, organization.plan, organization.deleted_at, clock.now AS decided_at,
+         quota_limit(organization.monthly_limit, organization.plan, $2, $3) AS limit_in_force,
+         quota_period(clock.now)::timestamp AT TIME ZONE 'UTC' AS period_start,
+         quota_period_end(quota_period(clock.now)) AS period_end,
+         coalesce((SELECT used FROM quota_periods
+           WHERE organization_id = organization.id AND period_start = quota_period(clock.now)), 0) AS used_count,
+         coalesce((SELECT sum(required) FROM quota_open_reservations
+           WHERE organization_id = organization.id AND period_start = quota_period(clock.now)
+             AND leased_until > clock.now), 0)::integer AS reserved_count ${more}
+    FROM organizations organization, clock
+    WHERE organization.id = $1`;
+
+/** Rows are `QuotaStateRow`s, also of deleted organizations. Every call with nothing to fetch reads one. */
+export const QUOTA_STATE = stateWith('');
+
+/** Rows are `UsageRow`s, also of deleted organizations. */
+export const QUOTA_USAGE = stateWith(`, coalesce((
+           SELECT json_agg(json_build_object('period', to_char(period_start, 'YYYY-MM'), 'used', used)
+                           ORDER BY period_start DESC)
+             FROM quota_periods WHERE organization_id = organization.id AND used > 0
+               AND period_start > quota_period(clock.now) - interval '6 months'
+               AND period_start <= quota_period(clock.now)), '[]') AS history`);

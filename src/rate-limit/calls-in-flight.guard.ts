@@ -1,0 +1,17 @@
+import { Injectable, type CanActivate, type ExecutionContext } from '@nestjs/common';
+import { ApiErrors } from '../http/error-docs.js';
+import { requestContextOf } from '../http/request-context.js';
+import { CallsInFlight } from './calls-in-flight.js';
+
+/** Refuses a call at the concurrency limit of its key (429) or of the process (503). */
+@ApiErrors('concurrency_limited', 'at_capacity')
+@Injectable()
+export class CallsInFlightGuard implements CanActivate {
+  constructor(private readonly calls: CallsInFlight) {}
+
+  canActivate(execution: ExecutionContext): boolean {
+    const context = requestContextOf(execution);
+    this.calls.acquire(context.caller.keyId, context.ended());
+    return true;
+  }
+}

@@ -1,0 +1,53 @@
+import type { TranscriptText } from '../cache/transcript-text.js';
+import type { ListHeader } from '../sources/video-list.js';
+import type { Entry, TranscriptsEvent } from '../transcript-events.js';
+
+/** One step of a response: JSON and the texts within it. */
+export type Chunk = readonly (string | TranscriptText)[];
+
+/** Events, or batches of those that are written together. */
+type Events = AsyncIterable<TranscriptsEvent | readonly TranscriptsEvent[]>;
+
+/** The response as one JSON document, in chunks; the texts of transcripts pass through unchanged. */
+export async function* serializeJson(events: Events): AsyncGenerator<Chunk> {
+  let separator = '';
+  for await (const batch of events)
+    yield [batch].flat().flatMap((event) => {
+      if (event.type === 'summary') return [`],"summary":${JSON.stringify(event.summary)}}`];
+      if (event.type !== 'result') return [`{${headerField(event)}"results":[`];
+      const entry = entryJson(separator, event.entry, '');
+      separator = ',';
+      return entry;
+    });
+}
+
+function headerField(header: ListHeader): string {
+  switch (header.type) {
+    case 'channel':
+      return `"channel":${JSON.stringify(header.channel)},`;
+    case 'playlist':
+      return `"playlist":${JSON.stringify(header.playlist)},`;
+    case 'videos':
+      return '';
+  }
+}
+
+/** The response as NDJSON, one line per event, for clients that show progress. */
+export async function* serializeNdjson(events: Events): AsyncGenerator<Chunk> {
+  for await (const batch of events) {
+    const chunk = [batch].flat().flatMap((event) => {
+      if (event.type === 'result') return entryJson('{"type":"result","result":', event.entry, '}\n');
+      // The caller named the videos, so that there is nothing to name.
+      return event.type === 'videos' ? [] : [`${JSON.stringify(event)}\n`];
+    });
+    if (chunk.length > 0) yield chunk;
+  }
+}
+
+/** The JSON of one entry, between two texts. */
+export function entryJson(before: string, entry: Entry, after: string): Chunk {
+  const head = `${before}{"videoId":${JSON.stringify(entry.videoId)},"ok":${entry.ok},"metadata":${JSON.stringify(entry.metadata)},"transcript":`;
+  return entry.ok
+    ? [head, entry.transcript, `,"cached":${entry.cached}}${after}`]
+    : [`${head}{},"cached":false,"error":${JSON.stringify(entry.error)}}${after}`];
+}
