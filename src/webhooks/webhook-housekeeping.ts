@@ -8,17 +8,18 @@ const INTERVAL_MS = 60_000;
 /** Deletes in a limited time what has accumulated. */
 const REMOVED_AT_ONCE_MAX = 10_000;
 
-/** $1 days, $2 most rows. */
+/** $1 days, $2 most rows. An array, because a join of so many rows may be planned as one of the whole table. */
 export const REMOVE_OLD = `
-  DELETE FROM webhook_deliveries WHERE id IN (
+  DELETE FROM webhook_deliveries WHERE id = ANY (ARRAY(
     SELECT id FROM webhook_deliveries WHERE created_at < (SELECT clock_now() - make_interval(days => $1))
-      ORDER BY created_at LIMIT $2)`;
+      ORDER BY created_at LIMIT $2))`;
 
 const REMOVE_OF_DELETED_ORGANIZATIONS = `
   DELETE FROM webhooks WHERE organization_id IN (SELECT id FROM organizations WHERE deleted_at IS NOT NULL)`;
 
 const REMOVE_OLD_SECRETS = `
-  UPDATE webhooks SET previous_secret = NULL, previous_secret_until = NULL WHERE previous_secret_until <= clock_now()`;
+  UPDATE webhooks SET previous_secret = NULL, previous_secret_until = NULL
+    WHERE previous_secret_until <= (SELECT clock_now())`;
 
 /** What waits, counted up to 10,000. Overdue is what is due at a webhook that is on, since the pause after its last attempt. */
 const WAITING = `
