@@ -26,7 +26,8 @@ const WAITING = `
   SELECT (SELECT count(*) FROM (SELECT FROM webhook_deliveries WHERE next_attempt_at IS NOT NULL LIMIT 10000) waiting)::integer
            AS waiting,
          (SELECT greatest(0, max(extract(epoch FROM clock_now() - greatest(next_attempt_at, rested_until))))
-            FROM webhook_queues JOIN webhooks ON webhooks.id = webhook_id WHERE disabled_at IS NULL)::double precision
+            FROM webhook_queues, LATERAL (SELECT * FROM webhooks WHERE id = webhook_id LIMIT 1) webhook
+            WHERE disabled_at IS NULL)::double precision
            AS overdue_seconds,
          (SELECT last_value - 1 + is_called::integer FROM webhook_events_dropped)::double precision AS dropped`;
 
