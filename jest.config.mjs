@@ -2,15 +2,6 @@ import { existsSync, readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 
-/**
- * Bundles that the packages ship, instead of a thousand modules that each worker would load. The processes that the tests start
- * load the packages as Node does.
- */
-const BUNDLES = {
-  '^rxjs(/operators)?$': '<rootDir>/node_modules/rxjs/dist/bundles/rxjs.umd.min.js',
-  '^class-validator$': '<rootDir>/node_modules/class-validator/bundles/class-validator.umd.min.js',
-};
-
 /** The packages of the workspaces from their source. */
 const CLIENTS = {
   '^@channel-transcripts/client$': '<rootDir>/clients/typescript/src/index.ts',
@@ -24,7 +15,7 @@ const shared = {
   testEnvironment: '<rootDir>/test/jest/environment.mjs',
   rootDir: import.meta.dirname,
   extensionsToTreatAsEsm: ['.ts'],
-  moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1', ...BUNDLES, ...CLIENTS },
+  moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1', ...CLIENTS },
   transform: {
     // The build excludes the files with tests.
     '^.+\\.ts$': ['@swc/jest', { ...swc, exclude: [], sourceMaps: 'inline', swcrc: false }],

@@ -5,6 +5,7 @@ import { ExpressAdapter, type NestExpressApplication } from '@nestjs/platform-ex
 import express, { type Express, type Request } from 'express';
 import type { Logger } from 'pino';
 import { AppModule } from './app.module.js';
+import { BackgroundLoops } from './background/background-loops.js';
 import type { Environment } from './config/environment.js';
 import { withTimeout } from './domain/with-timeout.js';
 import { trustProxySetting } from './http/client-address.js';
@@ -112,8 +113,8 @@ function allowOrigins(app: NestExpressApplication, origins: readonly string[]): 
 }
 
 /**
- * Shuts the service down: readiness fails, no new connections are accepted, requests are refused, running calls end and are settled, then
- * everything is closed. Calls that still run after the grace period are aborted, and settled as well.
+ * Shuts the service down: readiness fails, no new connections are accepted, requests are refused, background work stops,
+ * running calls end and are settled, then everything is closed. Calls that still run after the grace period are aborted, and settled as well.
  *
  * @param times.graceSeconds from the start until running calls are aborted; includes the delay
  * @param times.delaySeconds how long requests are still served while readiness fails
@@ -130,6 +131,7 @@ export async function shutDown(
   await Promise.all([
     app.get(Connections).close(app.getHttpServer(), remainingMs, () => (state.refusing = true)),
     ...state.servers.map((server) => server.close(remainingMs)),
+    app.get(BackgroundLoops).stop(),
   ]);
   await withTimeout(app.get(TranscriptsService).idle(), graceEndsAtMs + LAST_SETTLEMENTS_MS - performance.now());
   await app.close();

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { superLinearGrowth } from '../test/linear-time.js';
+import { superLinearGrowth } from '../test/cpu/linear-time.js';
 import { parseLanguages } from './transcripts/dto/transcripts-query.dto.js';
 import { parseChannelReference } from './domain/channel-reference.js';
 import type { Transcript } from './domain/transcript.js';
@@ -22,8 +22,26 @@ const CHANNEL_ID = `UC${'a'.repeat(22)}`;
 
 /** Repeated to fill a text, between a start that makes the parser begin its work and an end that makes it fail. */
 const PIECES = [
-  ...[' ', '\n', '\t\u00a0', '\u200b', '\u0301', '𝒳', '\ud83d', '<i ', '<i a= ', '<br ', " t='", ' t="', ' t='],
-  ...['<text start="0">', '<p t="0">', 'class  =  "', 'is a private', "content isn't available, ", 'not ', 'Bearer '],
+  ' ',
+  '\n',
+  '\t\u00a0',
+  '\u200b',
+  '\u0301',
+  '𝒳',
+  '\ud83d',
+  '<i ',
+  '<i a= ',
+  '<br ',
+  " t='",
+  ' t="',
+  ' t=',
+  '<text start="0">',
+  '<p t="0">',
+  'class  =  "',
+  'is a private',
+  "content isn't available, ",
+  'not ',
+  'Bearer ',
   ...'< > <i a= <br </c. <c.a <!-- <? & &# &#1 &amp; &amp;amp; " \' <s> / // @ % %25 %C3%A9 . , - : 0 9, 1: a en, A'.split(
     ' ',
   ),
@@ -39,8 +57,13 @@ const TEXT_READERS: Readonly<Record<string, { begin: readonly string[]; read: (t
   decodeEntities: { begin: ['', '&', '&#xd'], read: decodeEntities },
   readCaptions: {
     begin: [
-      ...['', '<?xml ', '<transcript>', '<transcript><text start="0" dur="1">', '<timedtext><p t="0">'],
-      ...['{"events":', '{"events":[{"segs":[{"utf8":"<i '],
+      '',
+      '<?xml ',
+      '<transcript>',
+      '<transcript><text start="0" dur="1">',
+      '<timedtext><p t="0">',
+      '{"events":',
+      '{"events":[{"segs":[{"utf8":"<i ',
     ],
     read: readCaptions,
   },

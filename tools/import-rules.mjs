@@ -16,6 +16,7 @@ const FLOORS = [
   {
     cache: ['config', 'domain/(with-timeout|detached)\\.ts$', REGISTRY],
     database: ['config', 'domain/organization-turns\\.ts$'],
+    background: [REGISTRY],
   },
   { http: ['database', 'observability', 'config', 'domain'] },
   {
@@ -37,22 +38,50 @@ const FLOORS = [
   {
     // A slice is a call without HTTP: it waits for the database and is settled as calls are.
     jobs: [
-      ...['transcripts', PORT, 'quota', 'auth', 'rate-limit'],
-      ...['http', STATEMENTS, TRACING, REGISTRY, 'config', 'domain'],
+      'background',
+      'transcripts',
+      PORT,
+      'quota',
+      'auth',
+      'rate-limit',
+      'http',
+      STATEMENTS,
+      TRACING,
+      REGISTRY,
+      'config',
+      'domain',
     ],
-    webhooks: ['auth', 'organizations', 'http', STATEMENTS, REGISTRY, 'config', 'domain'],
+    webhooks: ['background', 'auth', 'organizations', 'http', STATEMENTS, REGISTRY, 'config', 'domain'],
     // The same parameters, events and guards as over HTTP.
     messages: [
-      ...['channels/dto', 'videos/dto', 'transcripts', 'auth', 'rate-limit', 'http', 'observability/logging', TRACING],
-      ...['config', 'domain'],
+      'channels/dto',
+      'videos/dto',
+      'transcripts',
+      'auth',
+      'rate-limit',
+      'http',
+      'observability/logging',
+      TRACING,
+      'config',
+      'domain',
     ],
   },
   {
     mcp: ['jobs', 'transcripts', 'quota', 'auth', 'rate-limit', 'http', 'observability', 'config', 'domain'],
     // The usage under /admin is a customer's usage and more. Commands print transcripts and run jobs.
     admin: [
-      ...['jobs', 'transcripts', 'quota', 'auth', 'organizations', 'http', 'database', 'cache'],
-      ...['observability/logging', 'config', 'domain'],
+      'jobs',
+      'transcripts',
+      'quota',
+      'auth',
+      'organizations',
+      'http',
+      'database',
+      'cache',
+      'background',
+      'observability/logging',
+      'config',
+      'domain',
     ],
   },
 ];

@@ -109,7 +109,14 @@ describe('the configuration', () => {
   });
 
   it.each([
-    ...['off', '2', '10', 'loopback', 'loopback, 10.0.0.0/8', '::1', 'fd00::/8,192.168.1.1', '::ffff:10.0.0.0/104'],
+    'off',
+    '2',
+    '10',
+    'loopback',
+    'loopback, 10.0.0.0/8',
+    '::1',
+    'fd00::/8,192.168.1.1',
+    '::ffff:10.0.0.0/104',
     '10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,100.64.0.0/10,fc00::/7,fe80::/10,2600:1f00::/24',
   ])('accepts TRUST_PROXY=%s', (value) => {
     expect(readEnvironment({ TRUST_PROXY: value }).TRUST_PROXY).toBe(value);

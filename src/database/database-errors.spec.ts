@@ -7,9 +7,29 @@ const wrapped = (error: Error): Error[] => [error, new QueryFailedError('SELECT 
 
 describe('an unavailable database', () => {
   it.each([
-    ...['ECONNREFUSED', 'ECONNRESET', 'ETIMEDOUT', 'EPIPE', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH'],
-    ...['08006', '08P01', '53100', '53300', '57P01', '57P03', '57P05', '57014', '55P03', '25006', '25P03'],
-    ...['28000', '28P01', '3D000', '40001', '40P01'],
+    'ECONNREFUSED',
+    'ECONNRESET',
+    'ETIMEDOUT',
+    'EPIPE',
+    'ENOTFOUND',
+    'EAI_AGAIN',
+    'EHOSTUNREACH',
+    '08006',
+    '08P01',
+    '53100',
+    '53300',
+    '57P01',
+    '57P03',
+    '57P05',
+    '57014',
+    '55P03',
+    '25006',
+    '25P03',
+    '28000',
+    '28P01',
+    '3D000',
+    '40001',
+    '40P01',
   ])('has the code %s, plain and wrapped by TypeORM', (code) => {
     for (const error of wrapped(failed({ code }))) expect(isDatabaseUnavailable(error)).toBe(true);
   });
@@ -39,7 +59,12 @@ describe('an unavailable database', () => {
   it.each([
     ...['23505', '42P01', '22P02', 'ENOENT', 'ERR_INVALID_ARG_TYPE'].map((code) => failed({ code })),
     failed({ code: '55000', severity: 'ERROR' }),
-    ...[undefined, null, 'ECONNREFUSED', 53300, {}, new Error('Connection to the platform terminated')],
+    undefined,
+    null,
+    'ECONNREFUSED',
+    53300,
+    {},
+    new Error('Connection to the platform terminated'),
   ])('is not the reason of %p', (error) => {
     expect(isDatabaseUnavailable(error)).toBe(false);
   });

@@ -5,14 +5,11 @@ import { Routes } from './routes.js';
 
 const RETRY_AFTER_SECONDS = 5;
 
-/** What closes together with the HTTP server: the server of messages, and the worker of archive jobs. */
+/** A server beside HTTP, which closes together with it. */
 export interface ClosingServer {
-  /** Whether it is connected to the server that it receives its calls from; absent when it needs none. */
+  /** Whether it is connected to the broker that it receives its calls from; absent when it needs none. */
   isConnected?: () => boolean;
-  /**
-   * Stops accepting work. A server of calls waits up to `graceMs` for the running ones and aborts the rest; the worker of
-   * jobs aborts at once, because a job continues in another process or after the restart.
-   */
+  /** Stops accepting calls, waits up to `graceMs` for the running ones, and aborts the rest. */
   close(graceMs: number): Promise<void>;
 }
 

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Gauge, Registry } from 'prom-client';
-import { JOB_STATES, PAUSE_REASONS } from './job.js';
+import { JOB_STATES } from './job-states.js';
+import { PAUSE_REASONS } from './job.js';
 import { SliceRepository, type JobFigures } from './slice.repository.js';
 
 /** So that frequent scrapes cost little, the gauges are read again after this time. */

@@ -9,7 +9,8 @@ import type { TranscriptText } from '../transcripts/cache/transcript-text.js';
 import type { Payer } from '../quota/quota.service.js';
 import { channelSchema } from '../transcripts/sources/channel-uploads.js';
 import type { JobDto, JobRequestDto } from './dto/job.dto.js';
-import { checkAgainSeconds, type JobCursor, type JobReason, type JobState, type OnQuota } from './job.js';
+import { isTransition, type Cause, type JobState } from './job-states.js';
+import { checkAgainSeconds, type JobCursor, type JobReason, type OnQuota } from './job.js';
 
 /** A row of `jobs` with the time until its next slice. */
 interface JobRow {
@@ -122,12 +123,15 @@ export class JobRepository {
     idempotencyKey: string | undefined,
   ): Promise<{ outcome: CreateOutcome; job: JobDto | undefined }> {
     const { JOB_RESULTS_TTL_HOURS, JOBS_PER_ORGANIZATION } = this.environment;
+    const job = {
+      ...{ id, organization_id: organizationId, key_id: keyId, idempotency_key: idempotencyKey },
+      ...{ reference: channel, languages, video_limit: limit, since, on_quota: onQuota },
+      results_seconds: JOB_RESULTS_TTL_HOURS * SECONDS_PER_HOUR,
+    };
     const [row] = await this.change<JobRow & { outcome: CreateOutcome }>(
       organizationId,
-      `SELECT result.outcome, ${columnsOf('(result.job)')}
-         FROM job_create($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) result`,
-      ...[id, organizationId, keyId, idempotencyKey ?? null, channel, languages, limit, since, onQuota],
-      ...[JOB_RESULTS_TTL_HOURS * SECONDS_PER_HOUR, JOBS_PER_ORGANIZATION, STORED_JOBS_MAX, this.resultsBytesMax],
+      `SELECT result.outcome, ${columnsOf('(result.job)')} FROM job_create($1, $2, $3, $4) result`,
+      ...[JSON.stringify(job), JOBS_PER_ORGANIZATION, STORED_JOBS_MAX, this.resultsBytesMax],
     );
     if (!row) throw new InvalidApiKeyError();
     const { outcome } = row;
@@ -174,7 +178,7 @@ export class JobRepository {
       ...[organizationId, id, operator?.kind ?? null, operator?.requestId ?? null],
       ...[operator?.callId ?? null, operator?.address ?? null],
     );
-    return row && toChangedJob(row);
+    return row && logChange('cancel', row);
   }
 
   /** Resolves to undefined for an unknown job. */
@@ -184,7 +188,7 @@ export class JobRepository {
       `SELECT result.outcome, ${CHANGED} FROM job_resume($1, $2, $3, $4) result`,
       ...[organizationId, id, this.environment.JOBS_PER_ORGANIZATION, this.resultsBytesMax],
     );
-    return row && { outcome: row.outcome, ...toChangedJob(row) };
+    return row && { outcome: row.outcome, ...logChange('resume', row) };
   }
 
   /**
@@ -267,11 +271,11 @@ export class JobRepository {
 
 const logger = new Logger('Jobs');
 
-/** The changed job of a row. A change of its state is logged. */
-export function toChangedJob(row: ChangedRow): ChangedJob {
-  const { id: jobId, organization_id: organizationId, old_state: oldState, state, reason } = row;
-  if (state !== oldState)
-    logger.log({ event: 'job_state_changed', jobId, organizationId, from: oldState, to: state, reason });
+/** Logs the change of a job's state, as an error when it should not happen. @returns the changed job */
+export function logChange(by: Cause, row: ChangedRow): ChangedJob {
+  const { id: jobId, organization_id: organizationId, old_state: from, state: to, reason } = row;
+  const level = isTransition(by, from, to) ? 'log' : 'error';
+  if (from !== to) logger[level]({ event: 'job_state_changed', jobId, organizationId, by, from, to, reason });
   return { job: toJob(row), organizationId };
 }
 

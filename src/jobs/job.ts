@@ -1,12 +1,9 @@
 import { counted, DomainError, fixedError } from '../domain/errors.js';
 import { UnknownCursorError } from '../domain/page.js';
+import { isFinished, type JobState } from './job-states.js';
 
 /** The form of the ID of a job. */
 export const JOB_ID = /^job_[0-9A-Za-z]{22}$/;
-
-/** `paused` goes on by itself; the last three are final until the job is resumed. */
-export const JOB_STATES = ['queued', 'listing', 'running', 'paused', 'completed', 'canceled', 'failed'] as const;
-export type JobState = (typeof JOB_STATES)[number];
 
 /** The reasons of paused jobs. */
 export const PAUSE_REASONS = ['plan_limit_exceeded', 'upstream_blocked', 'plan_changed', 'list_incomplete'] as const;
@@ -18,13 +15,6 @@ export type JobReason = (typeof JOB_REASONS)[number];
 /** What a job does when the monthly quota of its organization is used up. */
 export const ON_QUOTA = ['pause', 'fail'] as const;
 export type OnQuota = (typeof ON_QUOTA)[number];
-
-const FINISHED: readonly JobState[] = ['completed', 'canceled', 'failed'];
-
-/** Whether a job does nothing more unless it is resumed. */
-export function isFinished(state: JobState): boolean {
-  return FINISHED.includes(state);
-}
 
 const CHECK_AGAIN_SECONDS_MIN = 2;
 const CHECK_AGAIN_SECONDS_MAX = 3_600;

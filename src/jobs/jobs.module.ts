@@ -1,6 +1,6 @@
 import { Module } from '@nestjs/common';
 import { AuthModule } from '../auth/auth.module.js';
-import { ShutdownState } from '../http/shutdown-state.js';
+import { BackgroundModule } from '../background/background-loops.js';
 import { MetricsRegistryModule } from '../observability/metrics-registry.js';
 import { QuotaModule } from '../quota/quota.module.js';
 import { TranscriptsModule } from '../transcripts/transcripts.module.js';
@@ -16,21 +16,17 @@ import { SliceRepository } from './slice.repository.js';
 
 /** Archive jobs: whole channels, in slices that any process runs. */
 @Module({
-  imports: [MetricsRegistryModule, QuotaModule, TranscriptsModule],
+  imports: [BackgroundModule, MetricsRegistryModule, QuotaModule, TranscriptsModule],
   providers: [JobMetrics, JobRepository, JobsService, JobWorker, SliceReader, SliceRepository, SliceRunner],
-  exports: [JobsService, JobWorker],
+  exports: [BackgroundModule, JobsService, JobWorker],
 })
 export class JobEngineModule {}
 
-/** The operations on archive jobs over HTTP. The worker stops with the server. */
+/** The operations on archive jobs over HTTP. */
 @Module({
   imports: [AuthModule, JobEngineModule, TranscriptsModule],
   controllers: [JobsController],
   providers: [ResultsResponse],
   exports: [JobEngineModule],
 })
-export class JobsModule {
-  constructor(shutdown: ShutdownState, worker: JobWorker) {
-    shutdown.servers.push(worker);
-  }
-}
+export class JobsModule {}

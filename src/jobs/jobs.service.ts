@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
 import { Injectable, Logger } from '@nestjs/common';
-import { Subject } from 'rxjs';
 import { Environment } from '../config/environment.js';
 import type { Actor } from '../domain/caller.js';
 import { bytesToBase62 } from '../domain/base62.js';
@@ -20,6 +19,7 @@ import {
   TooManyJobsError,
   toCursor,
 } from './job.js';
+import { JobWorker } from './job-worker.js';
 import {
   JobRepository,
   STORED_JOBS_MAX,
@@ -48,12 +48,11 @@ type WantedJob = Pick<JobRequestDto, 'channel' | 'onQuota'> & {
 /** Creates archive jobs and reads, cancels, resumes and deletes them. */
 @Injectable()
 export class JobsService {
-  /** Wakes the workers of this process; other processes look for work by themselves. */
-  readonly due = new Subject<void>();
   private readonly logger = new Logger(JobsService.name);
 
   constructor(
     private readonly store: JobRepository,
+    private readonly worker: JobWorker,
     private readonly environment: Environment,
   ) {}
 
@@ -76,7 +75,7 @@ export class JobsService {
     if (!job) throw new TooManyJobsError(this.environment.JOBS_PER_ORGANIZATION);
     if (outcome === 'created') {
       this.logger.log({ event: 'job_created', jobId: id, ...payer, onQuota: request.onQuota });
-      this.due.next();
+      this.worker.wake();
     }
     return job;
   }
@@ -119,7 +118,7 @@ export class JobsService {
     if (outcome === 'expired') throw new ResultsExpiredError(job.expiresAt ?? '');
     if (outcome === 'too_many') throw new TooManyJobsError(this.environment.JOBS_PER_ORGANIZATION);
     if (outcome === 'too_much_stored') throw this.tooMuchStored();
-    this.due.next();
+    this.worker.wake();
     return job;
   }
 

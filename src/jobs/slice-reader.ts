@@ -15,17 +15,14 @@ import { failedEntry, type Entry } from '../transcripts/transcript-events.js';
 import { TranscriptsService } from '../transcripts/transcripts.service.js';
 import { SliceRepository } from './slice.repository.js';
 import {
-  blocked,
   dispositionOf,
-  endOfSlice,
   isBlocked,
-  withoutQuota,
   type ClaimedSlice,
   type Disposition,
   type ListedPage,
   type PendingVideo,
   type ReadVideo,
-  type SliceEnd,
+  type SliceOutcome,
   type VideoChange,
   type VideoResults,
 } from './slice.js';
@@ -51,7 +48,7 @@ const RULES: DeliveryRules = {
 
 /** A slice of videos that was read and is not stored yet. */
 export interface ReadSlice {
-  end: SliceEnd;
+  outcome: SliceOutcome;
   results: VideoResults;
   /** The entries that are stored. */
   decided: Entry[];
@@ -78,14 +75,14 @@ export class SliceReader {
   ) {}
 
   /**
-   * Reads one page of the uploads. Resolves to how the slice ends when it has none.
+   * Reads one page of the uploads. Resolves to why it has none.
    *
    * @throws UpstreamError | CallEnded | ContinuationRejectedError when the list could not be read
    */
   async page(
-    { job, continuation, setbacks, organizationId }: ClaimedSlice,
+    { job, continuation, organizationId }: ClaimedSlice,
     stop: AbortSignal,
-  ): Promise<ListedPage | SliceEnd> {
+  ): Promise<ListedPage | SliceOutcome> {
     const options = { organizationId, responseEnd: stop, background: true };
     const call = new Call(this.environment.REQUEST_DEADLINE_SECONDS, options);
     try {
@@ -93,33 +90,33 @@ export class SliceReader {
       const page = await this.platform.listUploadsPage(channel.id, continuation ?? undefined, call);
       return { channel, ...requestedPart(page, job.request.since) };
     } catch (error) {
-      if (error instanceof ChannelNotFoundError) return { change: { state: 'failed', reason: 'channel_not_found' } };
-      if (error instanceof UpstreamError && error.code === 'upstream_blocked') return blocked(setbacks);
+      if (error instanceof ChannelNotFoundError) return { type: 'channel_not_found' };
+      if (error instanceof UpstreamError && error.code === 'upstream_blocked') return { type: 'blocked' };
       throw error;
     } finally {
       call.finish();
     }
   }
 
-  /** Plans, reserves and fetches the next videos. Resolves to how the slice ends when none is read. */
-  async videos(slice: ClaimedSlice, stop: AbortSignal): Promise<ReadSlice | SliceEnd> {
+  /** Plans, reserves and fetches the next videos. Resolves to why none is read. */
+  async videos(slice: ClaimedSlice, stop: AbortSignal): Promise<ReadSlice | SliceOutcome> {
     const startedAtMs = performance.now();
     // After a block, one video finds out whether the platform serves the service again.
     const probes = slice.job.reason === 'upstream_blocked';
     const videos = await this.store.pendingVideos(slice.job.id, { count: probes ? 1 : SLICE_VIDEOS, random: probes });
-    if (videos.length === 0) return {};
+    if (videos.length === 0) return { type: 'nothing_due' };
     const plan = await this.plan(slice, videos.map(requestedUpload), stop);
-    if (!('videos' in plan)) return plan;
+    if ('type' in plan) return plan;
     try {
       const read = await this.read(plan, videos);
       const stopped = stop.aborted;
       const conditions = { blocked: isBlocked(read), stopped };
       const decisions = read.map((video) => ({ ...video, disposition: dispositionOf(video, conditions) }));
       const durationSeconds = (performance.now() - startedAtMs) / 1000;
-      const end = endOfSlice(read, { setbacks: slice.setbacks, stopped, durationSeconds });
+      const outcome: SliceOutcome = { type: 'read', videos: read, stopped, durationSeconds };
       const decided = decisions.flatMap(({ entry, disposition }) => (disposition === 'decided' ? [entry] : []));
       const results = { reservation: plan.reservation, ...storedForms(decisions) };
-      return { end, results, decided, pending: read.length - decided.length };
+      return { outcome, results, decided, pending: read.length - decided.length };
     } catch (error) {
       this.release(plan);
       throw error;
@@ -132,7 +129,11 @@ export class SliceReader {
   }
 
   /** Plans as many of the videos as the quota allows. */
-  private async plan(slice: ClaimedSlice, uploads: readonly Upload[], stop: AbortSignal): Promise<CallPlan | SliceEnd> {
+  private async plan(
+    slice: ClaimedSlice,
+    uploads: readonly Upload[],
+    stop: AbortSignal,
+  ): Promise<CallPlan | SliceOutcome> {
     const { job, organizationId, keyId } = slice;
     const { channel, request } = job;
     if (!channel) throw new Error('A listed job has a channel.');
@@ -144,7 +145,7 @@ export class SliceReader {
       return await this.transcripts.prepare({ source, languages: request.languages }, payer, options);
     } catch (error) {
       if (!(error instanceof PlanLimitExceededError)) throw error;
-      if (error.fitting === 0) return withoutQuota(error.quota, request.onQuota);
+      if (error.fitting === 0) return { type: 'without_quota', quota: error.quota };
       return this.plan(slice, uploads.slice(0, error.fitting), stop);
     }
   }

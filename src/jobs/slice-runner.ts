@@ -15,7 +15,7 @@ import { TranscriptMetrics } from '../transcripts/transcript-metrics.js';
 import type { ChangedJob } from './job.repository.js';
 import { SliceReader, type ReadSlice } from './slice-reader.js';
 import { SliceRepository } from './slice.repository.js';
-import { keepPause, setback, SLICE_EXPIRED, type ClaimedSlice, type SliceEnd } from './slice.js';
+import { endOf, SLICE_EXPIRED, type ClaimedSlice, type SliceOutcome } from './slice.js';
 
 /**
  * `committed` slices are stored. One that `lost` its claim, or that `expired` with its reservation, is not stored and not
@@ -73,31 +73,26 @@ export class SliceRunner {
         this.logger.log({ event: 'slice_finished', ...facts });
       } catch (error) {
         failSpan(span, error instanceof DomainError ? error.code : '_OTHER');
-        if (stop.aborted) return this.putBack(slice, { setbacks: slice.setbacks });
-        this.slices.inc({ result: sqlStateOf(error) === SLICE_EXPIRED ? 'expired' : 'error' });
-        this.logFailure(slice, error);
+        if (!stop.aborted) this.reportFailure(slice, error);
         const restartList = error instanceof ContinuationRejectedError;
-        return this.putBack(slice, { ...setback(slice.setbacks), restartList });
+        // Without the database its claim ends by itself.
+        await this.end(slice, { type: stop.aborted ? 'stopped' : 'failed', restartList }).catch(() => undefined);
       }
     });
   }
 
   private async step(slice: ClaimedSlice, stop: AbortSignal): Promise<Stored> {
-    if (slice.plan === null) return this.end(slice, { change: { state: 'canceled', reason: null } });
-    if (!planIncludes(slice.plan, 'channel_archives'))
-      return this.end(slice, { change: { state: 'paused', reason: 'plan_changed' } });
-    if (!slice.listed) {
-      const page = await this.reader.page(slice, stop);
-      if (!('uploads' in page)) return this.end(slice, page);
-      return { changed: await this.store.commitPage(slice, page), counts: { listed: page.uploads.length } };
-    }
-    const read = await this.reader.videos(slice, stop);
-    return 'results' in read ? this.commit(slice, read, stop) : this.end(slice, read);
+    if (slice.plan === null) return this.end(slice, { type: 'organization_deleted' });
+    if (!planIncludes(slice.plan, 'channel_archives')) return this.end(slice, { type: 'plan_excludes' });
+    const read = slice.listed ? await this.reader.videos(slice, stop) : await this.reader.page(slice, stop);
+    if ('results' in read) return this.commit(slice, read, stop);
+    if ('type' in read) return this.end(slice, read);
+    return { changed: await this.store.commitPage(slice, read), counts: { listed: read.uploads.length } };
   }
 
   /** Ends a slice without results. */
-  private async end(slice: ClaimedSlice, end: SliceEnd): Promise<Stored> {
-    return { changed: await this.store.commitSlice(slice, keepPause(slice, end)), counts: {} };
+  private async end(slice: ClaimedSlice, outcome: SliceOutcome): Promise<Stored> {
+    return { changed: await this.store.commitSlice(slice, endOf(slice, outcome)), counts: {} };
   }
 
   /** Stores and charges what was read, and counts it. */
@@ -119,12 +114,12 @@ export class SliceRunner {
   }
 
   /** Retries while the reservation lives: the database may be unavailable for a moment. */
-  private async storeWithRetry(slice: ClaimedSlice, { end, results }: ReadSlice, stop: AbortSignal) {
+  private async storeWithRetry(slice: ClaimedSlice, { outcome, results }: ReadSlice, stop: AbortSignal) {
     const untilMs =
       results.reservation?.leaseEndsAtMs ?? performance.now() + this.environment.REQUEST_DEADLINE_SECONDS * 1000;
     for (let attempt = 1; ; attempt++) {
       try {
-        return await this.store.commitSlice(slice, keepPause(slice, end), results);
+        return await this.store.commitSlice(slice, endOf(slice, outcome), results);
       } catch (error) {
         const delayMs = retryDelayMs(attempt);
         if (stop.aborted || !isDatabaseUnavailable(error) || performance.now() + delayMs > untilMs) throw error;
@@ -135,7 +130,8 @@ export class SliceRunner {
     }
   }
 
-  private logFailure({ job, organizationId }: ClaimedSlice, error: unknown): void {
+  private reportFailure({ job, organizationId }: ClaimedSlice, error: unknown): void {
+    this.slices.inc({ result: sqlStateOf(error) === SLICE_EXPIRED ? 'expired' : 'error' });
     const line = { event: 'slice_failed', jobId: job.id, organizationId, cause: String(error) };
     const temporary =
       (error instanceof DomainError && error.retryable) ||
@@ -145,10 +141,5 @@ export class SliceRunner {
       isDatabaseUnavailable(error);
     if (temporary) this.logger.warn(line);
     else this.logger.error({ ...line, stack: error instanceof Error ? error.stack : undefined });
-  }
-
-  /** Puts a slice back after an error. Without the database its claim ends by itself. */
-  private async putBack(slice: ClaimedSlice, end: SliceEnd): Promise<void> {
-    await this.end(slice, end).catch(() => undefined);
   }
 }

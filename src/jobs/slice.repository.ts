@@ -7,8 +7,9 @@ import { PLANS, planIncludes, type Plan } from '../domain/plan.js';
 import { unlistedVideo } from '../domain/transcript.js';
 import { fromJson } from '../transcripts/cache/keyed-codec.js';
 import { uploadSchema } from '../transcripts/sources/channel-uploads.js';
-import { CHANGED, toChangedJob, type ChangedJob, type ChangedRow } from './job.repository.js';
-import type { JobReason, JobState } from './job.js';
+import type { JobState } from './job-states.js';
+import { CHANGED, logChange, type ChangedJob, type ChangedRow } from './job.repository.js';
+import type { JobReason } from './job.js';
 import {
   listRetrySeconds,
   type ClaimedSlice,
@@ -53,7 +54,7 @@ export class SliceRepository {
     );
     if (!row) return undefined;
     const { key_id: keyId, plan, listed, continuation, setbacks } = row;
-    return { ...toChangedJob(row), claim, keyId, plan, listed, continuation, setbacks };
+    return { ...logChange('claim', row), claim, keyId, plan, listed, continuation, setbacks };
   }
 
   /**
@@ -82,16 +83,19 @@ export class SliceRepository {
     { job, claim, setbacks }: ClaimedSlice,
     { channel, uploads, next, incomplete }: ListedPage,
   ): Promise<ChangedJob | undefined> {
-    const ids = uploads.map(({ videoId }) => videoId);
-    const texts = uploads.map((upload) => JSON.stringify(upload));
-    const [row] = await this.database.query<ChangedRow[]>(
-      `SELECT ${CHANGED} FROM job_commit_page($1, $2, $3, $4, $5, $6, $7, $8) result`,
-      [
-        ...[job.id, claim, channel.id, JSON.stringify(channel), ids, texts, next],
-        incomplete ? listRetrySeconds(setbacks) : null,
-      ],
-    );
-    return row && toChangedJob(row);
+    const page = {
+      channel_id: channel.id,
+      channel: JSON.stringify(channel),
+      uploads: uploads.map((upload) => ({ video_id: upload.videoId, upload: JSON.stringify(upload) })),
+      continuation: next,
+      list_retry_seconds: incomplete ? listRetrySeconds(setbacks) : null,
+    };
+    const [row] = await this.database.query<ChangedRow[]>(`SELECT ${CHANGED} FROM job_commit_page($1, $2, $3) result`, [
+      job.id,
+      claim,
+      JSON.stringify(page),
+    ]);
+    return row && logChange('slice', row);
   }
 
   /**
@@ -103,22 +107,19 @@ export class SliceRepository {
    */
   async commitSlice(
     { job, claim, organizationId }: ClaimedSlice,
-    { change, delaySeconds, setbacks = 0, restartList = false }: SliceEnd,
+    { state, reason, delaySeconds, setbacks, restartList }: SliceEnd,
     results?: VideoResults,
   ): Promise<(ChangedJob & { charged: number }) | undefined> {
     const { PLAN_FREE_MONTHLY, PLAN_PRO_MONTHLY } = this.environment;
     const { reservation, fetched = 0, videos = [], entries = Buffer.alloc(0) } = results ?? {};
-    const statement = `SELECT result.charged, ${CHANGED}
-      FROM job_commit_slice($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) result`;
-    const values = [
-      ...[job.id, claim, reservation?.id ?? null, fetched, JSON.stringify(videos), entries],
-      ...[change?.state ?? null, change?.reason ?? null, delaySeconds ?? null, setbacks, restartList],
-      ...[PLAN_FREE_MONTHLY, PLAN_PRO_MONTHLY],
-    ];
+    const statement = `SELECT result.charged, ${CHANGED} FROM job_commit_slice($1, $2, $3, $4, $5, $6) result`;
+    const end = { state, reason, delay_seconds: delaySeconds, setbacks, restart_list: restartList };
+    const slice = JSON.stringify({ ...end, reservation_id: reservation?.id, fetched, videos });
+    const values = [job.id, claim, slice, entries, PLAN_FREE_MONTHLY, PLAN_PRO_MONTHLY];
     const [row] = await inTurn(this.database, organizationId, () =>
       this.database.query<(ChangedRow & { charged: number })[]>(statement, values),
     );
-    return row && { ...toChangedJob(row), charged: row.charged };
+    return row && { ...logChange('slice', row), charged: row.charged };
   }
 
   /** Cancels the jobs of deleted organizations and lets paused jobs go on whose reason has ended. */
@@ -130,7 +131,7 @@ export class SliceRepository {
       PLAN_FREE_MONTHLY,
       PLAN_PRO_MONTHLY,
     ]);
-    return rows.map(toChangedJob);
+    return rows.map((row) => logChange('sweep', row));
   }
 
   /** Removes some expired or deleted results. @returns the number of rows, 0 when there are none */

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { NO_DETAILS, unlistedVideo, type VideoFailureCode } from '../domain/transcript.js';
 import { entryOf, failedEntry, type Entry } from '../transcripts/transcript-events.js';
 import { NEW_JOB_EXAMPLE } from './dto/job.dto.js';
-import { dispositionOf, endOfSlice, isBlocked, keepPause, setback, type ReadVideo } from './slice.js';
+import { dispositionOf, endOf, isBlocked, type ReadVideo, type SliceEnd, type SliceOutcome } from './slice.js';
 
 const TEXT = { deflated: Buffer.alloc(0), jsonBytes: 2, crc32: 0 };
 
@@ -27,8 +27,8 @@ function disposition(entry: Entry, { retries = 0, givenUp = false, blocked = fal
   return dispositionOf(video(entry, retries, givenUp), { blocked, stopped });
 }
 
-function end(videos: readonly ReadVideo[], { setbacks = 0, stopped = false, durationSeconds = 3 } = {}) {
-  return endOfSlice(videos, { setbacks, stopped, durationSeconds });
+function end(videos: readonly ReadVideo[], { setbacks = 0, stopped = false, durationSeconds = 3 } = {}): SliceEnd {
+  return endOf({ job: NEW_JOB_EXAMPLE, setbacks }, { type: 'read', videos, stopped, durationSeconds });
 }
 
 describe('a video after a slice', () => {
@@ -92,23 +92,24 @@ describe('the service is blocked', () => {
 });
 
 describe('a job after a slice', () => {
-  const paused = { state: 'paused', reason: 'upstream_blocked' };
+  const goesOn: SliceEnd = { state: null, reason: null, delaySeconds: 0, setbacks: 0, restartList: false };
+  const paused = { state: 'paused', reason: 'upstream_blocked' } as const;
 
   it('pauses while the service is blocked, twice as long each time, up to 15 minutes', () => {
     const ends = [0, 1, 2, 4, 5, 2_000].map((setbacks) => end([KNOWN_BLOCK], { setbacks }));
     expect(ends.map(({ delaySeconds }) => delaySeconds)).toEqual([30, 60, 120, 480, 900, 900]);
-    expect(ends[0]).toEqual({ change: paused, delaySeconds: 30, setbacks: 1 });
+    expect(ends[0]).toEqual({ ...goesOn, ...paused, delaySeconds: 30, setbacks: 1 });
   });
 
   it('goes on at once when something was served or nothing failed', () => {
-    expect(end([KNOWN_BLOCK, FAILED, FETCHED], { setbacks: 2 })).toEqual({ served: true });
-    expect(end([CACHED], { setbacks: 2 })).toEqual({ served: false });
+    expect(end([KNOWN_BLOCK, FAILED, FETCHED], { setbacks: 2 })).toEqual(goesOn);
+    expect(end([CACHED], { setbacks: 2 })).toEqual(goesOn);
   });
 
   it('waits after a slice in which nothing was served, and not after a stop', () => {
     for (const failure of [FAILED, REFUSED, video(failed('upstream_timeout'), 0, true)])
-      expect(end([failure, CACHED], { setbacks: 2 })).toEqual({ delaySeconds: 120, setbacks: 3 });
-    expect(end([FAILED], { setbacks: 2, stopped: true })).toEqual({ setbacks: 2 });
+      expect(end([failure, CACHED], { setbacks: 2 })).toEqual({ ...goesOn, delaySeconds: 120, setbacks: 3 });
+    expect(end([FAILED], { setbacks: 2, stopped: true })).toEqual({ ...goesOn, setbacks: 2 });
   });
 
   it('waits for the first video that the service can read again when it holds back', () => {
@@ -117,18 +118,35 @@ describe('a job after a slice', () => {
     expect(delays).toEqual([20, 5, 1]);
   });
 
-  it('stays paused until something is served', () => {
-    const blocked = { job: { ...NEW_JOB_EXAMPLE, reason: 'upstream_blocked' as const }, setbacks: 3 };
-    expect(keepPause(blocked, { served: false })).toEqual({
-      served: false,
-      change: paused,
-      delaySeconds: 0,
-      setbacks: 3,
-    });
-    expect(keepPause(blocked, setback(3))).toEqual({ change: paused, delaySeconds: 240, setbacks: 4 });
-    expect(keepPause(blocked, { served: true })).toEqual({ served: true });
-    const canceled = { change: { state: 'canceled' as const, reason: null } };
-    expect(keepPause(blocked, canceled)).toEqual(canceled);
-    expect(keepPause({ job: NEW_JOB_EXAMPLE, setbacks: 3 }, {})).toEqual({});
-  });
+  it.each<[what: string, outcome: SliceOutcome, expected: SliceEnd]>([
+    ['nothing was read', { type: 'nothing_due' }, { ...goesOn, ...paused, setbacks: 3 }],
+    ['the process stopped', { type: 'stopped', restartList: false }, { ...goesOn, ...paused, setbacks: 3 }],
+    [
+      'the slice failed',
+      { type: 'failed', restartList: false },
+      { ...goesOn, ...paused, delaySeconds: 240, setbacks: 4 },
+    ],
+    [
+      'only the cache served',
+      { type: 'read', videos: [CACHED], stopped: false, durationSeconds: 3 },
+      { ...goesOn, ...paused, setbacks: 3 },
+    ],
+    [
+      'other calls hold the quota',
+      { type: 'without_quota', quota: { limit: 5, used: 4 } },
+      { ...goesOn, ...paused, delaySeconds: 5, setbacks: 3 },
+    ],
+    ['a video was served', { type: 'read', videos: [FETCHED], stopped: false, durationSeconds: 3 }, goesOn],
+    [
+      'the organization was deleted',
+      { type: 'organization_deleted' },
+      { ...goesOn, state: 'canceled', delaySeconds: null },
+    ],
+  ])(
+    'that is paused for a block ends the pause only when something was served or it ends: %s',
+    (_what, outcome, expected) => {
+      const job = { ...NEW_JOB_EXAMPLE, ...paused };
+      expect(endOf({ job, setbacks: 3 }, outcome)).toEqual(expected);
+    },
+  );
 });

@@ -5,7 +5,7 @@ import type { UploadsListPage } from '../platform/video-platform.js';
 import type { OpenReservation } from '../quota/settlement-retries.js';
 import { type Entry, statesBlock } from '../transcripts/transcript-events.js';
 import type { ChangedJob } from './job.repository.js';
-import type { JobReason, OnQuota } from './job.js';
+import type { JobReason } from './job.js';
 
 /** A slice that this process runs. */
 export interface ClaimedSlice extends ChangedJob {
@@ -54,17 +54,26 @@ export interface VideoResults {
 /** The SQLSTATE of a slice whose reservation ended before it was stored. */
 export const SLICE_EXPIRED = 'CT001';
 
-/** How a slice ends. */
+/** What a slice has found out. */
+export type SliceOutcome =
+  | { type: 'organization_deleted' | 'plan_excludes' | 'channel_not_found' | 'blocked' | 'nothing_due' }
+  /** The list is read again from its first page when the platform rejects where it goes on. */
+  | { type: 'stopped' | 'failed'; restartList: boolean }
+  /** Not even one video fits into the quota. */
+  | { type: 'without_quota'; quota: Pick<QuotaState, 'limit' | 'used'> }
+  /** @param durationSeconds the pace states at the start of the slice when it can serve what it holds back */
+  | { type: 'read'; videos: readonly ReadVideo[]; stopped: boolean; durationSeconds: number };
+
+/** What a slice makes of its job, unless the job is complete or was canceled. */
 export interface SliceEnd {
-  /** The state of the job, unless it is complete or was canceled; by default it goes on. */
-  change?: { state: 'paused' | 'failed' | 'canceled'; reason: JobReason | null };
-  /** Until the next slice; undefined for at once, or for none while the job is paused. */
-  delaySeconds?: number;
-  setbacks?: number;
+  /** Null when the job goes on. */
+  state: 'paused' | 'failed' | 'canceled' | null;
+  reason: JobReason | null;
+  /** Until the next slice; null for none. */
+  delaySeconds: number | null;
+  setbacks: number;
   /** Reads the list again from its first page. */
-  restartList?: boolean;
-  /** Whether the platform served the slice, which ends a pause for a block. */
-  served?: boolean;
+  restartList: boolean;
 }
 
 /** When a video is tried again, in seconds after each failure. */
@@ -130,49 +139,53 @@ export function dispositionOf(
   return awaitsCaptions ? { retryAfterSeconds: Math.max(delaySeconds, CAPTIONS_DELAY_SECONDS) } : 'decided';
 }
 
-/**
- * How a slice of videos ends. One in which something failed and the platform served nothing is a setback.
- *
- * @param slice.stopped whether the slice was ended early
- * @param slice.durationSeconds the pace states at the start of the slice when it can serve what it holds back
- */
-export function endOfSlice(
-  videos: readonly ReadVideo[],
-  { setbacks, stopped, durationSeconds }: { setbacks: number; stopped: boolean; durationSeconds: number },
-): SliceEnd {
-  if (isBlocked(videos)) return blocked(setbacks);
-  const served = videos.some(isServed);
-  const failures = videos.flatMap(({ entry }) => (entry.ok ? [] : [entry.error]));
-  const busy = failures.filter(({ code }) => code === 'upstream_busy');
-  if (busy.length > 0) {
-    const waitSeconds = Math.min(...busy.map(({ retryAfterSeconds = BUSY_SECONDS }) => retryAfterSeconds));
-    return { delaySeconds: Math.max(1, waitSeconds - durationSeconds), served };
+const GOES_ON: SliceEnd = { state: null, reason: null, delaySeconds: 0, setbacks: 0, restartList: false };
+/** Until something outside of the job changes. */
+const STOPS: SliceEnd = { ...GOES_ON, delaySeconds: null };
+const BLOCKED = { state: 'paused', reason: 'upstream_blocked' } as const;
+
+/** Decides what a slice makes of its job. */
+export function endOf({ job, setbacks }: Pick<ClaimedSlice, 'job' | 'setbacks'>, outcome: SliceOutcome): SliceEnd {
+  // A pause for a block goes on until the platform has served a slice.
+  const unserved: SliceEnd = job.reason === 'upstream_blocked' ? { ...GOES_ON, ...BLOCKED, setbacks } : GOES_ON;
+  const setback = { ...unserved, delaySeconds: setbackDelaySeconds(setbacks), setbacks: setbacks + 1 };
+  switch (outcome.type) {
+    case 'organization_deleted':
+      return { ...STOPS, state: 'canceled' };
+    case 'plan_excludes':
+      return { ...STOPS, state: 'paused', reason: 'plan_changed' };
+    case 'channel_not_found':
+      return { ...STOPS, state: 'failed', reason: 'channel_not_found' };
+    case 'without_quota':
+      if (outcome.quota.used < outcome.quota.limit) return { ...unserved, delaySeconds: RESERVED_SECONDS };
+      return { ...STOPS, state: job.request.onQuota === 'fail' ? 'failed' : 'paused', reason: 'plan_limit_exceeded' };
+    case 'blocked':
+      return { ...setback, ...BLOCKED };
+    case 'nothing_due':
+      return unserved;
+    case 'stopped':
+      return { ...unserved, setbacks, restartList: outcome.restartList };
+    case 'failed':
+      return { ...setback, restartList: outcome.restartList };
+    case 'read': {
+      const { videos, stopped, durationSeconds } = outcome;
+      if (isBlocked(videos)) return { ...setback, ...BLOCKED };
+      const served = videos.some(isServed);
+      const goesOn = served ? GOES_ON : unserved;
+      const failures = videos.flatMap(({ entry }) => (entry.ok ? [] : [entry.error]));
+      const busy = failures.filter(({ code }) => code === 'upstream_busy');
+      if (busy.length > 0) {
+        const waitSeconds = Math.min(...busy.map(({ retryAfterSeconds = BUSY_SECONDS }) => retryAfterSeconds));
+        return { ...goesOn, delaySeconds: Math.max(1, waitSeconds - durationSeconds) };
+      }
+      // One in which something failed and the platform served nothing is a setback.
+      if (served || failures.length === 0) return goesOn;
+      return stopped ? { ...unserved, setbacks } : setback;
+    }
   }
-  if (served || failures.length === 0) return { served };
-  return stopped ? { setbacks } : setback(setbacks);
 }
 
-const PAUSE = { state: 'paused', reason: 'upstream_blocked' } as const;
-
-/** The platform blocks the service: the job pauses, and its next slice finds out whether it still does. */
-export function blocked(setbacks: number): SliceEnd {
-  return { ...setback(setbacks), change: PAUSE };
-}
-
-/** A pause for a block goes on until the platform has served a slice. */
-export function keepPause({ job, setbacks }: Pick<ClaimedSlice, 'job' | 'setbacks'>, end: SliceEnd): SliceEnd {
-  if (job.reason !== 'upstream_blocked' || end.change || end.served === true) return end;
-  return { delaySeconds: 0, setbacks, ...end, change: PAUSE };
-}
-
-/** The next slice runs after a pause that doubles with each consecutive setback. */
-export function setback(setbacks: number): SliceEnd {
-  const delaySeconds = Math.min(SETBACK_DELAY_SECONDS_MAX, SETBACK_DELAY_SECONDS * 2 ** Math.min(setbacks, 10));
-  return { delaySeconds, setbacks: setbacks + 1 };
-}
-
-/** Not even one video fits into the quota. */
-export function withoutQuota({ limit, used }: Pick<QuotaState, 'limit' | 'used'>, onQuota: OnQuota): SliceEnd {
-  if (used < limit) return { delaySeconds: RESERVED_SECONDS };
-  return { change: { state: onQuota === 'fail' ? 'failed' : 'paused', reason: 'plan_limit_exceeded' } };
+/** The pause doubles with each consecutive setback. */
+function setbackDelaySeconds(setbacks: number): number {
+  return Math.min(SETBACK_DELAY_SECONDS_MAX, SETBACK_DELAY_SECONDS * 2 ** Math.min(setbacks, 10));
 }

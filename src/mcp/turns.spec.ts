@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import { longestStretch } from '../../test/longest-stretch.js';
+import { longestStretch } from '../../test/cpu/longest-stretch.js';
 import { deflate, inflate, jsonOf, type TranscriptText } from '../transcripts/cache/transcript-text.js';
 import { markdownDocument } from '../transcripts/formats/markdown.js';
 import { FORMAT_MEDIA_TYPES, formatEntry, type TranscriptFormat } from '../transcripts/formats/transcript-formats.js';
@@ -37,7 +37,11 @@ const transcriptOf = (cues: number, startOf = (index: number) => index * 2) =>
   );
 
 const entryOf = (transcript: TranscriptText): SucceededEntry => ({
-  ...{ videoId: 'abcdefghijk', ok: true, metadata, transcript, cached: true },
+  videoId: 'abcdefghijk',
+  ok: true,
+  metadata,
+  transcript,
+  cached: true,
 });
 
 let long: TranscriptText;

@@ -25,8 +25,8 @@ interface ReserveRow extends QuotaRow {
   reservation_id: string | null;
 }
 
-const RESERVE = 'SELECT * FROM quota_reserve_as($1, $2, $3, $4, $5, $6, $7, $8, $9)';
-const CANCEL = 'SELECT quota_cancel($1, $2, $3, $4, $5)';
+const RESERVE = 'SELECT * FROM quota_reserve_as($1, $2, $3, $4)';
+const CANCEL = 'SELECT quota_cancel($1)';
 
 /** A row of `quota_settle`; it returns none for an unknown reservation. */
 interface SettleRow {
@@ -92,15 +92,16 @@ export class QuotaService {
     }
     const leaseEndsAtMs = performance.now() + leaseSeconds * 1000;
     const reservation = { id: newReservationId(), organizationId, leaseEndsAtMs };
-    const names = [reservation.id, organizationId, keyId, requestId, resource];
-    const values = [...names, required, leaseSeconds, ...this.planLimits];
+    const ids = { id: reservation.id, organization_id: organizationId, key_id: keyId };
+    const row = JSON.stringify({ ...ids, request_id: requestId, channel_id: resource, required });
+    const values = [row, leaseSeconds, ...this.planLimits];
     const reserving = queryWithDeadline<ReserveRow[]>(this.database, RESERVE, values, organizationId);
-    const [row] = await reserving.catch((error: unknown) => {
-      if (mayHaveBeenExecuted(error)) void this.cancel(reservation, names);
+    const [reserved] = await reserving.catch((error: unknown) => {
+      if (mayHaveBeenExecuted(error)) void this.cancel(reservation, row);
       throw error;
     });
-    const quota = quotaState(row);
-    const granted = row?.reservation_id === reservation.id;
+    const quota = quotaState(reserved);
+    const granted = reserved?.reservation_id === reservation.id;
     this.metrics.reservations.inc({ outcome: granted ? 'granted' : 'refused' });
     return { reservation: granted ? reservation : undefined, quota };
   }
@@ -182,9 +183,9 @@ export class QuotaService {
    * Cancels a reservation with an unknown outcome: its call was refused, so the quota is released before the lease ends.
    * Should the database execute the reservation later, it finds the cancellation and reserves nothing.
    */
-  private cancel(reservation: OpenReservation, names: readonly string[]): Promise<void> {
+  private cancel(reservation: OpenReservation, row: string): Promise<void> {
     return this.retries.untilSettled(reservation, 0, async () => {
-      await inTurn(this.database, reservation.organizationId, () => this.database.query(CANCEL, [...names]));
+      await inTurn(this.database, reservation.organizationId, () => this.database.query(CANCEL, [row]));
     });
   }
 }

@@ -4,8 +4,13 @@ import { metadataOf } from './transcript-events.js';
 
 const ID = 'aaaaaaaaaaa';
 const DETAILS = {
-  ...{ title: 'Of the video', thumbnailUrl: 'https://i.ytimg.com/video.jpg', publishedAt: '2026-05-21T11:22:05Z' },
-  ...{ durationSeconds: 612, viewCount: 1_234, kind: 'video' as const, captionTracks: [] },
+  title: 'Of the video',
+  thumbnailUrl: 'https://i.ytimg.com/video.jpg',
+  publishedAt: '2026-05-21T11:22:05Z',
+  durationSeconds: 612,
+  viewCount: 1_234,
+  kind: 'video' as const,
+  captionTracks: [],
 };
 
 describe('the metadata of a video', () => {

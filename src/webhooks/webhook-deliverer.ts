@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { type BeforeApplicationShutdown, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
+import { Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
 import { Counter, Registry } from 'prom-client';
-import { firstValueFrom, merge, Subject, timer } from 'rxjs';
 import { DataSource } from 'typeorm';
+import type { BackgroundLoop } from '../background/background-loop.js';
+import { BackgroundLoops } from '../background/background-loops.js';
 import { withTimeout } from '../domain/with-timeout.js';
 import { messageBody, WebhookSecrets, type StoredSecrets } from './webhook-secrets.js';
 import { WebhookSender } from './webhook-sender.js';
@@ -38,7 +39,8 @@ const SLOTS = [
 ] as const;
 /** Longer than an attempt and the statement that records it, so that it only ends when the process has stopped. */
 const LEASE_SECONDS = 60;
-/** How long the end of the process waits for receivers, and for the database. */
+const LOOK_INTERVAL_MS = 2_000;
+/** How long the end of the process waits for receivers; what they have not responded to is sent again after its lease. */
 const SHUTDOWN_WAIT_MS = 2_000;
 
 interface ClaimedDelivery extends StoredSecrets {
@@ -67,17 +69,12 @@ const RESULTS = ['succeeded', 'retried', 'given_up'] as const;
  * delivery whose process has ended is claimed again when the lease has. So each is sent at least once, with the same ID.
  */
 @Injectable()
-export class WebhookDeliverer implements OnApplicationBootstrap, BeforeApplicationShutdown {
-  /** Tests shorten it. */
-  lookIntervalMs = 2_000;
+export class WebhookDeliverer implements OnApplicationBootstrap {
+  /** Looks for due deliveries. */
+  readonly looks: BackgroundLoop;
   private readonly logger = new Logger(WebhookDeliverer.name);
   /** By whether the last attempt at the webhook succeeded. */
   private readonly sending = new Map<Promise<void>, boolean>();
-  private running: Promise<void> | undefined;
-  private closing = false;
-  /** Ends the pause between two looks. */
-  private readonly wake = new Subject<void>();
-  private isDatabaseUnavailable = false;
   private readonly results: Counter<'result'>;
   private readonly disabled: Counter<'reason'>;
 
@@ -85,8 +82,15 @@ export class WebhookDeliverer implements OnApplicationBootstrap, BeforeApplicati
     private readonly database: DataSource,
     private readonly sender: WebhookSender,
     private readonly secrets: WebhookSecrets,
+    loops: BackgroundLoops,
     registry: Registry,
   ) {
+    this.looks = loops.create(
+      'webhook_deliveries',
+      LOOK_INTERVAL_MS,
+      () => this.claim(),
+      () => withTimeout(Promise.all(this.sending.keys()), SHUTDOWN_WAIT_MS),
+    );
     const registers = [registry];
     this.results = new Counter({
       name: 'ct_webhook_deliveries_total',
@@ -106,55 +110,29 @@ export class WebhookDeliverer implements OnApplicationBootstrap, BeforeApplicati
   }
 
   onApplicationBootstrap(): void {
-    if (this.secrets.enabled) this.running = this.run();
+    if (this.secrets.enabled) this.looks.start();
   }
 
-  /** Gives receivers a moment to respond; what they have not responded to is sent again after its lease. */
-  async beforeApplicationShutdown(): Promise<void> {
-    this.closing = true;
-    this.wake.next();
-    await withTimeout(Promise.all([this.running, ...this.sending.keys()]), SHUTDOWN_WAIT_MS);
-  }
-
-  /** Looks for due deliveries until the process ends: every two seconds, and when one that was sent leaves room. */
-  private async run(): Promise<void> {
-    while (!this.closing) {
-      if ((await this.claim()) === 0 && !this.closing)
-        await firstValueFrom(merge(this.wake, timer(this.lookIntervalMs)));
-    }
-  }
-
-  /**
-   * Claims as many deliveries as may be sent at once, and starts to send them.
-   *
-   * @returns how many; 0 also when the database is unavailable, which is logged once
-   */
-  private async claim(): Promise<number> {
+  /** Claims as many deliveries as may be sent at once, and starts to send them. */
+  private async claim(): Promise<'again' | undefined> {
     const claim = randomUUID();
     let count = 0;
-    try {
-      for (const { isHealthy, max, ofOrganizationMax } of SLOTS) {
-        const free = max - [...this.sending.values()].filter((each) => each === isHealthy).length;
-        if (free === 0) continue;
-        const values = [claim, isHealthy, free, ofOrganizationMax, LEASE_SECONDS];
-        const claimed = await this.database.query<ClaimedDelivery[]>(CLAIM, values);
-        for (const delivery of claimed) this.start(delivery, claim, isHealthy);
-        count += claimed.length;
-      }
-      this.isDatabaseUnavailable = false;
-      return count;
-    } catch (error) {
-      if (!this.isDatabaseUnavailable) this.logger.warn({ event: 'webhook_deliveries_delayed', cause: String(error) });
-      this.isDatabaseUnavailable = true;
-      return 0;
+    for (const { isHealthy, max, ofOrganizationMax } of SLOTS) {
+      const free = max - [...this.sending.values()].filter((each) => each === isHealthy).length;
+      if (free === 0) continue;
+      const values = [claim, isHealthy, free, ofOrganizationMax, LEASE_SECONDS];
+      const claimed = await this.database.query<ClaimedDelivery[]>(CLAIM, values);
+      for (const delivery of claimed) this.start(delivery, claim, isHealthy);
+      count += claimed.length;
     }
+    return count > 0 ? 'again' : undefined;
   }
 
   private start(delivery: ClaimedDelivery, claim: string, isHealthy: boolean): void {
     const sending = this.deliver(delivery, claim).finally(() => {
       this.sending.delete(sending);
       // The same webhook may have another delivery that is due.
-      this.wake.next();
+      this.looks.wake();
     });
     this.sending.set(sending, isHealthy);
   }

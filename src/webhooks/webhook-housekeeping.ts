@@ -1,7 +1,8 @@
-import { Injectable, Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
+import { Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
 import { Gauge, Registry } from 'prom-client';
-import { exhaustMap, timer, type Subscription } from 'rxjs';
 import { DataSource } from 'typeorm';
+import type { BackgroundLoop } from '../background/background-loop.js';
+import { BackgroundLoops } from '../background/background-loops.js';
 import { DELIVERY_RETENTION_DAYS } from './webhook.js';
 
 const INTERVAL_MS = 60_000;
@@ -33,19 +34,21 @@ const WAITING = `
 
 /** Removes old deliveries and secrets, and counts what waits. */
 @Injectable()
-export class WebhookHousekeeping implements OnApplicationBootstrap, BeforeApplicationShutdown {
+export class WebhookHousekeeping implements OnApplicationBootstrap {
   private readonly logger = new Logger(WebhookHousekeeping.name);
   private readonly waiting: Gauge;
   private readonly overdueSeconds: Gauge;
   private readonly dropped: Gauge;
   /** In the last run. */
   private droppedBefore = Infinity;
-  private running: Subscription | undefined;
+  private readonly loop: BackgroundLoop;
 
   constructor(
     private readonly database: DataSource,
+    loops: BackgroundLoops,
     registry: Registry,
   ) {
+    this.loop = loops.create('webhook_housekeeping', INTERVAL_MS, () => this.clean());
     const registers = [registry];
     this.waiting = new Gauge({
       name: 'ct_webhook_deliveries_waiting',
@@ -65,31 +68,21 @@ export class WebhookHousekeeping implements OnApplicationBootstrap, BeforeApplic
   }
 
   onApplicationBootstrap(): void {
-    this.running = timer(0, INTERVAL_MS)
-      .pipe(exhaustMap(() => this.clean()))
-      .subscribe();
+    this.loop.start();
   }
 
-  beforeApplicationShutdown(): void {
-    this.running?.unsubscribe();
-  }
-
-  /** Removes what is stored for long enough, and updates the metrics. A failure is logged, and the next run repeats it. */
+  /** Removes what is stored for long enough, and updates the metrics. */
   async clean(): Promise<void> {
-    try {
-      await this.database.query(REMOVE_OLD, [DELIVERY_RETENTION_DAYS, REMOVED_AT_ONCE_MAX]);
-      await this.database.query(REMOVE_OF_DELETED_ORGANIZATIONS);
-      await this.database.query(REMOVE_OLD_SECRETS);
-      const [row] = await this.database.query<Record<'waiting' | 'overdue_seconds' | 'dropped', number>[]>(WAITING);
-      if (!row) return;
-      this.waiting.set(row.waiting);
-      this.overdueSeconds.set(row.overdue_seconds);
-      this.dropped.set(row.dropped);
-      const events = row.dropped - this.droppedBefore;
-      if (events > 0) this.logger.warn({ event: 'webhook_events_dropped', events });
-      this.droppedBefore = row.dropped;
-    } catch (error) {
-      this.logger.warn({ event: 'webhook_cleanup_failed', cause: String(error) });
-    }
+    await this.database.query(REMOVE_OLD, [DELIVERY_RETENTION_DAYS, REMOVED_AT_ONCE_MAX]);
+    await this.database.query(REMOVE_OF_DELETED_ORGANIZATIONS);
+    await this.database.query(REMOVE_OLD_SECRETS);
+    const [row] = await this.database.query<Record<'waiting' | 'overdue_seconds' | 'dropped', number>[]>(WAITING);
+    if (!row) return;
+    this.waiting.set(row.waiting);
+    this.overdueSeconds.set(row.overdue_seconds);
+    this.dropped.set(row.dropped);
+    const events = row.dropped - this.droppedBefore;
+    if (events > 0) this.logger.warn({ event: 'webhook_events_dropped', events });
+    this.droppedBefore = row.dropped;
   }
 }

@@ -1,5 +1,6 @@
 import { Module } from '@nestjs/common';
 import { AuthModule } from '../auth/auth.module.js';
+import { BackgroundModule } from '../background/background-loops.js';
 import { MetricsRegistryModule } from '../observability/metrics-registry.js';
 import { WebhookDeliverer } from './webhook-deliverer.js';
 import { WebhookHousekeeping } from './webhook-housekeeping.js';
@@ -14,7 +15,7 @@ import { WebhooksService } from './webhooks.service.js';
  * transaction that makes it true.
  */
 @Module({
-  imports: [AuthModule, MetricsRegistryModule],
+  imports: [AuthModule, BackgroundModule, MetricsRegistryModule],
   controllers: [WebhooksController],
   providers: [WebhookDeliverer, WebhookHousekeeping, WebhookResolver, WebhookSecrets, WebhookSender, WebhooksService],
 })

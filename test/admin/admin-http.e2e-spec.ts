@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { startService, type ServiceResponse, type TestService } from '../service.js';
-import { until } from '../until.js';
+import { startService, type ServiceResponse, type TestService } from '../harness/service.js';
+import { until } from '../harness/until.js';
 
 const ADMIN_TOKEN = 'an-admin-token-of-the-tests-1f8a';
 
@@ -170,7 +170,7 @@ describe('usage over the admin API', () => {
   it('of a deleted organization remains available by id, with every month, for invoicing', async () => {
     const id = await created();
     const { key } = await issued(id);
-    await service.get('/channels/@bench-2x1/transcripts', key);
+    await service.get('/channels/@2-videos-no-1/transcripts', key);
     await until(async () => (await admin('GET', `/organizations/${id}/usage`)).body.reserved === 0);
     const before = await admin('GET', `/organizations/${id}/usage?verify=true`);
     expect(before.body).toMatchObject({ used: 2, remaining: 4998, verification: { exact: true } });
@@ -185,7 +185,7 @@ describe('usage over the admin API', () => {
   it('is reported by day, key and resource, charged once and free to read', async () => {
     const id = await created();
     const { key, id: keyId } = await issued(id);
-    await service.get('/channels/@bench-2x7/transcripts', key);
+    await service.get('/channels/@2-videos-no-7/transcripts', key);
     await until(async () => (await admin('GET', `/organizations/${id}/usage`)).body.reserved === 0);
     const today = new Date().toISOString().slice(0, 10);
     for (const [by, group] of [
@@ -311,7 +311,8 @@ describe('authentication of the admin API', () => {
   it('failures from many addresses are 429 together, while the right token is accepted from any of them', async () => {
     const guessFrom = (host: number): Promise<ServiceResponse> =>
       service.request('GET', '/admin/organizations', {
-        ...{ 'X-Forwarded-For': `198.51.100.${host}`, Authorization: 'Bearer a-guess-at-the-token' },
+        'X-Forwarded-For': `198.51.100.${host}`,
+        Authorization: 'Bearer a-guess-at-the-token',
       });
     const statuses: number[] = [];
     for (let host = 1; host <= 101; host += 1) statuses.push((await guessFrom(host)).status);

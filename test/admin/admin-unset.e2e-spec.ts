@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { startService, type TestService } from '../service.js';
+import { startService, type TestService } from '../harness/service.js';
 
 let service: TestService;
 beforeAll(async () => {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { JobsService } from '../../src/jobs/jobs.service.js';
-import { startService, type ServiceResponse, type TestService } from '../service.js';
+import { startService, type ServiceResponse, type TestService } from '../harness/service.js';
 import { type CliResult, CliSession } from './run-cli.js';
 
 const ADMIN_TOKEN = 'an-admin-token-of-the-tests-9d4b';
@@ -87,9 +87,17 @@ describe('the audit trail', () => {
       ['organization.plan_changed', id, id, { plan: 'free' }, { plan: 'pro' }],
       ['organization.created', id, id, null, { name: 'Acme', plan: 'free', monthlyLimit: null }],
     ].map(([action, organizationId, target, before, after]) => ({
-      ...{ id: expect.any(String), at: expect.any(String), actor: 'admin', requestId: REQUEST_ID },
-      ...{ callId: expect.stringMatching(/^[0-9a-f-]{36}$/), address: '127.0.0.1' },
-      ...{ action, organizationId, target, before, after },
+      id: expect.any(String),
+      at: expect.any(String),
+      actor: 'admin',
+      requestId: REQUEST_ID,
+      callId: expect.stringMatching(/^[0-9a-f-]{36}$/),
+      address: '127.0.0.1',
+      action,
+      organizationId,
+      target,
+      before,
+      after,
     }));
     expect(all).toEqual(expected);
     expect(await entries(`?organization=${id}`)).toEqual(expected.slice(1));
@@ -123,8 +131,15 @@ describe('the audit trail', () => {
       ]),
     ).toEqual(
       [
-        ...['usage.pruned', 'organization.deleted', 'key.revoked', 'key.rotated', 'job.canceled', 'key.issued'],
-        ...['organization.limit_changed', 'organization.plan_changed', 'organization.created'],
+        'usage.pruned',
+        'organization.deleted',
+        'key.revoked',
+        'key.rotated',
+        'job.canceled',
+        'key.issued',
+        'organization.limit_changed',
+        'organization.plan_changed',
+        'organization.created',
       ].map((action) => ['cli', null, null, null, action]),
     );
     const { output } = await cli('audit', '--organization', org, '--limit', '1');

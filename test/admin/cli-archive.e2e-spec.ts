@@ -6,7 +6,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { startFakeYoutube, type FakeYoutube } from '../fake-youtube/fake-youtube.js';
 import { temporaryFolder } from '../process/program.js';
 import { QuotaDatabase } from '../quota/quota-database.js';
-import { until } from '../until.js';
+import { until } from '../harness/until.js';
 import { type CliResult, CliSession, startCli } from './run-cli.js';
 
 const folder = temporaryFolder();
@@ -174,8 +174,8 @@ describe('the command archive', () => {
   it('ends cleanly on a signal, and the same command continues', async () => {
     const out = newDirectory();
     // The ID of a generated video ends with its number, A is 0: the first slice of 25 and five more videos are served.
-    const hold = youtube.hold({ kind: 'timedtext', path: '[?&]v=bnAA8AAeAA[e-z0-9]' });
-    const { child, closed, errorOutput } = start('@bench-60x30', out);
+    const hold = youtube.hold({ kind: 'timedtext', path: '[?&]v=vdAA8AAeAA[e-z0-9]' });
+    const { child, closed, errorOutput } = start('@60-videos-no-30', out);
     try {
       await until(() => filesOf(out).length >= 25);
       await hold.arrived;
@@ -193,24 +193,26 @@ describe('the command archive', () => {
       'SELECT * FROM jobs WHERE total = 60',
     );
     expect(job).toMatchObject({ state: 'canceled', fetched: files.length });
-    expect(indexOf(out)).toMatchObject({ channel: { handle: '@bench-60x30' }, unfinishedJob: job?.id, videos: [] });
+    expect(indexOf(out)).toMatchObject({ channel: { handle: '@60-videos-no-30' }, unfinishedJob: job?.id, videos: [] });
     const refused = await archive('@tidewater', out);
     expect(refused).toMatchObject({
       code: 1,
       errorOutput: expect.stringMatching(/has the archive of .* \(UC.{22}\)\./),
     });
-    expect((await archive('@bench-60x30', out, '--format', 'markdown')).errorOutput).toContain('with --format json');
+    expect((await archive('@60-videos-no-30', out, '--format', 'markdown')).errorOutput).toContain(
+      'with --format json',
+    );
     expect(filesOf(out)).toEqual(files);
     youtube.reset();
-    expect(await archive('@bench-60x30', out)).toMatchObject({ code: 0 });
+    expect(await archive('@60-videos-no-30', out)).toMatchObject({ code: 0 });
     expect([indexOf(out).videos.length, filesOf(out).length]).toEqual([60, 60]);
     expect(videosRead().size).toBe(60 - files.length);
   });
 
   it('continues after kill -9, without a file twice or half a file', async () => {
     const out = newDirectory();
-    const hold = youtube.hold({ kind: 'timedtext', path: '[?&]v=bnABQAAfAA[Z-z0-9]' });
-    const { child, closed } = start('@bench-80x31', out);
+    const hold = youtube.hold({ kind: 'timedtext', path: '[?&]v=vdABQAAfAA[Z-z0-9]' });
+    const { child, closed } = start('@80-videos-no-31', out);
     try {
       await until(() => filesOf(out).length >= 10);
     } finally {
@@ -221,7 +223,7 @@ describe('the command archive', () => {
     const files = new Set(filesOf(out));
     // The claim of the killed process ends with its lease.
     await database.dataSource.query('UPDATE jobs SET claimed_until = clock_now() WHERE claim IS NOT NULL');
-    expect(await archive('@bench-80x31', out)).toMatchObject({ code: 0 });
+    expect(await archive('@80-videos-no-31', out)).toMatchObject({ code: 0 });
     expect([indexOf(out).videos.length, filesOf(out).length]).toEqual([80, 80]);
     expect(filesOf(out).filter((name) => files.has(name))).toHaveLength(files.size);
     for (const file of filesOf(out))

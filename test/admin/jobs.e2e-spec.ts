@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { JOB_STATES, PAUSE_REASONS } from '../../src/jobs/job.js';
+import { JOB_STATES } from '../../src/jobs/job-states.js';
+import { PAUSE_REASONS } from '../../src/jobs/job.js';
 import { JobsService } from '../../src/jobs/jobs.service.js';
 import { scrape, sumOf } from '../metrics/exposition.js';
-import { startService, type ServiceResponse, type TestOrganization, type TestService } from '../service.js';
+import { startService, type ServiceResponse, type TestOrganization, type TestService } from '../harness/service.js';
 import { type CliResult, CliSession } from './run-cli.js';
 
 const ADMIN_TOKEN = 'an-admin-token-of-the-tests-7c2e';

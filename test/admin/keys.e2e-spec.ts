@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { ApiKey, generateKey, type IssuedKey } from '../../src/organizations/api-key.js';
 import { InactiveKeyError } from '../../src/organizations/organization-errors.js';
 import { QuotaDatabase } from '../quota/quota-database.js';
-import { until } from '../until.js';
+import { until } from '../harness/until.js';
 
 let database: QuotaDatabase;
 let organizationId: string;

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { freePort } from '../../dist-tools/test/free-port.js';
+import { freePort } from '../../dist-tools/test/harness/free-port.js';
 import { Program, PROJECT } from './processes.mjs';
 
 const run = promisify(execFile);
@@ -56,8 +56,14 @@ export async function makeKey(databaseUrl) {
   const command = async (...args) =>
     JSON.parse((await run(process.execPath, [join(PROJECT, 'dist/cli.js'), ...args, '--json'], { env })).stdout);
   const { id } = await command(
-    ...['org', 'create', '--name', 'Bench', '--plan', 'pro'],
-    ...['--monthly-limit', String(NO_LIMIT)],
+    'org',
+    'create',
+    '--name',
+    'Bench',
+    '--plan',
+    'pro',
+    '--monthly-limit',
+    String(NO_LIMIT),
   );
   const { key } = await command('key', 'issue', id, '--name', 'bench');
   return key;

@@ -72,7 +72,10 @@ async function main() {
     await mkdir(dataDir);
     database = await startServer(dataDir, []);
     const bench = {
-      ...{ folder, databaseUrl: database.url, runs, quick },
+      folder,
+      databaseUrl: database.url,
+      runs,
+      quick,
       key: await makeKey(database.url),
       say: (line) =>
         process.stderr.write(`${((performance.now() - startedAt) / 1000).toFixed(0).padStart(4)} s  ${line}\n`),

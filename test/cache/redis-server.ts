@@ -1,9 +1,9 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { createClient } from '@redis/client';
-import { freePort } from '../free-port.js';
+import { freePort } from '../harness/free-port.js';
 import { temporaryFolder } from '../process/program.js';
-import { isInstalled } from '../programs.js';
+import { isInstalled } from '../harness/programs.js';
 
 const PROGRAM = 'redis-server';
 

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { startService, type TestService } from '../service.js';
-import { until } from '../until.js';
+import { startService, type TestService } from '../harness/service.js';
+import { until } from '../harness/until.js';
 import { redisIsInstalled, RedisServer } from './redis-server.js';
 
 const PATH = '/channels/@tidewater/transcripts';
@@ -116,7 +116,7 @@ describeWithRedis(`two instances that share a Redis${suffix}`, () => {
     ['lists', 401, (name) => redis.command('DEL', name).then(() => redis.command('RPUSH', name, 'a', 'list'))],
   ])('count entries in Redis that became %s as missing, and replace them', async (_what, channel, poison) => {
     const [payer, reader] = [await one.organization(), await other.organization()];
-    const path = `/channels/@bench-${VIDEOS}x${channel}/transcripts`;
+    const path = `/channels/@${VIDEOS}-videos-no-${channel}/transcripts`;
     const { results } = (await one.get(path, payer.key)).body;
     const names = await keysOf(redis);
     expect(names.length).toBe(VIDEOS + 3);
@@ -130,7 +130,7 @@ describeWithRedis(`two instances that share a Redis${suffix}`, () => {
   it('send what a call found at its start, also when Redis loses it meanwhile', async () => {
     const accept = 'application/x-ndjson';
     const [payer, reader] = [await one.organization(), await other.organization({ monthlyLimit: 1 })];
-    const path = `/channels/@bench-${VIDEOS}x${accept.length + 500}/transcripts`;
+    const path = `/channels/@${VIDEOS}-videos-no-${accept.length + 500}/transcripts`;
     const [newest] = (await one.get(path, payer.key)).body.results;
     const [missing = ''] = (await keysOf(redis)).filter((name) => name.includes(`:transcript:${newest.videoId}:`));
     await redis.command('DEL', missing);
@@ -165,8 +165,8 @@ describeWithRedis(`a service whose Redis is unavailable${suffix}`, () => {
   beforeEach(async () => {
     service.fakeYoutube.reset();
     channels += 1;
-    path = `/channels/@bench-${VIDEOS}x${300 + channels}/transcripts`;
-    otherPath = `/channels/@bench-3x${300 + channels}/transcripts`;
+    path = `/channels/@${VIDEOS}-videos-no-${300 + channels}/transcripts`;
+    otherPath = `/channels/@3-videos-no-${300 + channels}/transcripts`;
     linesBefore = service.logs.length;
     ({ key } = await service.organization());
   });

@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { scrape, sumOf } from '../metrics/exposition.js';
-import { startService, type TestService } from '../service.js';
-import { until } from '../until.js';
+import { startService, type TestService } from '../harness/service.js';
+import { until } from '../harness/until.js';
 import { redisIsInstalled, RedisServer } from './redis-server.js';
 
 const VIDEOS = 3;
-const PATH = `/channels/@bench-${VIDEOS}x60/transcripts`;
+const PATH = `/channels/@${VIDEOS}-videos-no-60/transcripts`;
 const FETCHED = { succeeded: VIDEOS, cached: 0, fetched: VIDEOS };
 const CACHED = { succeeded: VIDEOS, cached: VIDEOS, fetched: 0 };
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { startService, type TestService } from '../service.js';
-import { until } from '../until.js';
+import { startService, type TestService } from '../harness/service.js';
+import { until } from '../harness/until.js';
 import { redisIsInstalled, RedisServer } from './redis-server.js';
 import { SlowLine } from './slow-line.js';
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { startService, type ServiceResponse, type TestService } from '../service.js';
+import { startService, type ServiceResponse, type TestService } from '../harness/service.js';
 
 let service: TestService;
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { ClientProxy } from '@nestjs/microservices';
 import { clientOf, messageUrl, request } from '../messages/message-client.js';
-import { startService, type TestOrganization, type TestService } from '../service.js';
+import { startService, type TestOrganization, type TestService } from '../harness/service.js';
 
 const ADMIN_TOKEN = 'an-admin-token-of-these-tests-73be20';
 const METRICS_TOKEN = 'a-metrics-token-of-these-tests-5d9104';

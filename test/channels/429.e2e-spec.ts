@@ -2,8 +2,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jes
 import { DataSource } from 'typeorm';
 import { generateKey } from '../../src/organizations/api-key.js';
 import { ApiKeysService } from '../../src/organizations/api-keys.service.js';
-import { startService, type ServiceResponse, type TestService } from '../service.js';
-import { until } from '../until.js';
+import { startService, type ServiceResponse, type TestService } from '../harness/service.js';
+import { until } from '../harness/until.js';
 
 const PATH = '/channels/@tidewater/transcripts?limit=1';
 const RATE = 4;
@@ -100,7 +100,7 @@ describe('a key at its concurrency limit', () => {
   it('is refused another call for transcripts or uploads, before its parameters are checked, until a call ends', async () => {
     const { id, key } = await narrow.organization();
     const hold = narrow.fakeYoutube.hold({ kind: 'timedtext' }, AT_ONCE);
-    const running = [1, 2].map((seed) => narrow.get(`/channels/@bench-1x${seed}/transcripts`, key));
+    const running = [1, 2].map((seed) => narrow.get(`/channels/@1-videos-no-${seed}/transcripts`, key));
     await hold.arrived;
     const refused = await narrow.get('/channels/x!/transcripts?limit=0', key);
     expect(refused.status).toBe(429);
@@ -126,7 +126,7 @@ describe('a key at its concurrency limit', () => {
     expect((await narrow.get('/channels/x!/transcripts', other.key)).status).toBe(404);
     hold.release();
     expect((await Promise.all(running)).map(({ status }) => status)).toEqual([200, 200]);
-    expect((await narrow.get('/channels/@bench-1x1/transcripts', key)).status).toBe(200);
+    expect((await narrow.get('/channels/@1-videos-no-1/transcripts', key)).status).toBe(200);
   });
 
   it('regains a slot when a client disconnects', async () => {
@@ -135,7 +135,7 @@ describe('a key at its concurrency limit', () => {
     const leaving = new AbortController();
     const request = { headers: { Authorization: `Bearer ${key}` }, signal: leaving.signal };
     for (const seed of [3, 4])
-      void fetch(`${narrow.url}/channels/@bench-1x${seed}/transcripts`, request).catch(() => undefined);
+      void fetch(`${narrow.url}/channels/@1-videos-no-${seed}/transcripts`, request).catch(() => undefined);
     await hold.arrived;
     expect((await narrow.get('/channels/x!/transcripts', key)).status).toBe(429);
     leaving.abort();
@@ -153,7 +153,7 @@ describe('a key at its concurrency limit', () => {
     // The address rests after this refusal, which refuses the calls that follow.
     narrow.fakeYoutube.setFaults({ kind: 'captcha' });
     await times(AT_ONCE, async () =>
-      expect((await narrow.get('/channels/@bench-1x9/transcripts', key)).status).toBe(502),
+      expect((await narrow.get('/channels/@1-videos-no-9/transcripts', key)).status).toBe(502),
     );
   });
 });

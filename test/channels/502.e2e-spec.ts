@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { startService, type TestService } from '../service.js';
+import { startService, type TestService } from '../harness/service.js';
 
 let service: TestService;
 let key: string;
@@ -15,9 +15,9 @@ describe('a channel that the platform refuses to return', () => {
   it('is requested again as soon as the platform responds', async () => {
     const { key } = await service.organization();
     service.fakeYoutube.setFaults({ kind: '500', match: { kind: ['resolve', 'browse'] } });
-    expect((await service.get('/channels/@bench-2x7/transcripts', key)).status).toBe(502);
+    expect((await service.get('/channels/@2-videos-no-7/transcripts', key)).status).toBe(502);
     service.fakeYoutube.setFaults();
-    expect((await service.get('/channels/@bench-2x7/transcripts', key)).status).toBe(200);
+    expect((await service.get('/channels/@2-videos-no-7/transcripts', key)).status).toBe(200);
   });
 
   it.each([
@@ -33,7 +33,7 @@ describe('a channel that the platform refuses to return', () => {
     service.fakeYoutube.setFaults({ kind, match: { kind: ['resolve', 'browse'] } });
     // A different channel each time, since earlier results are cached.
     const response = await service.get(
-      `/channels/@bench-${kind.length + 3}x${code.length + kind.charCodeAt(0)}/transcripts?limit=3`,
+      `/channels/@${kind.length + 3}-videos-no-${code.length + kind.charCodeAt(0)}/transcripts?limit=3`,
       key,
     );
     expect([response.status, response.body?.error.code]).toEqual([502, code]);

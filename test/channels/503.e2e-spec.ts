@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { startService, type TestService } from '../service.js';
-import { until } from '../until.js';
+import { startService, type TestService } from '../harness/service.js';
+import { until } from '../harness/until.js';
 
 let service: TestService;
 
@@ -72,16 +72,16 @@ describe('while the process is at capacity', () => {
     try {
       const [one, other] = [await busy.organization(), await busy.organization()];
       const hold = busy.fakeYoutube.hold({ kind: 'timedtext' });
-      const running = busy.get('/channels/@bench-1x1/transcripts', one.key);
+      const running = busy.get('/channels/@1-videos-no-1/transcripts', one.key);
       await hold.arrived;
-      const answer = await busy.get('/channels/@bench-1x2/transcripts', other.key);
+      const answer = await busy.get('/channels/@1-videos-no-2/transcripts', other.key);
       expect(answer.status).toBe(503);
       expect(answer.body.error).toMatchObject({ code: 'service_unavailable', retryable: true });
       expect(Number(answer.headers['retry-after'])).toBeGreaterThan(0);
       expect((await busy.get('/usage', other.key)).body).toMatchObject({ used: 0, reserved: 0 });
       hold.release();
       expect((await running).status).toBe(200);
-      expect((await busy.get('/channels/@bench-1x2/transcripts', other.key)).status).toBe(200);
+      expect((await busy.get('/channels/@1-videos-no-2/transcripts', other.key)).status).toBe(200);
     } finally {
       await busy.close();
     }

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { stallTable } from '../database/lock-table.js';
-import { startService, type ServiceResponse, type TestService } from '../service.js';
+import { startService, type ServiceResponse, type TestService } from '../harness/service.js';
 
 let service: TestService;
 
@@ -24,8 +24,8 @@ describe('at the deadline of a call', () => {
     const held: Promise<Awaited<ReturnType<typeof call>>>[] = [];
     for (const [match, path] of [
       [{ kind: 'timedtext', path: 'fs-229' }, '/channels/@fogsignalradio/transcripts?limit=3'],
-      [{ kind: 'browse-uploads' }, '/channels/@bench-3x5/transcripts'],
-      [{ kind: 'resolve' }, '/channels/@bench-3x6/transcripts'],
+      [{ kind: 'browse-uploads' }, '/channels/@3-videos-no-5/transcripts'],
+      [{ kind: 'resolve' }, '/channels/@3-videos-no-6/transcripts'],
     ] as const) {
       const hold = service.fakeYoutube.hold(match);
       held.push(call(path));
@@ -54,7 +54,7 @@ describe('at the deadline of a call', () => {
   it('a database that stalls during the settlement does not hold back the summary', async () => {
     service.fakeYoutube.reset();
     const hold = service.fakeYoutube.hold({ kind: 'timedtext' });
-    const running = call('/channels/@bench-2x3/transcripts?limit=1');
+    const running = call('/channels/@2-videos-no-3/transcripts?limit=1');
     await hold.arrived;
     const release = await stallTable(service.databaseUrl, 'quota_reservations');
     // The lock is released only after the response.
@@ -76,7 +76,7 @@ describe('a call that the pace cannot serve before its deadline', () => {
 
   it('fails the videos behind at once as upstream_busy, free and with the time, and the next call continues', async () => {
     const { key } = await paced.organization();
-    const path = '/channels/@bench-4x5/transcripts';
+    const path = '/channels/@4-videos-no-5/transcripts';
     const first = await paced.get(path, key);
     expect(first.status).toBe(200);
     expect(first.body.summary).toEqual({ total: 4, succeeded: 1, failed: 3, cached: 0, fetched: 1 });

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import MarkdownIt from 'markdown-it';
-import { startService, type TestService } from '../service.js';
+import { startService, type TestService } from '../harness/service.js';
 
 let service: TestService;
 

@@ -3,7 +3,7 @@ import { ApiKeysService } from '../../src/organizations/api-keys.service.js';
 import { OrganizationsService } from '../../src/organizations/organizations.service.js';
 import { QuotaService } from '../../src/quota/quota.service.js';
 import { TranscriptsService } from '../../src/transcripts/transcripts.service.js';
-import { startService, type TestOrganization, type TestService } from '../service.js';
+import { startService, type TestOrganization, type TestService } from '../harness/service.js';
 
 let service: TestService;
 let organizations: OrganizationsService;
@@ -20,7 +20,7 @@ beforeEach(() => service.fakeYoutube.reset());
 let channels = 0;
 
 /** A channel of four videos that are not cached. */
-const newChannel = (): string => `/channels/@bench-4x${(channels += 1)}/transcripts`;
+const newChannel = (): string => `/channels/@4-videos-no-${(channels += 1)}/transcripts`;
 
 /** Makes a call for four transcripts, applies the change while it fetches, and lets it complete. */
 async function whileCalling({ key }: TestOrganization, change: () => Promise<unknown>): Promise<void> {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { DatabaseClock } from '../database/database-clock.js';
-import { startService, type ServiceResponse, type TestService } from '../service.js';
+import { startService, type ServiceResponse, type TestService } from '../harness/service.js';
 
 let service: TestService;
 
@@ -30,7 +30,7 @@ describe('the quota headers', () => {
 
   it('are repeated, with the limit by minute, in the headers of the IETF draft', async () => {
     const { key } = await service.organization({ monthlyLimit: 20 });
-    const granted = await service.get('/channels/@bench-4x6/transcripts', key);
+    const granted = await service.get('/channels/@4-videos-no-6/transcripts', key);
     const refused = await service.get('/channels/@fogsignalradio/transcripts?limit=30', key);
     for (const [{ status, headers }, wanted, calls, remaining] of [
       [granted, 200, 59, 16],
@@ -48,8 +48,8 @@ describe('the quota headers', () => {
 
   it('are also present on a free call, which creates no row', async () => {
     const { id, key } = await service.organization({ monthlyLimit: 9 });
-    await service.get('/channels/@bench-4x1/transcripts', key);
-    const answer = await service.get('/channels/@bench-4x1/transcripts', key);
+    await service.get('/channels/@4-videos-no-1/transcripts', key);
+    const answer = await service.get('/channels/@4-videos-no-1/transcripts', key);
     expect(answer.body.summary).toMatchObject({ total: 4, cached: 4, fetched: 0 });
     expect(quotaOf(answer)).toEqual([9, 5]);
     expect(Number(answer.headers['x-quota-reset'])).toBeGreaterThan(0);
@@ -61,8 +61,8 @@ describe('the quota headers', () => {
     const { key } = await service.organization();
     const clock = new DatabaseClock((statement) => service.query(statement));
     await clock.stop(new Date('2020-05-31T23:58:59.5Z'));
-    const fetched = await service.get('/channels/@bench-4x5/transcripts', key);
-    const cached = await service.get('/channels/@bench-4x5/transcripts', key);
+    const fetched = await service.get('/channels/@4-videos-no-5/transcripts', key);
+    const cached = await service.get('/channels/@4-videos-no-5/transcripts', key);
     await clock.reset();
     expect([fetched, cached].map(({ status, headers }) => [status, headers['x-quota-reset']])).toEqual([
       [200, '61'],
@@ -72,7 +72,7 @@ describe('the quota headers', () => {
 
   it('are absent where nothing was reserved or refused', async () => {
     const { key } = await service.organization();
-    for (const path of ['/channels/x!/transcripts', '/channels/@bench-4x1/transcripts?limit=0']) {
+    for (const path of ['/channels/x!/transcripts', '/channels/@4-videos-no-1/transcripts?limit=0']) {
       expect(quotaOf(await service.get(path, key))).toEqual([undefined, undefined]);
     }
   });
@@ -84,7 +84,11 @@ describe('the quota headers', () => {
       ['Limit', 'Remaining', 'Reset'].map((name) => `X-${of}-${name}`),
     );
     expect(String(answer.headers['access-control-expose-headers']).split(',')).toEqual([
-      ...['X-Request-Id', 'Location', 'Retry-After', 'RateLimit-Policy', 'RateLimit'],
+      'X-Request-Id',
+      'Location',
+      'Retry-After',
+      'RateLimit-Policy',
+      'RateLimit',
       ...counts,
     ]);
   });

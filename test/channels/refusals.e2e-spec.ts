@@ -2,7 +2,7 @@ import { connect } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { ApiKeysService } from '../../src/organizations/api-keys.service.js';
 import { OrganizationsService } from '../../src/organizations/organizations.service.js';
-import { startService, type ServiceResponse, type TestService } from '../service.js';
+import { startService, type ServiceResponse, type TestService } from '../harness/service.js';
 
 const PATH = '/channels/@tidewater/transcripts';
 
@@ -76,7 +76,9 @@ describe('an organization on the free plan', () => {
     expectRefusal(response, 403, 'feature_not_in_plan');
     expect(response.body.error).toMatchObject({
       message: 'Your organization is on the Free plan; this operation requires the Pro plan.',
-      ...{ feature: 'channel_transcripts', plan: 'free', requiredPlan: 'pro' },
+      feature: 'channel_transcripts',
+      plan: 'free',
+      requiredPlan: 'pro',
     });
     const organizations = service.app.get(OrganizationsService);
     for (const [plan, status] of [

@@ -1,9 +1,9 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { benchChannelByHandle } from '../fake-youtube/catalogue/bench.js';
+import { generatedChannelByHandle } from '../fake-youtube/catalogue/generated-channels.js';
 import type { Hold } from '../fake-youtube/faults/held-requests.js';
 import { ResponseMemory } from '../../src/transcripts/response/response-memory.js';
-import { startService, type ServiceResponse, type TestOrganization, type TestService } from '../service.js';
-import { until } from '../until.js';
+import { startService, type ServiceResponse, type TestOrganization, type TestService } from '../harness/service.js';
+import { until } from '../harness/until.js';
 
 const MEGABYTE = 1024 * 1024;
 const BUFFER_MEGABYTES = 1;
@@ -32,7 +32,7 @@ const pathTo = (handle: string): string => `/channels/${handle}/transcripts?limi
 
 /** Requests a channel whose newest video does not arrive, so that all others wait for it. */
 function requestBehindNewest(handle: string): { hold: Hold; running: Promise<ServiceResponse> } {
-  const [newest] = benchChannelByHandle(handle)?.uploads() ?? [];
+  const [newest] = generatedChannelByHandle(handle)?.uploads() ?? [];
   const hold = service.fakeYoutube.hold({ kind: 'timedtext', videoId: newest?.id ?? '' });
   return { hold, running: service.get(pathTo(handle), organization.key) };
 }
@@ -74,7 +74,7 @@ describe('texts buffered for a client', () => {
   it('cause new calls to be refused without charge while they fill the whole budget', async () => {
     const others = Buffer.alloc(BUFFER_MEGABYTES * MEGABYTE);
     memory.add('others', others);
-    const refused = await service.get(pathTo('@bench-2x2'), organization.key);
+    const refused = await service.get(pathTo('@2-videos-no-2'), organization.key);
     memory.release('others', others);
     expect([refused.status, refused.body.error, refused.headers['retry-after']]).toMatchObject([
       503,
@@ -82,7 +82,7 @@ describe('texts buffered for a client', () => {
       expect.stringMatching(/^\d+$/),
     ]);
     expect(await usage()).toEqual({ used: 0, reserved: 0 });
-    expect((await service.get(pathTo('@bench-2x2'), organization.key)).body.summary).toMatchObject({ fetched: 2 });
+    expect((await service.get(pathTo('@2-videos-no-2'), organization.key)).body.summary).toMatchObject({ fetched: 2 });
   });
 
   it('cause the calls of an organization that holds a quarter to be refused, and nobody else', async () => {
@@ -90,8 +90,8 @@ describe('texts buffered for a client', () => {
     memory.add(organization.id, open);
     const other = await service.organization();
     const [refused, served] = [
-      await service.get(pathTo('@bench-2x2'), organization.key),
-      await service.get(pathTo('@bench-2x2'), other.key),
+      await service.get(pathTo('@2-videos-no-2'), organization.key),
+      await service.get(pathTo('@2-videos-no-2'), other.key),
     ];
     memory.release(organization.id, open);
     expect([refused.status, refused.body.error, refused.headers['retry-after']]).toMatchObject([

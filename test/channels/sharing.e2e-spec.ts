@@ -1,8 +1,8 @@
 import { CACHE_MANAGER, type Cache } from '@nestjs/cache-manager';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { stallTable } from '../database/lock-table.js';
-import { startService, type TestOrganization, type TestService } from '../service.js';
-import { until } from '../until.js';
+import { startService, type TestOrganization, type TestService } from '../harness/service.js';
+import { until } from '../harness/until.js';
 
 let service: TestService;
 
@@ -33,7 +33,7 @@ function leavableCall(path: string, { key }: TestOrganization): { disconnect(): 
 describe('concurrent calls for the same videos', () => {
   it('share one fetch: the call that started it is charged, the other receives the transcript as cached', async () => {
     const [payer, other] = [await service.organization(), await service.organization()];
-    const path = '/channels/@bench-4x20/transcripts';
+    const path = '/channels/@4-videos-no-20/transcripts';
     const hold = service.fakeYoutube.hold({ kind: 'timedtext' });
     const first = service.get(path, payer.key);
     await hold.arrived;
@@ -52,7 +52,7 @@ describe('concurrent calls for the same videos', () => {
 
   it('continue for the remaining client when the client that started them disconnects, and charge the remaining client', async () => {
     const [leaver, stayer] = [await service.organization(), await service.organization()];
-    const path = '/channels/@bench-3x21/transcripts';
+    const path = '/channels/@3-videos-no-21/transcripts';
     const hold = service.fakeYoutube.hold({ kind: 'timedtext' });
     const leaving = leavableCall(path, leaver);
     await hold.arrived;
@@ -93,7 +93,7 @@ describe('a look-up in the cache', () => {
 
   it('is made once for all videos of a call, also when none is cached', async () => {
     const { key } = await service.organization();
-    const path = '/channels/@bench-30x23/transcripts?limit=30';
+    const path = '/channels/@30-videos-no-23/transcripts?limit=30';
     expect((await service.get(path, key)).body.summary).toMatchObject({ fetched: 30 });
     expect((await service.get(path, key)).body.summary).toMatchObject({ cached: 30 });
     expect(lookups).toEqual([30, 30]);
@@ -101,7 +101,7 @@ describe('a look-up in the cache', () => {
 
   it('is made again for what another call fetched while this one waited for its reservation, which is then free', async () => {
     const [payer, waiting] = [await service.organization(), await service.organization()];
-    const path = '/channels/@bench-4x24/transcripts';
+    const path = '/channels/@4-videos-no-24/transcripts';
     const hold = service.fakeYoutube.hold({ kind: 'timedtext' });
     const first = service.get(path, payer.key);
     await hold.arrived;
@@ -144,7 +144,7 @@ describe('a client that disconnects during a call', () => {
   it('is not charged while the channel is requested, and that request is aborted', async () => {
     const organization = await service.organization();
     const hold = service.fakeYoutube.hold({ kind: 'browse-uploads' });
-    const leaving = leavableCall('/channels/@bench-5x22/transcripts', organization);
+    const leaving = leavableCall('/channels/@5-videos-no-22/transcripts', organization);
     await hold.arrived;
     leaving.disconnect();
     await service.fakeYoutube.requests.until((log) => log.inFlight === 0);

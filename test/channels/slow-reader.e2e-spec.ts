@@ -8,9 +8,9 @@ import { writeResponse, type Chunk } from '../../src/transcripts/response/respon
 import { Environment } from '../../src/config/environment.js';
 import { HeldTexts, ResponseMemory } from '../../src/transcripts/response/response-memory.js';
 import { limitConnections } from '../../src/http/connections.js';
-import { startService, type TestService } from '../service.js';
-import { storedText } from '../stored-text.js';
-import { until } from '../until.js';
+import { startService, type TestService } from '../harness/service.js';
+import { storedText } from '../texts/stored-text.js';
+import { until } from '../harness/until.js';
 
 /** A client on a raw connection that reads only on demand. */
 class Reader {

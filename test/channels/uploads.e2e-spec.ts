@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { FOG_BANK_HUB } from '../fake-youtube/catalogue/other-channels.js';
-import { until } from '../until.js';
-import { startService, type ServiceResponse, type TestService } from '../service.js';
+import { until } from '../harness/until.js';
+import { startService, type ServiceResponse, type TestService } from '../harness/service.js';
 
 let service: TestService;
 
@@ -129,8 +129,8 @@ describe('since', () => {
 
   it('costs only what is listed', async () => {
     const { key } = await service.organization({ monthlyLimit: 1 });
-    const path = '/channels/@bench-3x23/transcripts';
-    const uploads = idsOf(await service.get('/channels/@bench-3x23/uploads', key));
+    const path = '/channels/@3-videos-no-23/transcripts';
+    const uploads = idsOf(await service.get('/channels/@3-videos-no-23/uploads', key));
     const response = await service.get(`${path}?since=${uploads[1]}`, key);
     expect([response.status, response.body.summary.fetched]).toEqual([200, 1]);
   });

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { temporaryFolder } from '../process/program.js';
-import { isInstalled } from '../programs.js';
-import { startService, type TestOrganization, type TestService } from '../service.js';
+import { isInstalled } from '../harness/programs.js';
+import { startService, type TestOrganization, type TestService } from '../harness/service.js';
 
 const PROJECT = join(import.meta.dirname, '../..');
 const TSC = join(PROJECT, 'node_modules/typescript/bin/tsc');

@@ -16,8 +16,8 @@ import { NodeTracerProvider } from '@opentelemetry/sdk-trace-node';
 import { SATURDAY } from '../fake-youtube/catalogue/playlists.js';
 import { messageUrl } from '../messages/message-client.js';
 import { NatsBroker, natsIsInstalled } from '../messages/nats-broker.js';
-import { startService, type TestService } from '../service.js';
-import { until } from '../until.js';
+import { startService, type TestService } from '../harness/service.js';
+import { until } from '../harness/until.js';
 
 const TRANSPORTS = ['http', 'tcp', ...(natsIsInstalled ? (['nats'] as const) : [])] as const;
 type Transport = (typeof TRANSPORTS)[number];
@@ -89,8 +89,8 @@ describe.each(TRANSPORTS)('ChannelTranscriptsModule over %s', (transport: Transp
 
   it('yields each event as it arrives', async () => {
     const hold = service.fakeYoutube.hold({ kind: 'timedtext' });
-    const events = transcripts.events('@bench-2x72');
-    expect(await events.next()).toMatchObject({ value: { type: 'channel', channel: { handle: '@bench-2x72' } } });
+    const events = transcripts.events('@2-videos-no-72');
+    expect(await events.next()).toMatchObject({ value: { type: 'channel', channel: { handle: '@2-videos-no-72' } } });
     await hold.arrived;
     hold.release();
     const types = [];
@@ -113,7 +113,7 @@ describe.each(TRANSPORTS)('ChannelTranscriptsModule over %s', (transport: Transp
   it('ends a call whose signal aborts', async () => {
     const hold = service.fakeYoutube.hold({ kind: 'timedtext' });
     const leaving = new AbortController();
-    const call = transcripts.transcripts('@bench-2x73', { signal: leaving.signal });
+    const call = transcripts.transcripts('@2-videos-no-73', { signal: leaving.signal });
     await hold.arrived;
     leaving.abort();
     await expect(call).rejects.toThrow(/abort/i);

@@ -8,8 +8,8 @@ import {
   type KnownError,
 } from '@channel-transcripts/client';
 import { SATURDAY } from '../fake-youtube/catalogue/playlists.js';
-import { startService, type TestService } from '../service.js';
-import { until } from '../until.js';
+import { startService, type TestService } from '../harness/service.js';
+import { until } from '../harness/until.js';
 import { startReceiver, WEBHOOK_SECRET_KEY } from '../webhooks/receiver.js';
 
 const ADMIN_TOKEN = 'an-admin-token-for-the-tests-of-clients';
@@ -74,7 +74,7 @@ describe('the TypeScript client', () => {
   it('ends a call without charge when its reader stops iterating', async () => {
     const client = clientOf((await service.organization()).key);
     const hold = service.fakeYoutube.hold({ kind: 'timedtext' }, 2);
-    const events = client.events('@bench-2x73');
+    const events = client.events('@2-videos-no-73');
     await events.next();
     await hold.arrived;
     await events.return(undefined);
@@ -89,7 +89,7 @@ describe('the TypeScript client', () => {
     const client = clientOf(key);
     const hold = service.fakeYoutube.hold({ kind: 'timedtext' });
     const options = { limit: 60, idempotencyKey: 'archive' };
-    const job = await client.jobs.create('@bench-61x20', options);
+    const job = await client.jobs.create('@61-videos-no-20', options);
     const results = client.jobs.results(job.id);
     const first = results.next();
     await hold.arrived;
@@ -101,11 +101,11 @@ describe('the TypeScript client', () => {
     expect(finished.summary).toEqual({ total: 60, succeeded: 60, failed: 0, cached: 0, fetched: 60, pending: 0 });
     expect(read.at(-1)).toMatchObject({ done: true, value: { id: job.id, state: 'completed' } });
     const ids = read.flatMap(({ value }) => ('videoId' in value ? [value.videoId] : []));
-    const { uploads } = await client.uploads('@bench-61x20', { limit: 60 });
+    const { uploads } = await client.uploads('@61-videos-no-20', { limit: 60 });
     expect(ids).toEqual(uploads.map(({ videoId }) => videoId));
     expect((await client.usage()).used).toBe(60);
 
-    expect((await client.jobs.create('@bench-61x20', options)).id).toBe(job.id);
+    expect((await client.jobs.create('@61-videos-no-20', options)).id).toBe(job.id);
     const wanted = { path: { id: job.id }, query: { limit: 2, after: 57 } };
     const { results: page, next } = await client.call('getJobResults', wanted);
     expect([page.map(({ videoId }) => videoId), next]).toEqual([ids.slice(57, 59), 59]);
@@ -123,7 +123,7 @@ describe('the TypeScript client', () => {
   it('cancels and resumes a job, and stops waiting for one when it is aborted', async () => {
     const client = clientOf((await service.organization()).key);
     const hold = service.fakeYoutube.hold({ kind: 'browse' });
-    const { id } = await client.jobs.create('@bench-3x74');
+    const { id } = await client.jobs.create('@3-videos-no-74');
     const leaving = new AbortController();
     const onProgress = (): void => leaving.abort();
     await expect(client.jobs.waitFor(id, { signal: leaving.signal, onProgress })).rejects.toThrow(/abort/i);
@@ -144,7 +144,7 @@ describe('the TypeScript client', () => {
       expect([secret.startsWith('whsec_'), events]).toEqual([true, ['job.completed']]);
       expect(await webhooks.test(id)).toMatchObject({ delivered: true, responseStatus: 204 });
       const rotated = await webhooks.rotate(id);
-      const job = await jobs.create('@bench-2x75');
+      const job = await jobs.create('@2-videos-no-75');
       await until(() => receiver.received.length === 2);
       const [, message] = receiver.received;
       if (!message) throw new Error('The message has not arrived.');
@@ -198,14 +198,14 @@ describe('the TypeScript client', () => {
     expect((await all(admin.organizations())).map((one) => one.id)).toContain(id);
     const issued = await admin.issueKey(id, { name: 'first' });
     const client = clientOf(issued.key, { retries: 0 });
-    await client.transcripts('@bench-2x76');
+    await client.transcripts('@2-videos-no-76');
     const rotated = await admin.rotateKey(issued.id, {});
     expect((await all(admin.keys(id))).map((one) => one.id).sort()).toEqual([issued.id, rotated.id].sort());
     await admin.revokeKey(issued.id);
     expect((await refusal(client.usage())).code).toBe('invalid_api_key');
     expect(await clientOf(rotated.key).usage()).toMatchObject({ organization: id, used: 2 });
     expect(JSON.stringify(await admin.usage(id, { by: 'day' }))).toContain('"used":2');
-    const job = await clientOf(rotated.key).jobs.create('@bench-3x77', { languages: ['en'] });
+    const job = await clientOf(rotated.key).jobs.create('@3-videos-no-77', { languages: ['en'] });
     expect((await admin.cancelJob(job.id).catch(() => undefined))?.id ?? job.id).toBe(job.id);
     expect(await admin.pruneUsage()).toEqual(expect.any(Object));
     await admin.deleteOrganization(id);

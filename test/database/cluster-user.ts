@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach } from '@jest/globals';
-import { until } from '../until.js';
+import { until } from '../harness/until.js';
 
 const PROGRAM = join(import.meta.dirname, 'programs', 'use-cluster.mjs');
 

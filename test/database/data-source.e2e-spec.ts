@@ -4,7 +4,7 @@ import { isDatabaseUnavailable } from '../../src/database/database-errors.js';
 import { openDatabase, type OpenDatabase } from '../../src/database/data-source.js';
 import { DATABASE_TIMEOUTS } from '../../src/database/database-timeouts.js';
 import { useOwnTimeouts } from '../jest/wide-timeouts.js';
-import { until } from '../until.js';
+import { until } from '../harness/until.js';
 import { interruptibleLink } from './interruptible-link.js';
 import { createTestDatabase, type TestDatabase } from './test-database.js';
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { readdir, rename, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { until } from '../until.js';
+import { until } from '../harness/until.js';
 import { type ClusterUser, postmasterPid, useDataDirectory } from './cluster-user.js';
 import { runQuery } from './test-database.js';
 

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { migrateDatabase } from '../../src/database/data-source.js';
-import { startService } from '../service.js';
-import { until } from '../until.js';
+import { startService } from '../harness/service.js';
+import { until } from '../harness/until.js';
 import { holdLock, WAITING_FOR_LOCKS } from './lock-table.js';
 import { SchemaFolder } from './schema-folder.js';
 import { createTestDatabase, type TestDatabase } from './test-database.js';
@@ -146,7 +146,7 @@ describe('a migration that waits for a lock', () => {
       // As pg_dump holds it.
       const release = await holdLock(service.databaseUrl, 'LOCK TABLE organizations IN ACCESS SHARE MODE');
       const migration = migrateDatabase(service.databaseUrl, changed.path);
-      for (const channel of ['@bench-2x1', '@bench-2x2', '@bench-2x3']) {
+      for (const channel of ['@2-videos-no-1', '@2-videos-no-2', '@2-videos-no-3']) {
         await until(async () => (await service.query(WAITING_FOR_LOCKS)).length > 0);
         expect((await service.get(`/channels/${channel}/transcripts`, key)).status).toBe(200);
       }

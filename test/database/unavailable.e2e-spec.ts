@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { startService, type ServiceResponse, type TestOrganization, type TestService } from '../service.js';
-import { until } from '../until.js';
+import { startService, type ServiceResponse, type TestOrganization, type TestService } from '../harness/service.js';
+import { until } from '../harness/until.js';
 import { createTestDatabase, runQuery } from './test-database.js';
 
 /** A role of this file alone, so that it can be locked out. */
@@ -40,7 +40,7 @@ const disconnect = (): Promise<unknown> =>
 /** For a channel that is not cached. */
 const call = (): Promise<ServiceResponse> => {
   calls += 1;
-  return service.get(`/channels/@bench-3x${calls}/transcripts`, customer.key);
+  return service.get(`/channels/@3-videos-no-${calls}/transcripts`, customer.key);
 };
 
 async function expectUnavailable(response: ServiceResponse): Promise<void> {

@@ -3,8 +3,8 @@ import { migrateDatabase } from '../../src/database/data-source.js';
 import { generateKey, hashKey } from '../../src/organizations/api-key.js';
 import { GzipMember } from '../../src/transcripts/response/gzip-member.js';
 import { waitForJob } from '../jobs/job-requests.js';
-import { startService, type TestService } from '../service.js';
-import { until } from '../until.js';
+import { startService, type TestService } from '../harness/service.js';
+import { until } from '../harness/until.js';
 import { SchemaFolder } from './schema-folder.js';
 import { runQuery } from './test-database.js';
 
@@ -43,7 +43,7 @@ const ROWS = `
                     started_at, listed_at, finished_at, expires_at, next_run_at, claim, claimed_until, total, failed)
     VALUES ('${FINISHED}', 'org_old', 'key_old', '@gone', '{}', 'pause', 3600, 'completed', now(), now(), now(), now(),
             now() + interval '1 hour', NULL, NULL, NULL, 1, 1),
-           ('${UNFINISHED}', 'org_old', 'key_old', '@bench-2x931', '{}', 'pause', 3600, 'queued', now(), now(), NULL, NULL,
+           ('${UNFINISHED}', 'org_old', 'key_old', '@2-videos-no-931', '{}', 'pause', 3600, 'queued', now(), now(), NULL, NULL,
             NULL, now(), gen_random_uuid(), now() - interval '1 second', 0, 0);
   INSERT INTO job_queues (organization_id, turn_at) VALUES ('org_old', now());
   INSERT INTO job_counts (state, jobs, stored_bytes) VALUES ('completed', 1, 0), ('queued', 1, 0);
@@ -86,8 +86,8 @@ it('a filled database is upgraded when the service starts, and what was stored i
 
 it('a slice that a process left unfinished is repeated, and a call that it left is not charged', async () => {
   expect(await waitForJob(service, KEY, UNFINISHED)).toMatchObject({ summary: { total: 2, fetched: 2 } });
-  expect((await service.get('/channels/@bench-2x932/transcripts', KEY)).status).toBe(200);
-  expect((await service.get('/channels/@bench-2x933/transcripts', KEY)).status).toBe(402);
+  expect((await service.get('/channels/@2-videos-no-932/transcripts', KEY)).status).toBe(200);
+  expect((await service.get('/channels/@2-videos-no-933/transcripts', KEY)).status).toBe(402);
   expect(await verifiedUsage()).toMatchObject({ used: 11, reserved: 0, verification: { exact: true } });
 });
 
@@ -107,7 +107,7 @@ CREATE INDEX CONCURRENTLY jobs_added ON jobs (added);
   // Before, meanwhile, and one afterwards.
   for (let last = false; !last;) {
     last = migrated;
-    expect((await service.get(`/channels/@bench-1x${(calls += 1)}/transcripts`, key)).status).toBe(200);
+    expect((await service.get(`/channels/@1-videos-no-${(calls += 1)}/transcripts`, key)).status).toBe(200);
   }
   await migration;
   await next.delete();

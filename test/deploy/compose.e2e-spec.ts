@@ -42,7 +42,8 @@ const example = readFileSync(join(PROJECT, '.env.example'), 'utf8');
 /** What `.env` contains when the example is filled in. */
 const filledIn: Record<string, string> = {
   ...Object.fromEntries([...example.matchAll(/^(\w+)=(.*)$/gm)].map(([, name = '', value = '']) => [name, value])),
-  ...{ POSTGRES_PASSWORD: 'letters4nd1gits', VALKEY_PASSWORD: '0thers' },
+  POSTGRES_PASSWORD: 'letters4nd1gits',
+  VALKEY_PASSWORD: '0thers',
 };
 
 describe('docker compose up', () => {
@@ -76,7 +77,10 @@ describe('docker compose up', () => {
     // The service's own user is the image's.
     const user = { proxy: 'nginx', service: undefined, postgres: 'postgres', valkey: 'valkey' }[name];
     expect(compose.services[name]).toMatchObject({
-      ...{ cap_drop: ['ALL'], security_opt: ['no-new-privileges:true'], read_only: true, ...(user && { user }) },
+      cap_drop: ['ALL'],
+      security_opt: ['no-new-privileges:true'],
+      read_only: true,
+      ...(user && { user }),
     });
     for (const more of ['cap_add', 'privileged']) expect(compose.services[name]).not.toHaveProperty(more);
   });
@@ -98,7 +102,8 @@ describe('docker compose up', () => {
     const valkeys = '${VALKEY_PASSWORD:-${POSTGRES_PASSWORD}}';
     expect(Object.fromEntries(secrets)).toEqual({
       POSTGRES_PASSWORD: expect.stringMatching(/^\$\{POSTGRES_PASSWORD:\?/),
-      ...{ VALKEY_PASSWORD: valkeys, REDISCLI_AUTH: valkeys },
+      VALKEY_PASSWORD: valkeys,
+      REDISCLI_AUTH: valkeys,
     });
     for (const name of ['POSTGRES_PASSWORD', 'VALKEY_PASSWORD', 'ADMIN_TOKEN']) {
       expect(example.split('\n')).toContain(`${name}=`);
@@ -111,7 +116,10 @@ describe('docker compose up', () => {
     for (const [name, value] of Object.entries(environmentOfService)) own[name] = interpolate(value, filledIn);
     const environment = readEnvironment({ ...filledIn, ...own });
     expect(environment).toMatchObject({
-      ...{ PORT: 3000, HOST: '0.0.0.0', REDIS_URL: 'redis://:0thers@valkey:6379', TRUST_PROXY: '1' },
+      PORT: 3000,
+      HOST: '0.0.0.0',
+      REDIS_URL: 'redis://:0thers@valkey:6379',
+      TRUST_PROXY: '1',
       DATABASE_URL: 'postgres://app:letters4nd1gits@postgres:5432/channel_transcripts',
     });
     const { REDIS_URL = '' } = environmentOfService;

@@ -11,7 +11,7 @@ import { Namespace, Service } from 'kubernetes-models/v1';
 import ipaddr from 'ipaddr.js';
 import { parse, parseAllDocuments } from 'yaml';
 import { readEnvironment } from '../../src/config/environment.js';
-import { isInstalled } from '../programs.js';
+import { isInstalled } from '../harness/programs.js';
 
 const FOLDER = join(import.meta.dirname, '../../deploy/kubernetes');
 /** The schemas of Kubernetes' own kinds. A ServiceMonitor is one of the Prometheus operator's. */

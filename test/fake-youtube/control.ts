@@ -76,7 +76,9 @@ function usage(): string {
   const channels = CHANNELS.map(({ id, handle, name }) => `  ${handle ?? id}  ${name}`).join('\n');
   const playlists = PLAYLISTS.map(({ id, title }) => `  ${id}  ${title}`).join('\n');
   return (
-    `A fake YouTube.\n\nChannels:\n${channels}\n  @bench-<videos>x<cues>  generated, e.g. @bench-100x1500\n\n` +
+    `A fake YouTube.\n\nChannels:\n${channels}\n` +
+    `  @<videos>-videos-no-<number>  generated, e.g. @25-videos-no-12\n` +
+    `  @bench-<videos>x<cues>  generated, e.g. @bench-100x1500\n\n` +
     `Playlists:\n${playlists}\n\n` +
     'GET /fake-youtube/requests  counts of the received requests\n' +
     'POST /fake-youtube/faults   {"faults":[{"kind":"429","match":{"kind":"player"},"rate":0.1}],"latencyMs":50}\n' +

@@ -71,7 +71,8 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
   const { port } = server.address() as AddressInfo;
   return {
     url: `http://operator-session-{session}:secret@127.0.0.1:${port}`,
-    ...{ tunnels, credentials },
+    tunnels,
+    credentials,
     get sessions() {
       return [...tunnels.keys()];
     },

@@ -60,8 +60,20 @@ export class RequestLog {
     const { kind, method, path, client, clientVersion, videoId, channelId, fields, visitorData, egress, headers } =
       incoming;
     const request: RecordedRequest = {
-      ...{ kind, method, path, client, clientVersion, videoId, channelId, fields, visitorData, egress, headers },
-      ...{ status: null, fault: null, aborted: false },
+      kind,
+      method,
+      path,
+      client,
+      clientVersion,
+      videoId,
+      channelId,
+      fields,
+      visitorData,
+      egress,
+      headers,
+      status: null,
+      fault: null,
+      aborted: false,
     };
     this.list.push(request);
     if (this.list.length > RECORDED_MAX) this.list.shift();

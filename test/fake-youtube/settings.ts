@@ -42,7 +42,10 @@ const match = z
     kind: z.union([kind, z.array(kind)]),
     path: z.string().refine(isExpression, 'Not a regular expression'),
     client: z.enum(CLIENTS),
-    ...{ clientVersion: z.string(), videoId: z.string(), channelId: z.string(), egress: z.string() },
+    clientVersion: z.string(),
+    videoId: z.string(),
+    channelId: z.string(),
+    egress: z.string(),
   })
   .partial();
 

@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { EmbeddedPostgres } from '../../src/database/embedded/embedded-postgres.js';
 import { copyTestCluster } from '../database/cluster-user.js';
-import { startService, type ServiceResponse, type TestService } from '../service.js';
-import { until } from '../until.js';
+import { startService, type ServiceResponse, type TestService } from '../harness/service.js';
+import { until } from '../harness/until.js';
 
 const ready = (service: TestService): Promise<ServiceResponse> => service.request('GET', '/health/ready');
 

@@ -6,8 +6,8 @@ import pg from 'pg';
 import { shutDown } from '../../src/bootstrap.js';
 import { CallsInFlight } from '../../src/rate-limit/calls-in-flight.js';
 import { WAITING_FOR_LOCKS } from '../database/lock-table.js';
-import { startService, type TestOrganization, type TestService } from '../service.js';
-import { until } from '../until.js';
+import { startService, type TestOrganization, type TestService } from '../harness/service.js';
+import { until } from '../harness/until.js';
 
 const STALLED_READER_MS = 800;
 const ADMIN_TOKEN = 'connections-0123456789abcdefghijklmnopqrst';
@@ -94,7 +94,7 @@ let channels = 0;
 /** A channel with one video that is not cached. */
 function uncached(): string {
   channels += 1;
-  return `bench-1x${300 + channels}`;
+  return `1-videos-no-${300 + channels}`;
 }
 
 describe('a client that disconnects', () => {
@@ -104,7 +104,7 @@ describe('a client that disconnects', () => {
     await lock.connect();
     await lock.query('BEGIN');
     await lock.query('LOCK TABLE api_keys IN ACCESS EXCLUSIVE MODE');
-    const { socket } = new Client().send(call('bench-9x31', 'left-early', left));
+    const { socket } = new Client().send(call('9-videos-no-31', 'left-early', left));
     await until(async () => (await lock.query(WAITING_FOR_LOCKS)).rowCount === 1);
     socket.resetAndDestroy();
     await until(() => service.logs.some((line) => line.includes('"left-early"') && line.includes('"left":true')));
@@ -121,7 +121,7 @@ describe('a client that disconnects', () => {
     const client = await service.organization();
     const hold = service.fakeYoutube.hold({ kind: 'timedtext' });
     const behind = Array<string>(20).fill(get(FILE, { 'X-Request-Id': 'behind' }));
-    const { socket } = new Client().send(call('bench-9x32', 'first-in-line', client), ...behind);
+    const { socket } = new Client().send(call('9-videos-no-32', 'first-in-line', client), ...behind);
     await hold.arrived;
     expect([(await usage(client)).reserved, inFlight(), openFiles()]).toEqual([9, 1, []]);
     socket.resetAndDestroy();
@@ -255,7 +255,7 @@ describe('a shutdown', () => {
     const stopping = await startService({ interruptible: true });
     const { key } = await stopping.organization();
     const hold = stopping.fakeYoutube.hold({ kind: 'timedtext' }, 2);
-    const responding = stopping.get('/channels/@bench-2x34/transcripts', key);
+    const responding = stopping.get('/channels/@2-videos-no-34/transcripts', key);
     await hold.arrived;
     stopping.link.cut();
     hold.release();

@@ -23,7 +23,7 @@ import { ShutdownState } from '../../src/http/shutdown-state.js';
 import { Optional } from '../../src/http/validation.js';
 import { createLogger } from '../../src/observability/logging/logger.js';
 import { createRedactor } from '../../src/observability/logging/redaction.js';
-import { send, type HttpResponse } from '../http-request.js';
+import { send, type HttpResponse } from '../harness/http-request.js';
 
 @Injectable()
 class LetsIn implements CanActivate {

@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { startService, type TestOrganization, type TestService } from '../service.js';
-import { until } from '../until.js';
+import { startService, type TestOrganization, type TestService } from '../harness/service.js';
+import { until } from '../harness/until.js';
 
 const ADMIN_TOKEN = 'an-admin-token-of-the-tests-5b90';
 

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { connect } from 'node:net';
 import type { Server } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { startService, type ServiceResponse, type TestService } from '../service.js';
-import { until } from '../until.js';
+import { startService, type ServiceResponse, type TestService } from '../harness/service.js';
+import { until } from '../harness/until.js';
 
 const ADMIN_TOKEN = 'an-admin-token-of-the-tests-7c2e';
 const ALLOWED = 'https://app.example.com';

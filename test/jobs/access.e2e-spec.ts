@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { OrganizationsService } from '../../src/organizations/organizations.service.js';
-import { startService, type TestService } from '../service.js';
+import { startService, type TestService } from '../harness/service.js';
 import { createJob, onJob, waitForJob } from './job-requests.js';
 
 /** Runs no jobs, so that they stay as they are created. */

@@ -30,7 +30,7 @@ async function setbacksMax(): Promise<number> {
 
 describe('a job while the platform blocks the service', () => {
   it('pauses without a failed video, tries one video after growing pauses, and goes on when it is served', async () => {
-    const run = await steps.listed('@bench-30x22');
+    const run = await steps.listed('@30-videos-no-22');
     await blocked.steps(1);
     expect(await run.verify()).toMatchObject({
       state: 'paused',
@@ -56,7 +56,7 @@ describe('a job while the platform blocks the service', () => {
   });
 
   it('pauses while the list is blocked, too', async () => {
-    const run = await steps.job('@bench-5x23');
+    const run = await steps.job('@5-videos-no-23');
     await blocked.steps(1);
     expect(await run.get()).toMatchObject({ state: 'paused', reason: 'upstream_blocked', summary: { total: 0 } });
     await steps.pass(30);
@@ -67,7 +67,7 @@ describe('a job while the platform blocks the service', () => {
 
 describe('a job of which two videos are refused to every client', () => {
   it('uses up their tries and ends, and the address stays open for everybody', async () => {
-    const run = await steps.listed('@bench-12x25');
+    const run = await steps.listed('@12-videos-no-25');
     const ids = await run.videoIds();
     const refused = [ids[3] ?? '', ids[7] ?? ''];
     steps.service.fakeYoutube.setFaults(
@@ -88,7 +88,7 @@ describe('a job of which two videos are refused to every client', () => {
 
 describe('a job at an address that is blocked with the words of a deleted video', () => {
   it('pauses, and no video of it has failed', async () => {
-    const run = await steps.listed('@bench-30x26');
+    const run = await steps.listed('@30-videos-no-26');
     blocked.service.fakeYoutube.setFaults(
       { kind: 'content-unavailable' },
       { kind: 'captcha', match: { kind: 'browse' } },
@@ -107,7 +107,7 @@ describe('a job at an address that is blocked with the words of a deleted video'
 
 describe('a list that cannot be read', () => {
   it('is read again after growing pauses, each failure is logged and counted, and the job shows in the metric of its alert', async () => {
-    const run = await steps.job('@bench-5x32');
+    const run = await steps.job('@5-videos-no-32');
     steps.service.fakeYoutube.setFaults({ kind: '500', match: { kind: 'browse' } });
     const before = await steps.slices('error');
     for (const seconds of [30, 60, 120]) {
@@ -129,7 +129,7 @@ describe('a list that cannot be read', () => {
 
 describe('a video that cannot be read', () => {
   it('is tried again after 10 minutes, 1 hour and 6 hours before it has failed', async () => {
-    const run = await steps.listed('@bench-3x24');
+    const run = await steps.listed('@3-videos-no-24');
     const [, videoId = ''] = await run.videoIds();
     steps.service.fakeYoutube.setFaults({ kind: '500', match: { videoId } });
     await steps.steps(1);

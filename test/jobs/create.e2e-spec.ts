@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { generateKey } from '../../src/organizations/api-key.js';
 import { OrganizationsService } from '../../src/organizations/organizations.service.js';
-import { startService, type TestService } from '../service.js';
+import { startService, type TestService } from '../harness/service.js';
 import { JobRun } from './job-run.js';
 import { createJob, onJob, postJob } from './job-requests.js';
 
@@ -167,8 +167,11 @@ describe('a request for a job', () => {
   });
 
   it.each([
-    ...['', 'https://example.com/@tidewater', 'x'.repeat(3_000)],
-    ...['https://www.youtube.com/@tidewater?\0', 'https://www.youtube.com/@tidewater#\udfff'],
+    '',
+    'https://example.com/@tidewater',
+    'x'.repeat(3_000),
+    'https://www.youtube.com/@tidewater?\0',
+    'https://www.youtube.com/@tidewater#\udfff',
   ])('for %j, which refers to no channel, is 404 without a request to the platform', async (reference) => {
     const { key } = await idle.organization();
     const response = await postJob(idle, key, { channel: reference });

@@ -3,7 +3,7 @@ import { Registry } from 'prom-client';
 import { QuotaService } from '../../src/quota/quota.service.js';
 import { valueOf } from '../quota/quota-database.js';
 import { TranscriptCache } from '../../src/transcripts/cache/transcript-cache.js';
-import { until } from '../until.js';
+import { until } from '../harness/until.js';
 import { JobRun } from './job-run.js';
 import { LEASES_SECONDS, SliceSteps } from './slice-steps.js';
 
@@ -26,7 +26,7 @@ async function fetchedEntries(): Promise<number> {
 
 describe('a slice whose process is killed', () => {
   it('before it is stored charges nothing, and is repeated for free from the cache when its claim has ended', async () => {
-    const run = await steps.listed('@bench-30x11');
+    const run = await steps.listed('@30-videos-no-11');
     await steps.read(await steps.claimed());
     expect((await run.verify()).summary).toMatchObject({ total: 30, succeeded: 0, pending: 30 });
     expect(await reserved(run)).toBe(25);
@@ -39,7 +39,7 @@ describe('a slice whose process is killed', () => {
   });
 
   it('is repeated after growing pauses when it ends each process that runs it', async () => {
-    const run = await steps.listed('@bench-25x16');
+    const run = await steps.listed('@25-videos-no-16');
     await steps.claimed();
     for (const pauseSeconds of [0, 30, 60, 120]) {
       const [claim] = await steps.service.query(
@@ -56,7 +56,7 @@ describe('a slice whose process is killed', () => {
   });
 
   it('is not stored by its process either when another one has repeated it', async () => {
-    const run = await steps.listed('@bench-25x12');
+    const run = await steps.listed('@25-videos-no-12');
     const { running: losing, release } = await steps.heldSlice();
     await steps.pass(LEASES_SECONDS);
     const repeated = await steps.claimed();
@@ -75,14 +75,18 @@ describe('a slice whose process is killed', () => {
   it('is repeated when its reservation ended and its quota was given away before it was stored', async () => {
     const { service } = steps;
     const organization = await service.organization({ monthlyLimit: 4 });
-    const run = await JobRun.create(service, organization, '@bench-4x13');
+    const run = await JobRun.create(service, organization, '@4-videos-no-13');
     await steps.steps(1);
     const { running, release } = await steps.heldSlice();
     await steps.pass(LEASES_SECONDS);
     const quota = service.app.get(QuotaService);
     const other = await quota.reserve({
-      ...{ organizationId: organization.id, keyId: organization.keyId, requestId: 'call', resource: 'call' },
-      ...{ required: 4, leaseSeconds: 60 },
+      organizationId: organization.id,
+      keyId: organization.keyId,
+      requestId: 'call',
+      resource: 'call',
+      required: 4,
+      leaseSeconds: 60,
     });
     await quota.settle(other.reservation?.id ?? '', 4);
     release();
@@ -99,7 +103,7 @@ describe('a slice whose process is killed', () => {
 
 describe('a running slice', () => {
   it('of a job that is canceled is stored and charged; the job stays canceled', async () => {
-    const run = await steps.listed('@bench-40x15');
+    const run = await steps.listed('@40-videos-no-15');
     const { running, release } = await steps.heldSlice();
     expect((await run.cancel()).checkAgainSeconds).toBe(2);
     release();
@@ -113,7 +117,7 @@ describe('a running slice', () => {
   });
 
   it('of a job that is deleted is charged, and everything of the job is removed after that', async () => {
-    const run = await steps.listed('@bench-10x16');
+    const run = await steps.listed('@10-videos-no-16');
     const rows = (table: string, id: string) => steps.service.query(`SELECT FROM ${table} WHERE ${id} = '${run.id}'`);
     const { running, release } = await steps.heldSlice();
     await run.delete();
@@ -126,13 +130,13 @@ describe('a running slice', () => {
     expect(await steps.step()).toBe(false);
     await steps.remove();
     expect([await rows('jobs', 'id'), await rows('job_videos', 'job_id')]).toEqual([[], []]);
-    const again = await JobRun.create(steps.service, run.organization, '@bench-10x16');
+    const again = await JobRun.create(steps.service, run.organization, '@10-videos-no-16');
     await steps.finish();
     expect((await again.verify()).summary).toMatchObject({ cached: 10, fetched: 0 });
   });
 
   it('that is stopped stores what it has fetched, releases its claim, and counts no video as tried', async () => {
-    const run = await steps.listed('@bench-5x17');
+    const run = await steps.listed('@5-videos-no-17');
     const ids = await run.videoIds();
     const hold = steps.service.fakeYoutube.hold({ kind: 'player', videoId: ids[0] ?? '' });
     const stop = new AbortController();
@@ -153,7 +157,7 @@ describe('a running slice', () => {
   });
 
   it('is stored after the database was unavailable for a moment', async () => {
-    const run = await steps.listed('@bench-6x19');
+    const run = await steps.listed('@6-videos-no-19');
     const { running, release } = await steps.heldSlice();
     steps.service.link.cut();
     release();
@@ -169,7 +173,7 @@ describe('the slices of several jobs', () => {
     const organizations = [await steps.service.organization(), await steps.service.organization()];
     const runs = [];
     for (const organization of [...organizations, ...organizations])
-      runs.push(await JobRun.create(steps.service, organization, '@bench-2x20'));
+      runs.push(await JobRun.create(steps.service, organization, '@2-videos-no-20'));
     const claims = await Promise.all(Array.from({ length: 12 }, () => steps.claim()));
     const claimed = claims.flatMap((slice) => (slice ? [slice.job.id] : []));
     expect(claimed.sort()).toEqual(runs.map(({ id }) => id).sort());
@@ -180,8 +184,8 @@ describe('the slices of several jobs', () => {
 
   it('alternate between organizations, however many jobs each has', async () => {
     const [large, small] = [await steps.service.organization(), await steps.service.organization()];
-    for (let job = 0; job < 3; job++) await JobRun.create(steps.service, large, '@bench-60x21');
-    await JobRun.create(steps.service, small, '@bench-60x21');
+    for (let job = 0; job < 3; job++) await JobRun.create(steps.service, large, '@60-videos-no-21');
+    await JobRun.create(steps.service, small, '@60-videos-no-21');
     const turns: string[] = [];
     for (let turn = 0; turn < 8; turn++) {
       const slice = await steps.claimed();

@@ -1,6 +1,6 @@
 import type { JobDto as Job } from '../../src/jobs/dto/job.dto.js';
-import type { ServiceResponse, TestService } from '../service.js';
-import { until } from '../until.js';
+import type { ServiceResponse, TestService } from '../harness/service.js';
+import { until } from '../harness/until.js';
 
 /** Sends `POST /jobs`. */
 export function postJob(

@@ -3,7 +3,7 @@ import { inflateRawSync, constants } from 'node:zlib';
 import type { JobDto as Job, JobRequestDto as JobRequest } from '../../src/jobs/dto/job.dto.js';
 import { JobsService } from '../../src/jobs/jobs.service.js';
 import { QuotaService } from '../../src/quota/quota.service.js';
-import type { TestOrganization, TestService } from '../service.js';
+import type { TestOrganization, TestService } from '../harness/service.js';
 import { waitForJob } from './job-requests.js';
 
 const REQUEST: JobRequest = { channel: '', languages: [], limit: null, since: null, onQuota: 'pause' };

@@ -18,7 +18,7 @@ beforeEach(() => steps.reset());
 describe('a job at the end of the quota', () => {
   it('fetches what fits, pauses, and goes on when the limit grows and when the month turns', async () => {
     const organization = await steps.service.organization({ monthlyLimit: 30 });
-    const run = await JobRun.create(steps.service, organization, '@bench-100x4');
+    const run = await JobRun.create(steps.service, organization, '@100-videos-no-4');
     await steps.finish();
     expect(await run.verify()).toMatchObject({
       state: 'paused',
@@ -45,7 +45,7 @@ describe('a job at the end of the quota', () => {
 
   it('fails with onQuota=fail, keeps what was fetched, and can be resumed', async () => {
     const organization = await steps.service.organization({ monthlyLimit: 3 });
-    const run = await JobRun.create(steps.service, organization, '@bench-9x4', { onQuota: 'fail' });
+    const run = await JobRun.create(steps.service, organization, '@9-videos-no-4', { onQuota: 'fail' });
     await steps.finish();
     expect(await run.verify()).toMatchObject({
       state: 'failed',
@@ -62,11 +62,15 @@ describe('a job at the end of the quota', () => {
   it('waits for seconds while a call holds the rest of the quota', async () => {
     const organization = await steps.service.organization({ monthlyLimit: 5 });
     const quota = steps.service.app.get(QuotaService);
-    const run = await JobRun.create(steps.service, organization, '@bench-5x5');
+    const run = await JobRun.create(steps.service, organization, '@5-videos-no-5');
     await steps.steps(1);
     const held = await quota.reserve({
-      ...{ organizationId: organization.id, keyId: organization.keyId, requestId: 'call', resource: 'call' },
-      ...{ required: 5, leaseSeconds: 600 },
+      organizationId: organization.id,
+      keyId: organization.keyId,
+      requestId: 'call',
+      resource: 'call',
+      required: 5,
+      leaseSeconds: 600,
     });
     await steps.steps(1);
     expect(await run.get()).toMatchObject({ state: 'running', checkAgainSeconds: 5, summary: { fetched: 0 } });
@@ -78,12 +82,12 @@ describe('a job at the end of the quota', () => {
   });
 
   it('finds what others paid for in the cache, without quota', async () => {
-    const payer = await steps.job('@bench-30x6');
+    const payer = await steps.job('@30-videos-no-6');
     await steps.finish();
     const free = await JobRun.create(
       steps.service,
       await steps.service.organization({ monthlyLimit: 0 }),
-      '@bench-30x6',
+      '@30-videos-no-6',
     );
     await steps.finish();
     expect((await payer.verify()).summary).toMatchObject({ fetched: 30, cached: 0 });
@@ -94,7 +98,7 @@ describe('a job at the end of the quota', () => {
 describe('a job of an organization that changes', () => {
   it('pauses on a plan without jobs and goes on when the plan is back', async () => {
     const organization = await steps.service.organization();
-    const run = await JobRun.create(steps.service, organization, '@bench-30x7');
+    const run = await JobRun.create(steps.service, organization, '@30-videos-no-7');
     await steps.steps(2);
     await organizations.change(organization.id, { plan: 'free' });
     await steps.finish();
@@ -108,7 +112,7 @@ describe('a job of an organization that changes', () => {
 
   it('goes on and is charged after its key was revoked', async () => {
     const organization = await steps.service.organization();
-    const run = await JobRun.create(steps.service, organization, '@bench-5x10');
+    const run = await JobRun.create(steps.service, organization, '@5-videos-no-10');
     await steps.service.app.get(ApiKeysService).revoke(organization.keyId);
     await steps.finish();
     expect(await run.verify()).toMatchObject({ state: 'completed', summary: { fetched: 5 } });
@@ -116,11 +120,11 @@ describe('a job of an organization that changes', () => {
 
   it('is canceled with its organization, whether or not a slice is due', async () => {
     const [first, second] = [await steps.service.organization(), await steps.service.organization({ monthlyLimit: 0 })];
-    const due = await JobRun.create(steps.service, first, '@bench-5x8');
-    const paused = await JobRun.create(steps.service, second, '@bench-5x9');
+    const due = await JobRun.create(steps.service, first, '@5-videos-no-8');
+    const paused = await JobRun.create(steps.service, second, '@5-videos-no-9');
     await steps.finish();
     await due.delete();
-    const running = await JobRun.create(steps.service, first, '@bench-40x8');
+    const running = await JobRun.create(steps.service, first, '@40-videos-no-8');
     await steps.steps(2);
     for (const { id } of [first, second]) await organizations.delete(id);
     await steps.steps(1);

@@ -6,8 +6,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { Environment } from '../../src/config/environment.js';
 import type { JobDto as Job } from '../../src/jobs/dto/job.dto.js';
 import { ResponseMemory } from '../../src/transcripts/response/response-memory.js';
-import { startService, type TestService } from '../service.js';
-import { until } from '../until.js';
+import { startService, type TestService } from '../harness/service.js';
+import { until } from '../harness/until.js';
 import { createJob, linesOf, onJob, waitForJob } from './job-requests.js';
 
 let service: TestService;
@@ -101,9 +101,9 @@ describe('the pages of a completed job', () => {
 
   beforeAll(async () => {
     ({ key } = await service.organization());
-    id = await createJob(service, key, { channel: '@bench-45x2' });
+    id = await createJob(service, key, { channel: '@45-videos-no-2' });
     await waitForJob(service, key, id);
-    uploads = await uploadsOf('@bench-45x2', key);
+    uploads = await uploadsOf('@45-videos-no-2', key);
   });
 
   it.each([1, 7, 44, 45, 46])('of %d entries have every entry once, and no next at the end', async (limit) => {
@@ -145,10 +145,10 @@ describe('the pages of a completed job', () => {
 describe('the results of a running job', () => {
   it('end before the first pending video, and a reader who goes on from next receives every entry once', async () => {
     const { key } = await service.organization();
-    const uploads = await uploadsOf('@bench-60x3', key);
+    const uploads = await uploadsOf('@60-videos-no-3', key);
     const held = uploads[37] ?? '';
     const hold = service.fakeYoutube.hold({ kind: 'player', videoId: held });
-    const id = await createJob(service, key, { channel: '@bench-60x3' });
+    const id = await createJob(service, key, { channel: '@60-videos-no-3' });
     await hold.arrived;
     await waitForJob(service, key, id, ({ summary }) => summary.succeeded >= 25);
     const lines = linesOf((await service.get(`/jobs/${id}/results`, key, NDJSON)).text);

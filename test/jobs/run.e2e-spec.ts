@@ -21,18 +21,18 @@ async function finished(channel: string, request: Parameters<typeof JobRun.creat
 describe('an archive job', () => {
   it('stores the entries of the whole channel in its order, as a call returns them, and charges each transcript once', async () => {
     const { service } = steps;
-    const run = await finished('@bench-130x2');
+    const run = await finished('@130-videos-no-2');
     const job = await run.get();
     expect(job).toMatchObject({
       state: 'completed',
-      channel: { handle: '@bench-130x2' },
+      channel: { handle: '@130-videos-no-2' },
       summary: { total: 130, fetched: 130, pending: 0 },
       checkAgainSeconds: null,
     });
     expect(Date.parse(job.expiresAt ?? '') - Date.parse(job.finishedAt ?? '')).toBe(72 * 3_600_000);
     const entries = await run.entries();
     expect(entries.map(({ position }) => position)).toEqual(entries.map((_, index) => index + 1));
-    const call = await service.get('/channels/@bench-130x2/transcripts?limit=100', run.organization.key);
+    const call = await service.get('/channels/@130-videos-no-2/transcripts?limit=100', run.organization.key);
     const cached = (entry: EntryJson): EntryJson => ({ ...entry, cached: entry.ok });
     expect(entries.slice(0, 100).map(({ entry }) => cached(entry))).toEqual(
       (call.body as { results: EntryJson[] }).results.map(cached),
@@ -40,16 +40,16 @@ describe('an archive job', () => {
   });
 
   it('ends at its limit, and before the video of since', async () => {
-    const limited = await finished('@bench-130x2', { limit: 101 });
+    const limited = await finished('@130-videos-no-2', { limit: 101 });
     const positions = await limited.entries();
     expect(positions).toHaveLength(101);
     const since = positions[99]?.entry.videoId ?? '';
-    const newer = await finished('@bench-130x2', { since });
+    const newer = await finished('@130-videos-no-2', { since });
     expect((await newer.entries()).map(({ entry }) => entry.videoId)).toEqual(
       positions.slice(0, 99).map(({ entry }) => entry.videoId),
     );
     expect((await newer.get()).summary).toMatchObject({ total: 99, cached: 99, fetched: 0 });
-    const none = await finished('@bench-130x2', { since: positions[0]?.entry.videoId ?? '' });
+    const none = await finished('@130-videos-no-2', { since: positions[0]?.entry.videoId ?? '' });
     expect(await none.get()).toMatchObject({ state: 'completed', summary: { total: 0 } });
   });
 
@@ -77,7 +77,7 @@ describe('an archive job', () => {
 
   it('reads the list again when the platform no longer accepts its place in it, without the uploads since its start', async () => {
     const { service } = steps;
-    const run = await steps.job('@bench-130x2');
+    const run = await steps.job('@130-videos-no-2');
     await steps.steps(1);
     // The newest two are as if they had been uploaded after the first page was read.
     await service.query(`DELETE FROM job_videos WHERE job_id = '${run.id}' AND position <= 2`);
@@ -97,7 +97,7 @@ describe('an archive job', () => {
 
 describe('the operations on a job:', () => {
   it('a canceled job that is resumed continues without repeating a video', async () => {
-    const run = await steps.job('@bench-60x3');
+    const run = await steps.job('@60-videos-no-3');
     expect((await run.cancel()).state).toBe('canceled');
     expect((await run.resume()).state).toBe('queued');
     await steps.steps(2);
@@ -115,7 +115,7 @@ describe('the operations on a job:', () => {
 
   it('expired results are removed, and a week later the job', async () => {
     const { app } = steps.service;
-    const run = await finished('@bench-3x3');
+    const run = await finished('@3-videos-no-3');
     await steps.pass(72 * 3_600 + 60);
     await expect(run.entries()).rejects.toMatchObject({ code: 'results_expired' });
     await steps.remove();

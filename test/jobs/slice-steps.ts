@@ -6,7 +6,7 @@ import { SliceRepository } from '../../src/jobs/slice.repository.js';
 import type { ClaimedSlice } from '../../src/jobs/slice.js';
 import { DatabaseClock } from '../database/database-clock.js';
 import { JobRun } from './job-run.js';
-import { startService, type TestService, type TestServiceOptions } from '../service.js';
+import { startService, type TestService, type TestServiceOptions } from '../harness/service.js';
 
 /** Longer than the claim and the reservation of a slice live. */
 export const LEASES_SECONDS = 120;

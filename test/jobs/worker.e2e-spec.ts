@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { JobWorker } from '../../src/jobs/job-worker.js';
-import { startService, type TestService } from '../service.js';
+import { BackgroundLoops } from '../../src/background/background-loops.js';
+import { startService, type TestService } from '../harness/service.js';
 import { JobRun } from './job-run.js';
 
 const ENVIRONMENT = { JOB_CONCURRENCY: 2, JOB_SWEEP_SECONDS: 1 };
@@ -17,7 +17,7 @@ describe('the workers of a process', () => {
   it('start a job when it is created, and run the jobs of several organizations to their end', async () => {
     const runs = [];
     for (let index = 0; index < 3; index++)
-      runs.push(await JobRun.create(service, await service.organization(), `@bench-60x${30 + index}`));
+      runs.push(await JobRun.create(service, await service.organization(), `@60-videos-no-${30 + index}`));
     for (const run of runs) {
       await run.untilCompleted();
       expect((await run.verify()).summary.fetched).toBe(60);
@@ -25,7 +25,7 @@ describe('the workers of a process', () => {
   });
 
   it('report each change of a state and each slice, and the metrics of all jobs', async () => {
-    const run = await JobRun.create(service, await service.organization(), '@bench-30x35');
+    const run = await JobRun.create(service, await service.organization(), '@30-videos-no-35');
     await run.untilCompleted();
     const lines = service.logs
       .map((line) => JSON.parse(line) as Record<string, unknown>)
@@ -60,7 +60,7 @@ describe('several processes', () => {
     const stopping = await startService({ environment: ENVIRONMENT });
     others.push(stopping);
     const hold = stopping.fakeYoutube.hold({ kind: 'timedtext' });
-    const run = await JobRun.create(stopping, await stopping.organization(), '@bench-40x36');
+    const run = await JobRun.create(stopping, await stopping.organization(), '@40-videos-no-36');
     await hold.arrived;
     await shutDownWorker(stopping);
     expect(await run.verify()).toMatchObject({ state: 'running', summary: { fetched: 0, pending: 40 } });
@@ -77,5 +77,5 @@ describe('several processes', () => {
 });
 
 async function shutDownWorker({ app }: TestService): Promise<void> {
-  await app.get(JobWorker).close();
+  await app.get(BackgroundLoops).stop();
 }

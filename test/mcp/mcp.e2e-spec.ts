@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { scrape, sumOf } from '../metrics/exposition.js';
-import { startService, type ServiceResponse, type TestService } from '../service.js';
-import { until } from '../until.js';
+import { startService, type ServiceResponse, type TestService } from '../harness/service.js';
+import { until } from '../harness/until.js';
 
 let service: TestService;
 const clients: Client[] = [];
@@ -57,7 +57,7 @@ async function call(client: Client, name: string, args: Record<string, unknown> 
 
 let channels = 0;
 /** A channel of four videos that are not cached. */
-const newChannel = (): string => `@bench-4x${500 + (channels += 1)}`;
+const newChannel = (): string => `@4-videos-no-${500 + (channels += 1)}`;
 
 const used = async (key: string): Promise<number> => (await service.get('/usage', key)).body.used as number;
 
@@ -162,7 +162,10 @@ describe.each(ERAS)('a client of the protocol of %s', (_era, mode) => {
       return job.structured.state === 'completed';
     });
     expect(job.structured).toMatchObject({
-      ...{ id, reason: null, channelId: expect.stringMatching(/^UC.{22}$/), checkAgainSeconds: null },
+      id,
+      reason: null,
+      channelId: expect.stringMatching(/^UC.{22}$/),
+      checkAgainSeconds: null,
       summary: { total: 3, succeeded: 3, failed: 0, cached: 0, fetched: 3, pending: 0 },
     });
     expect(job.text).toContain('Charged: 3 transcripts of the monthly quota.');

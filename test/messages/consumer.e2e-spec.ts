@@ -4,8 +4,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { describe, expect, it } from '@jest/globals';
-import { freePort } from '../free-port.js';
-import { startService } from '../service.js';
+import { freePort } from '../harness/free-port.js';
+import { startService } from '../harness/service.js';
 import { messageUrl } from './message-client.js';
 
 const CONSUMER = join(import.meta.dirname, '../../clients/nest-consumer');

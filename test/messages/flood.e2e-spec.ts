@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import type { ClientProxy } from '@nestjs/microservices';
-import { startService, type TestService } from '../service.js';
-import { until } from '../until.js';
+import { startService, type TestService } from '../harness/service.js';
+import { until } from '../harness/until.js';
 import { clientOf, messageUrl, request, type MessageReply } from './message-client.js';
 import { NatsBroker, natsIsInstalled } from './nats-broker.js';
 
@@ -20,8 +20,12 @@ describe.each(natsIsInstalled ? (['tcp', 'nats'] as const) : (['tcp'] as const))
       broker = transport === 'nats' ? await NatsBroker.start() : undefined;
       service = await startService({
         environment: {
-          ...{ MESSAGE_TRANSPORT: transport, MESSAGE_PORT: 0, NATS_URL: broker && [broker.url] },
-          ...{ CALLS_PER_KEY: 0, CALLS_PER_PROCESS: AT_ONCE, RATE_LIMIT_PER_MINUTE: 0 },
+          MESSAGE_TRANSPORT: transport,
+          MESSAGE_PORT: 0,
+          NATS_URL: broker && [broker.url],
+          CALLS_PER_KEY: 0,
+          CALLS_PER_PROCESS: AT_ONCE,
+          RATE_LIMIT_PER_MINUTE: 0,
         },
       });
       flooding = clientOf(messageUrl(service));
@@ -46,7 +50,7 @@ describe.each(natsIsInstalled ? (['tcp', 'nats'] as const) : (['tcp'] as const))
       const { key: otherKey } = await service.organization();
       const hold = service.fakeYoutube.hold({ kind: 'timedtext' }, AT_ONCE / 2);
       const held = Array.from({ length: AT_ONCE / 2 }, (_, index) =>
-        request(flooding, { apiKey, id: `@bench-1x${index + 300}` }),
+        request(flooding, { apiKey, id: `@1-videos-no-${index + 300}` }),
       );
       await hold.arrived;
       const refused = await Promise.all(
@@ -73,7 +77,7 @@ describe.each(natsIsInstalled ? (['tcp', 'nats'] as const) : (['tcp'] as const))
       const { key: apiKey } = await service.organization();
       const hold = service.fakeYoutube.hold({ kind: 'timedtext' }, AT_ONCE / 2);
       const held = Array.from({ length: AT_ONCE / 2 }, (_, index) =>
-        request(flooding, { apiKey, id: `@bench-1x${index + 320}` }),
+        request(flooding, { apiKey, id: `@1-videos-no-${index + 320}` }),
       );
       await hold.arrived;
       await Promise.all(Array.from({ length: 21 }, () => request(flooding, { id: '@emptyslip' })));

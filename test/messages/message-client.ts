@@ -1,5 +1,5 @@
 import { ClientProxyFactory, Transport, type ClientProxy } from '@nestjs/microservices';
-import type { TestService } from '../service.js';
+import type { TestService } from '../harness/service.js';
 
 /** The parts of an event that the tests use. */
 export interface MessageEvent {

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import type { ClientProxy } from '@nestjs/microservices';
 import { lastValueFrom } from 'rxjs';
 import { SATURDAY } from '../fake-youtube/catalogue/playlists.js';
-import { startService, type TestService } from '../service.js';
-import { until } from '../until.js';
+import { startService, type TestService } from '../harness/service.js';
+import { until } from '../harness/until.js';
 import { request, clientOf, messageUrl, type MessageReply, type MessageEvent } from './message-client.js';
 import { NatsBroker, natsIsInstalled } from './nats-broker.js';
 
@@ -140,7 +140,7 @@ describe.each(natsIsInstalled ? (['tcp', 'nats'] as const) : (['tcp'] as const))
       expect(await code({ apiKey: free.key, limit: 0 })).toBe('feature_not_in_plan');
       const holding = await service.organization();
       const hold = service.fakeYoutube.hold({ kind: 'timedtext' }, AT_ONCE);
-      const held = [1, 2].map((index) => request(client, { apiKey: holding.key, id: `@bench-1x${index + 900}` }));
+      const held = [1, 2].map((index) => request(client, { apiKey: holding.key, id: `@1-videos-no-${index + 900}` }));
       await hold.arrived;
       const tooMany = await request(client, { apiKey: holding.key, limit: 0 });
       expect(tooMany.error.error).toMatchObject({ code: 'rate_limited', retryable: true, retryAfterSeconds: 2 });

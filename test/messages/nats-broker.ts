@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { temporaryFolder } from '../process/program.js';
-import { isInstalled } from '../programs.js';
+import { isInstalled } from '../harness/programs.js';
 
 const PROGRAM = 'nats-server';
 

@@ -3,8 +3,8 @@ import type { ClientProxy } from '@nestjs/microservices';
 import type { Environment } from '../../src/config/environment.js';
 import { shutDown } from '../../src/bootstrap.js';
 import { ResponseMemory } from '../../src/transcripts/response/response-memory.js';
-import { startService, type TestService } from '../service.js';
-import { until } from '../until.js';
+import { startService, type TestService } from '../harness/service.js';
+import { until } from '../harness/until.js';
 import { request, clientOf } from './message-client.js';
 import { NatsBroker, natsIsInstalled } from './nats-broker.js';
 
@@ -42,7 +42,7 @@ const EVENT_BYTES_MAX = 16 * 1024;
   it('reply to each message exactly once', async () => {
     const { key } = await services[0].organization();
     const responses = await Promise.all(
-      Array.from({ length: 30 }, (_, index) => request(client, { apiKey: key, id: `@bench-1x${index + 20}` })),
+      Array.from({ length: 30 }, (_, index) => request(client, { apiKey: key, id: `@1-videos-no-${index + 20}` })),
     );
     for (const { events, error } of responses) {
       expect(error).toBeUndefined();
@@ -101,7 +101,7 @@ const EVENT_BYTES_MAX = 16 * 1024;
     const { key } = await services[0].organization();
     const hold = services[0].fakeYoutube.hold({ kind: 'timedtext' }, 8);
     const running = Array.from({ length: 8 }, (_, index) =>
-      request(client, { apiKey: key, id: `@bench-1x${index + 60}` }),
+      request(client, { apiKey: key, id: `@1-videos-no-${index + 60}` }),
     );
     await hold.arrived;
     const stopped = shutDown(services[1].app, { graceSeconds: 30 });

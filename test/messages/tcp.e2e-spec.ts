@@ -2,8 +2,8 @@ import type { Server as TcpServer } from 'node:net';
 import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { shutDown } from '../../src/bootstrap.js';
-import { startService, type TestService } from '../service.js';
-import { until } from '../until.js';
+import { startService, type TestService } from '../harness/service.js';
+import { until } from '../harness/until.js';
 import { request, clientOf, messageUrl } from './message-client.js';
 
 const MESSAGES = { MESSAGE_TRANSPORT: 'tcp', MESSAGE_PORT: 0 } as const;

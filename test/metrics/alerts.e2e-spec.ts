@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { parse } from 'yaml';
-import { startService, type TestService } from '../service.js';
-import { until } from '../until.js';
+import { startService, type TestService } from '../harness/service.js';
+import { until } from '../harness/until.js';
 import { scrape, sumOf, type Sample } from './exposition.js';
 import { metricsIn } from './promql.js';
 
@@ -48,7 +48,7 @@ beforeAll(async () => {
   const { key } = await service.organization();
   await service.get('/channels/@tidewater/transcripts', key);
   service.fakeYoutube.setFaults({ kind: 'captcha' });
-  await service.get('/channels/@bench-1x51/transcripts', key);
+  await service.get('/channels/@1-videos-no-51/transcripts', key);
   await until(async () => sumOf(await scrape(service), 'ct_http_requests_total') === 2);
   samples = await scrape(service);
 });

@@ -1,4 +1,4 @@
-import type { TestService } from '../service.js';
+import type { TestService } from '../harness/service.js';
 
 /** One line of `/metrics`. */
 export interface Sample {

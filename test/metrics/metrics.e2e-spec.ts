@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { startService, type TestService } from '../service.js';
-import { until } from '../until.js';
+import { startService, type TestService } from '../harness/service.js';
+import { until } from '../harness/until.js';
 import { scrape, sumOf, type Sample } from './exposition.js';
 
 const RATE_LIMIT = 3;
@@ -54,7 +54,7 @@ describe('the metrics', () => {
 
   it('have no buckets by egress, of which there can be a hundred', async () => {
     const { key } = await service.organization();
-    await service.get('/channels/@bench-1x44/transcripts', key);
+    await service.get('/channels/@1-videos-no-44/transcripts', key);
     const samples = await scrape(service);
     const buckets = samples.filter(({ name, labels }) => name.endsWith('_bucket') && labels['kind'] === 'captions');
     expect(buckets).not.toEqual([]);
@@ -119,8 +119,8 @@ describe('the metrics', () => {
   it('count calls in flight and calls refused by a limit', async () => {
     const [one, other, third] = [await busy.organization(), await busy.organization(), await busy.organization()];
     const hold = busy.fakeYoutube.hold({ kind: 'timedtext' }, 2);
-    const path = '/channels/@bench-1x41/transcripts';
-    const running = [busy.get(path, one.key), busy.get('/channels/@bench-1x42/transcripts', other.key)];
+    const path = '/channels/@1-videos-no-41/transcripts';
+    const running = [busy.get(path, one.key), busy.get('/channels/@1-videos-no-42/transcripts', other.key)];
     await hold.arrived;
     await busy.get(path, one.key);
     await busy.get(path, third.key);
@@ -148,7 +148,7 @@ describe('the metrics', () => {
     try {
       const { key } = await blocked.organization();
       blocked.fakeYoutube.setFaults({ kind: 'captcha', match: { kind: 'player' } });
-      await blocked.get('/channels/@bench-8x43/transcripts', key);
+      await blocked.get('/channels/@8-videos-no-43/transcripts', key);
       const samples = await scrape(blocked);
       expect(sumOf(samples, 'ct_entries_total', { outcome: 'upstream_blocked' })).toBe(8);
       expect(sumOf(samples, 'ct_upstream_blocks_total', { reason: 'captcha' })).toBeGreaterThanOrEqual(1);
@@ -167,7 +167,7 @@ describe('the metrics', () => {
     const hold = service.fakeYoutube.hold({ kind: 'timedtext' });
     const reader = new AbortController();
     const headers = { Authorization: `Bearer ${key}` };
-    const left = fetch(`${service.url}/channels/@bench-1x47/transcripts`, { headers, signal: reader.signal });
+    const left = fetch(`${service.url}/channels/@1-videos-no-47/transcripts`, { headers, signal: reader.signal });
     await hold.arrived;
     await left;
     reader.abort();

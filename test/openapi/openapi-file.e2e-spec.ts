@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
-import { startService } from '../service.js';
+import { startService } from '../harness/service.js';
 
 const PROJECT = join(import.meta.dirname, '../..');
 const text = (path: string): string => readFileSync(join(PROJECT, path), 'utf8');

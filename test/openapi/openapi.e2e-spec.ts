@@ -4,8 +4,8 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { closed } from './closed-schema.js';
 import type { Router } from 'express';
-import { startService, type ServiceResponse, type TestService } from '../service.js';
-import { until } from '../until.js';
+import { startService, type ServiceResponse, type TestService } from '../harness/service.js';
+import { until } from '../harness/until.js';
 import { WEBHOOK_SECRET_KEY } from '../webhooks/receiver.js';
 
 interface Schema {
@@ -378,7 +378,7 @@ describe('a response matches the document', () => {
     await expectMatch(404, TRANSCRIPTS, get('/channels/@no-such-channel/transcripts'));
     await expectMatch(405, TRANSCRIPTS, () => service.request('POST', '/channels/@tidewater/transcripts'));
     service.fakeYoutube.setFaults({ kind: 'captcha' });
-    await expectMatch(502, TRANSCRIPTS, get('/channels/@bench-2x3/transcripts'));
+    await expectMatch(502, TRANSCRIPTS, get('/channels/@2-videos-no-3/transcripts'));
     service.link.cut();
     await expectMatch(503, TRANSCRIPTS, get('/channels/@tidewater/transcripts'));
     await expectMatch(503, '/health/ready', () => service.request('GET', '/health/ready'));

@@ -8,7 +8,7 @@ import {
   SHORTS_ONLY,
   WITH_GAPS,
 } from '../fake-youtube/catalogue/playlists.js';
-import { startService, type ServiceResponse, type TestService } from '../service.js';
+import { startService, type ServiceResponse, type TestService } from '../harness/service.js';
 
 let service: TestService;
 

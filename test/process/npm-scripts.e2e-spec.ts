@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { existsSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { freePort } from '../free-port.js';
-import { until } from '../until.js';
+import { freePort } from '../harness/free-port.js';
+import { until } from '../harness/until.js';
 import { temporaryFolder } from './program.js';
 
 const PROJECT = join(import.meta.dirname, '../..');
@@ -71,17 +71,20 @@ describe('SIGTERM to npm', () => {
     expect(existsSync(join(data, 'postgres/postmaster.pid'))).toBe(false);
   });
 
-  it('ends the demo: its service, fake YouTube and PostgreSQL, and it listened where PORT and HOST say', async () => {
-    const port = String(await freePort());
-    const printed = /(http:\/\/\S+)\/docs[^]* DATA_DIR=(\S+) [^]*Ctrl-C/;
-    const [, url = '', data = ''] = await start('demo', printed, { PORT: port, HOST: '127.0.0.2' });
-    expect(url).toBe(`http://127.0.0.2:${port}`);
-    expect((await fetch(`${url}/health/ready`)).status).toBe(200);
-    expect(existsSync(join(data, 'postgres/postmaster.pid'))).toBe(true);
-    await stopNpm();
-    expect(await isRefused(url)).toBe(true);
-    expect(existsSync(data)).toBe(false);
-  });
+  it.each(['demo', 'start:dev'])(
+    'ends `npm run %s`: its service, fake YouTube and PostgreSQL, and it listened where PORT and HOST say',
+    async (script) => {
+      const port = String(await freePort());
+      const printed = /(http:\/\/\S+)\/docs[^]* DATA_DIR=(\S+) [^]*Ctrl-C/;
+      const [, url = '', data = ''] = await start(script, printed, { PORT: port, HOST: '127.0.0.2' });
+      expect(url).toBe(`http://127.0.0.2:${port}`);
+      expect((await fetch(`${url}/health/ready`)).status).toBe(200);
+      expect(existsSync(join(data, 'postgres/postmaster.pid'))).toBe(true);
+      await stopNpm();
+      expect(await isRefused(url)).toBe(true);
+      expect(existsSync(data)).toBe(false);
+    },
+  );
 
   it('ends the fake YouTube', async () => {
     const [, url = ''] = await start('fake-youtube', /listens at (\S+)\n[^]*Ctrl-C/);

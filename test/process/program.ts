@@ -2,7 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { refuseSecrets } from '../plaintext-keys.js';
+import { refuseSecrets } from '../harness/plaintext-keys.js';
 
 const PROJECT = join(import.meta.dirname, '../..');
 const START_MS = 100_000;

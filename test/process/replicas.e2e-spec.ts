@@ -7,7 +7,7 @@ import { redisIsInstalled, RedisServer } from '../cache/redis-server.js';
 import { SCHEMA } from '../../src/database/migrate.js';
 import { createTestDatabase, runQuery } from '../database/test-database.js';
 import { QuotaDatabase } from '../quota/quota-database.js';
-import { until } from '../until.js';
+import { until } from '../harness/until.js';
 import { Program } from './program.js';
 
 // Several processes are started at once.
@@ -63,7 +63,7 @@ const get = (url: string, path: string, key: string): Promise<Response> =>
   fetch(url + path, { headers: { Authorization: `Bearer ${key}` } });
 
 /** A channel that is not cached. */
-const newChannel = (videos = VIDEOS): string => `/channels/@bench-${videos}x${(channels += 1)}/transcripts`;
+const newChannel = (videos = VIDEOS): string => `/channels/@${videos}-videos-no-${(channels += 1)}/transcripts`;
 
 async function customer(monthlyLimit: number): Promise<{ id: string; keyId: string; key: string }> {
   const { organizationId } = await database.newCustomer(monthlyLimit);
@@ -144,7 +144,7 @@ describe('two processes on one database', () => {
       const changed = { method: 'PATCH', headers, body: JSON.stringify(body) };
       expect((await fetch(`${urls[0]}/admin/organizations/${id}`, changed)).status).toBe(200);
     };
-    const path = `/channels/@bench-${VIDEOS}x71/transcripts`;
+    const path = `/channels/@${VIDEOS}-videos-no-71/transcripts`;
     await change({ monthlyLimit: VIDEOS - 1 });
     expect((await get(urls[1], path, key)).status).toBe(402);
     await change({ monthlyLimit: VIDEOS });
@@ -157,16 +157,16 @@ describe('two processes on one database', () => {
   it('the reservation of a killed process counts in the other one until its lease ends, which then grants exactly the rest', async () => {
     const { id, key } = await customer(2 * VIDEOS);
     const hold = fakeYoutube.hold({ kind: 'timedtext' });
-    const cut = get(urls[0], `/channels/@bench-${VIDEOS}x72/transcripts`, key).then((response) => response.text());
+    const cut = get(urls[0], `/channels/@${VIDEOS}-videos-no-72/transcripts`, key).then((response) => response.text());
     await hold.arrived;
     await programs[0]?.stop('SIGKILL');
     await expect(cut).rejects.toThrow();
     hold.release();
     const usage = async (): Promise<unknown> => (await get(urls[1], '/usage', key)).json();
     expect(await usage()).toMatchObject({ used: 0, reserved: VIDEOS, remaining: VIDEOS });
-    const path = (cues: number): string => `/channels/@bench-${VIDEOS}x${cues}/transcripts`;
-    const call = async (cues: number): Promise<number> => {
-      const answer = await get(urls[1], path(cues), key);
+    const path = (channel: number): string => `/channels/@${VIDEOS}-videos-no-${channel}/transcripts`;
+    const call = async (channel: number): Promise<number> => {
+      const answer = await get(urls[1], path(channel), key);
       await answer.arrayBuffer();
       return answer.status;
     };
@@ -194,7 +194,7 @@ describe('two processes on one database', () => {
 
   it('a transcript fetched by one process is free through the other, even when the first was killed', async () => {
     const [payer, next] = [await customer(100), await customer(0)];
-    const path = `/channels/@bench-${VIDEOS}x76/transcripts`;
+    const path = `/channels/@${VIDEOS}-videos-no-76/transcripts`;
     expect(await (await get(urls[0], path, payer.key)).json()).toMatchObject({ summary: { fetched: VIDEOS } });
     await programs[0]?.stop('SIGKILL');
     const requestsBefore = fakeYoutube.requests.list.length;

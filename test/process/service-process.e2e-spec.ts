@@ -6,7 +6,7 @@ import { startFakeYoutube, type FakeYoutube } from '../fake-youtube/fake-youtube
 import { CliSession } from '../admin/run-cli.js';
 import { copyTestCluster } from '../database/cluster-user.js';
 import { QuotaDatabase } from '../quota/quota-database.js';
-import { until } from '../until.js';
+import { until } from '../harness/until.js';
 import { Program, temporaryFolder } from './program.js';
 
 let fakeYoutube: FakeYoutube;
@@ -66,7 +66,7 @@ describe('the service as a process', () => {
     const cached = '/channels/@tidewater/transcripts?limit=3';
     const counts = [await fetched(cached)];
     const hold = fakeYoutube.hold({ kind: 'timedtext' }, 20);
-    const held = Array.from({ length: 20 }, (_, index) => fetched(`/channels/@bench-1x${index + 60}/transcripts`));
+    const held = Array.from({ length: 20 }, (_, index) => fetched(`/channels/@1-videos-no-${index + 60}/transcripts`));
     await hold.arrived;
 
     // Sequential requests, for as long as the balancer sends any.
@@ -80,7 +80,8 @@ describe('the service as a process', () => {
     await until(async () => (await readiness(url)) === 503);
     const [, line = '{}'] = /^(.*"event":"stopping".*)$/m.exec(service.stdout) ?? [];
     expect(JSON.parse(line)).toMatchObject({
-      ...{ signal: 'SIGTERM', callsInFlight: expect.any(Number) },
+      signal: 'SIGTERM',
+      callsInFlight: expect.any(Number),
       message: 'Requests are served for 3 s more; running calls may end within 50 s.',
     });
     // The balancer checks readiness once more before it stops sending.
@@ -104,7 +105,7 @@ describe('the service as a process', () => {
     const service = run({ SHUTDOWN_GRACE_SECONDS: '0' });
     const url = await service.url();
     const hold = fakeYoutube.hold({ kind: 'timedtext' });
-    const answering = call(url, '/channels/@bench-3x17/transcripts', key).then((answer) => answer.text());
+    const answering = call(url, '/channels/@3-videos-no-17/transcripts', key).then((answer) => answer.text());
     await hold.arrived;
     expect(await service.stop()).toEqual({ code: 0, signal: null });
     await expect(answering).rejects.toThrow();

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { benchChannelByHandle } from '../fake-youtube/catalogue/bench.js';
-import { until } from '../until.js';
-import type { HttpResponse } from '../http-request.js';
+import { generatedChannelByHandle } from '../fake-youtube/catalogue/generated-channels.js';
+import { until } from '../harness/until.js';
+import type { HttpResponse } from '../harness/http-request.js';
 import { ProxiedReplicas, send, type Replica } from './proxied-replicas.js';
 import { nginxIsInstalled } from './nginx-server.js';
 
@@ -18,7 +18,7 @@ let channels = 1_000;
 const get = (path: string, headers: Record<string, string> = {}): Promise<HttpResponse> =>
   send(replicas.nginx, path, { headers: { Authorization: `Bearer ${customer.key}`, ...headers } });
 /** A channel with this many videos that is not cached. */
-const newChannel = (videos = VIDEOS): string => `/channels/@bench-${videos}x${(channels += 1)}/transcripts`;
+const newChannel = (videos = VIDEOS): string => `/channels/@${videos}-videos-no-${(channels += 1)}/transcripts`;
 const fetchedIn = ({ text }: HttpResponse): number =>
   (JSON.parse(text) as { summary: { fetched: number } }).summary.fetched;
 
@@ -28,7 +28,7 @@ function load(): { responses: HttpResponse[]; stop: () => Promise<void> } {
   let stopped = false;
   // nginx repeats no POST.
   const post = (): Promise<HttpResponse> => {
-    const videos = benchChannelByHandle(`@bench-${VIDEOS}x${(channels += 1)}`)
+    const videos = generatedChannelByHandle(`@${VIDEOS}-videos-no-${(channels += 1)}`)
       ?.uploads()
       .map(({ id }) => id);
     const headers = { Authorization: `Bearer ${customer.key}`, 'Content-Type': 'application/json' };
@@ -123,7 +123,9 @@ async function moreResponses(answers: readonly HttpResponse[], count: number): P
     expect(response.headers).toMatchObject({ 'retry-after': '5', 'x-request-id': 'nobody-there' });
     expect(JSON.parse(response.text)).toEqual({
       error: {
-        ...{ code: 'service_unavailable', retryable: true, requestId: 'nobody-there' },
+        code: 'service_unavailable',
+        retryable: true,
+        requestId: 'nobody-there',
         message: 'The service is temporarily unreachable. Retry after 5 seconds.',
       },
     });

@@ -1,10 +1,10 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { until } from '../until.js';
-import type { HttpResponse } from '../http-request.js';
+import { until } from '../harness/until.js';
+import type { HttpResponse } from '../harness/http-request.js';
 import { send } from './proxied-replicas.js';
-import { freePort } from '../free-port.js';
+import { freePort } from '../harness/free-port.js';
 import { nginxIsInstalled, NginxServer } from './nginx-server.js';
 
 type Change = readonly [from: string, to: string];
@@ -15,8 +15,12 @@ const FOUR_REQUESTS: readonly Change[] = [
   ['burst=200', 'burst=3'],
 ];
 const REFUSED = {
-  ...{ status: 429, code: 'rate_limited', retryable: true, retryAfter: '2' },
-  ...{ contentType: 'application/json; charset=utf-8', cacheControl: 'private, no-store' },
+  status: 429,
+  code: 'rate_limited',
+  retryable: true,
+  retryAfter: '2',
+  contentType: 'application/json; charset=utf-8',
+  cacheControl: 'private, no-store',
 };
 
 /** The documented parts of a refusal. */
@@ -24,8 +28,12 @@ function refusal({ status, headers, text }: HttpResponse): Record<string, unknow
   const { error } = JSON.parse(text) as { error: Record<string, unknown> };
   expect(error['requestId']).toBe(headers['x-request-id']);
   return {
-    ...{ status, code: error['code'], retryable: error['retryable'], retryAfter: headers['retry-after'] },
-    ...{ contentType: headers['content-type'], cacheControl: headers['cache-control'] },
+    status,
+    code: error['code'],
+    retryable: error['retryable'],
+    retryAfter: headers['retry-after'],
+    contentType: headers['content-type'],
+    cacheControl: headers['cache-control'],
   };
 }
 
@@ -183,7 +191,9 @@ function refusal({ status, headers, text }: HttpResponse): Record<string, unknow
   it('refuses a body of more than 64 kB with the error envelope, without reaching the service', async () => {
     const proxy = await nginx();
     const large = await send(proxy, '/usage', {
-      ...{ method: 'POST', body: 'x'.repeat(70_000), headers: { 'Content-Length': '70000' } },
+      method: 'POST',
+      body: 'x'.repeat(70_000),
+      headers: { 'Content-Length': '70000' },
     });
     expect([large.status, JSON.parse(large.text)]).toMatchObject([400, { error: { code: 'invalid_request' } }]);
     expect(requests).toEqual([]);

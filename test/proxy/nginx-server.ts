@@ -1,10 +1,10 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { freePort } from '../free-port.js';
+import { freePort } from '../harness/free-port.js';
 import { temporaryFolder } from '../process/program.js';
-import { isInstalled } from '../programs.js';
-import { until } from '../until.js';
+import { isInstalled } from '../harness/programs.js';
+import { until } from '../harness/until.js';
 
 const PROGRAM = 'nginx';
 const CONFIGURATION = join(import.meta.dirname, '../../deploy/nginx.conf');

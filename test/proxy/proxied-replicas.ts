@@ -1,11 +1,11 @@
 import { gunzipSync } from 'node:zlib';
 import { startFakeYoutube, type FakeYoutube } from '../fake-youtube/fake-youtube.js';
 import { interruptibleLink, type InterruptibleLink } from '../database/interruptible-link.js';
-import { type HttpResponse, send as sendTo, type Sending } from '../http-request.js';
+import { type HttpResponse, send as sendTo, type Sending } from '../harness/http-request.js';
 import { Program } from '../process/program.js';
 import { QuotaDatabase } from '../quota/quota-database.js';
-import { until } from '../until.js';
-import { freePort } from '../free-port.js';
+import { until } from '../harness/until.js';
+import { freePort } from '../harness/free-port.js';
 import { NginxServer, type NginxOptions } from './nginx-server.js';
 
 export const ADMIN_TOKEN = 'an-admin-token-of-the-tests-e5a7';

@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { until } from '../until.js';
-import type { HttpResponse, Sending } from '../http-request.js';
+import { until } from '../harness/until.js';
+import type { HttpResponse, Sending } from '../harness/http-request.js';
 import { ADMIN_TOKEN, ProxiedReplicas, send } from './proxied-replicas.js';
 import { nginxIsInstalled, type NginxServer } from './nginx-server.js';
 
@@ -58,7 +58,7 @@ const lineOf = (id: string): Record<string, unknown> | undefined => {
 
   it('short calls are sent to the process without a long call', async () => {
     const hold = replicas.fakeYoutube.hold({ kind: 'timedtext' });
-    const long = get('/channels/@bench-1x41/transcripts');
+    const long = get('/channels/@1-videos-no-41/transcripts');
     await hold.arrived;
     const ids = newIds(20);
     for (const id of ids) await get('/usage', { headers: { 'X-Request-Id': id } });
@@ -134,7 +134,9 @@ const lineOf = (id: string): Record<string, unknown> | undefined => {
     });
     const create = (nginx: NginxServer, from: string, path = '/admin/organizations'): Promise<HttpResponse> =>
       send(nginx, path, {
-        ...{ method: 'POST', from, body: JSON.stringify({ name: 'By proxy', plan: 'pro' }) },
+        method: 'POST',
+        from,
+        body: JSON.stringify({ name: 'By proxy', plan: 'pro' }),
         headers: { Authorization: `Bearer ${ADMIN_TOKEN}`, 'Content-Type': 'application/json' },
       });
     expect((await create(open, '127.0.0.4')).status).toBe(201);

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { type Customer, QuotaDatabase } from './quota-database.js';
+import { type Customer, QuotaDatabase, reservationOf } from './quota-database.js';
 
 let database: QuotaDatabase;
 beforeAll(async () => {
@@ -60,11 +60,7 @@ describe('the open reservations of an organization', () => {
     const running = await database.reserved(customer, 1);
     expect(await openOf(customer)).toHaveLength(4);
     await database.quota.settle(settled, 1);
-    await database.dataSource.query("SELECT quota_cancel($1, $2, $3, 'r', 'UC')", [
-      cancelled,
-      customer.organizationId,
-      customer.keyId,
-    ]);
+    await database.dataSource.query('SELECT quota_cancel($1)', [reservationOf(cancelled, customer, 1)]);
     expect(await openOf(customer)).toEqual(
       expect.arrayContaining([{ reservation_id: expired }, { reservation_id: running }]),
     );

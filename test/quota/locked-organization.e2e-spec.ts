@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { holdLock } from '../database/lock-table.js';
 import { useOwnTimeouts } from '../jest/wide-timeouts.js';
-import { startService, type TestOrganization, type TestService } from '../service.js';
-import { until } from '../until.js';
+import { startService, type TestOrganization, type TestService } from '../harness/service.js';
+import { until } from '../harness/until.js';
 
 let service: TestService;
 beforeAll(async () => {
@@ -17,7 +17,7 @@ const waiting = (): Promise<Record<string, unknown>[]> =>
   service.query("SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'");
 
 const call = (organization: TestOrganization, index: number) =>
-  service.get(`/channels/@bench-1x${index}/transcripts`, organization.key);
+  service.get(`/channels/@1-videos-no-${index}/transcripts`, organization.key);
 
 describe('an organization whose row is locked', () => {
   it('costs its own calls a 503, and others are served when the lock times out', async () => {
@@ -65,7 +65,7 @@ describe('an organization whose row is locked', () => {
     const locked = await service.organization();
     const release = await lock(`SELECT 1 FROM organizations WHERE id = '${locked.id}' FOR UPDATE`);
     const headers = { Authorization: `Bearer ${locked.key}`, 'Content-Type': 'application/json' };
-    const create = () => service.request('POST', '/jobs', headers, JSON.stringify({ channel: '@bench-1x1' }));
+    const create = () => service.request('POST', '/jobs', headers, JSON.stringify({ channel: '@1-videos-no-1' }));
     let ended = false;
     let most = 0;
     const created = Promise.all(Array.from({ length: 8 }, create)).finally(() => {

@@ -15,7 +15,7 @@ import { UsageReports } from '../../src/quota/usage-report.js';
 import { UsageRetention } from '../../src/quota/usage-retention.js';
 import { DatabaseClock } from '../database/database-clock.js';
 import { createTestDatabase, type TestDatabase } from '../database/test-database.js';
-import { refuseSecrets, rowsAsText } from '../plaintext-keys.js';
+import { refuseSecrets, rowsAsText } from '../harness/plaintext-keys.js';
 
 export const PLAN_FREE_MONTHLY = 50;
 export const PLAN_PRO_MONTHLY = 5_000;
@@ -24,6 +24,12 @@ export const PLAN_PRO_MONTHLY = 5_000;
 export interface Customer {
   organizationId: string;
   keyId: string;
+}
+
+/** A reservation as the functions of the database take it. */
+export function reservationOf(id: string, { organizationId, keyId }: Customer, required: number): string {
+  const ids = { id, organization_id: organizationId, key_id: keyId };
+  return JSON.stringify({ ...ids, request_id: 'r', channel_id: 'UC', required });
 }
 
 /** An empty database of one test file with the services over it, and a clock that the test can set. */

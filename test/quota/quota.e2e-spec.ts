@@ -1,11 +1,12 @@
+import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { Registry } from 'prom-client';
 import { InvalidApiKeyError } from '../../src/domain/errors.js';
 import { UnknownOrganizationError } from '../../src/organizations/organization-errors.js';
 import { runQuery } from '../database/test-database.js';
-import { until } from '../until.js';
-import { PLAN_FREE_MONTHLY, PLAN_PRO_MONTHLY, QuotaDatabase, valueOf } from './quota-database.js';
+import { until } from '../harness/until.js';
+import { PLAN_FREE_MONTHLY, PLAN_PRO_MONTHLY, QuotaDatabase, reservationOf, valueOf } from './quota-database.js';
 
 const MIDDLE_OF_MAY = new Date('2026-05-15T12:00:00Z');
 const LEASE_SECONDS = 60;
@@ -73,9 +74,8 @@ describe('a reservation', () => {
   it('is refused at a stricter isolation level, at which its sums could predate its lock', async () => {
     const { organizationId, keyId } = await database.newCustomer(10);
     const reserving = database.dataSource.transaction('REPEATABLE READ', (manager) =>
-      manager.query("SELECT * FROM quota_reserve_as(gen_random_uuid(), $1, $2, 'r', 'UC', 1, 60, 50, 5000)", [
-        organizationId,
-        keyId,
+      manager.query('SELECT * FROM quota_reserve_as($1, 60, 50, 5000)', [
+        reservationOf(randomUUID(), { organizationId, keyId }, 1),
       ]),
     );
     await expect(reserving).rejects.toThrow('READ COMMITTED');

@@ -6,7 +6,7 @@ import { Logger } from '@nestjs/common';
 import { Registry } from 'prom-client';
 import { QuotaMetrics } from '../../src/quota/quota-metrics.js';
 import { SettlementRetries } from '../../src/quota/settlement-retries.js';
-import { until } from '../until.js';
+import { until } from '../harness/until.js';
 import { QuotaDatabase, valueOf } from './quota-database.js';
 
 let database: QuotaDatabase;

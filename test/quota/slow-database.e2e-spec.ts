@@ -2,12 +2,12 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { DataSource } from 'typeorm';
 import { DatabaseSlowError } from '../../src/database/database-errors.js';
-import { until } from '../until.js';
+import { until } from '../harness/until.js';
 import { interruptibleLink, type InterruptibleLink } from '../database/interruptible-link.js';
 import { stallTable, WAITING_FOR_LOCKS } from '../database/lock-table.js';
 import { createTestDatabase } from '../database/test-database.js';
 import { useOwnTimeouts } from '../jest/wide-timeouts.js';
-import { type Customer, QuotaDatabase } from './quota-database.js';
+import { type Customer, QuotaDatabase, reservationOf } from './quota-database.js';
 
 let link: InterruptibleLink;
 let database: QuotaDatabase;
@@ -63,16 +63,15 @@ it('a reservation that the server makes after its connection broke is cancelled'
 });
 
 describe('a reservation with an id that the service generated', () => {
-  const reserve = async (id: string, { organizationId, keyId }: Customer, required: number): Promise<unknown> => {
-    const values = [id, organizationId, keyId, required];
+  const reserve = async (id: string, customer: Customer, required: number): Promise<unknown> => {
     const [row] = await aside.query<{ reservation_id: string | null }[]>(
-      "SELECT * FROM quota_reserve_as($1, $2, $3, 'r', 'UC', $4, 60, 50, 5000)",
-      values,
+      'SELECT * FROM quota_reserve_as($1, 60, 50, 5000)',
+      [reservationOf(id, customer, required)],
     );
     return row?.reservation_id;
   };
-  const cancel = (id: string, { organizationId, keyId }: Customer): Promise<unknown> =>
-    aside.query("SELECT quota_cancel($1, $2, $3, 'r', 'UC')", [id, organizationId, keyId]);
+  const cancel = (id: string, customer: Customer): Promise<unknown> =>
+    aside.query('SELECT quota_cancel($1)', [reservationOf(id, customer, 0)]);
 
   it.each([
     ['arrives after its cancellation', false],

@@ -72,7 +72,11 @@ export class Collector {
       for (const { spans } of scopeSpans) {
         for (const { traceId, spanId, parentSpanId, name, kind, attributes, status } of spans) {
           this.spans.push({
-            ...{ traceId, spanId, parentSpanId: parentSpanId || undefined, name, kind },
+            traceId,
+            spanId,
+            parentSpanId: parentSpanId || undefined,
+            name,
+            kind,
             attributes: valuesOf(attributes),
             failed: status?.code === 2,
             resource: valuesOf(resource.attributes),

@@ -2,9 +2,9 @@ import { randomBytes } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { ClientProxyFactory, Transport } from '@nestjs/microservices';
 import { request } from '../messages/message-client.js';
-import { refuseSecrets } from '../plaintext-keys.js';
+import { refuseSecrets } from '../harness/plaintext-keys.js';
 import { Program } from '../process/program.js';
-import { startService, type TestService } from '../service.js';
+import { startService, type TestService } from '../harness/service.js';
 import { Collector, type ReceivedSpan } from './collector.js';
 
 const SERVER = 2;
@@ -71,8 +71,13 @@ describe('with a collector,', () => {
   beforeAll(async () => {
     to = await collector();
     service = traced(to.url, {
-      ...{ MESSAGE_TRANSPORT: 'tcp', MESSAGE_PORT: '0', UPSTREAM_RETRIES: '0', ADMIN_TOKEN, METRICS_TOKEN },
-      ...{ OTEL_SERVICE_NAME: 'transcripts-test', OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment.name=test' },
+      MESSAGE_TRANSPORT: 'tcp',
+      MESSAGE_PORT: '0',
+      UPSTREAM_RETRIES: '0',
+      ADMIN_TOKEN,
+      METRICS_TOKEN,
+      OTEL_SERVICE_NAME: 'transcripts-test',
+      OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment.name=test',
     });
     ({ key } = await home.organization());
     url = await service.url();

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { startService, type ServiceResponse, type TestService } from '../service.js';
-import { until } from '../until.js';
+import { startService, type ServiceResponse, type TestService } from '../harness/service.js';
+import { until } from '../harness/until.js';
 
 let service: TestService;
 
@@ -137,12 +137,12 @@ describe('a list of videos', () => {
 describe('a channel, a list and one video for the same videos at the same time', () => {
   it('share each fetch and charge each video once', async () => {
     const { key } = await service.organization();
-    const { uploads } = (await service.get('/channels/@bench-8x25/uploads', key)).body;
+    const { uploads } = (await service.get('/channels/@8-videos-no-25/uploads', key)).body;
     const videos = uploads.slice(0, 4).map(({ videoId }: { videoId: string }) => videoId) as string[];
     const hold = service.fakeYoutube.hold({ kind: 'timedtext' });
     const calls = [
       post(key, { videos: [...videos, ...videos] }),
-      service.get('/channels/@bench-8x25/transcripts', key),
+      service.get('/channels/@8-videos-no-25/transcripts', key),
       post(key, { videos: [...videos].reverse() }, { Accept: 'application/x-ndjson' }),
     ];
     const one = service.get(`/videos/${videos[0]}/transcript`, key);

@@ -1,6 +1,6 @@
-import type { ServerResponse } from 'node:http';
 import { pipeline, Readable } from 'node:stream';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { BackgroundLoops } from '../../src/background/background-loops.js';
 import { ATTEMPTS_MAX, WebhookDeliverer } from '../../src/webhooks/webhook-deliverer.js';
 import { REMOVE_OLD, WebhookHousekeeping } from '../../src/webhooks/webhook-housekeeping.js';
 import { WebhookResolver } from '../../src/webhooks/webhook-resolver.js';
@@ -8,23 +8,17 @@ import { WebhookSender } from '../../src/webhooks/webhook-sender.js';
 import { DatabaseClock } from '../database/database-clock.js';
 import { holdLock } from '../database/lock-table.js';
 import { runQuery } from '../database/test-database.js';
-import { startService, type ServiceResponse, type TestService } from '../service.js';
-import { until } from '../until.js';
-import {
-  idOf,
-  isSigned,
-  startReceiver,
-  verified,
-  WEBHOOK_SECRET_KEY,
-  type ReceivedMessage,
-  type Receiver,
-} from './receiver.js';
+import { startService, type TestService } from '../harness/service.js';
+import { until } from '../harness/until.js';
+import { DeliverySteps, only, respondWith, type Delivery } from './delivery-steps.js';
+import { idOf, isSigned, startReceiver, verified, WEBHOOK_SECRET_KEY, type Receiver } from './receiver.js';
 
 const SECONDS_PER_DAY = 86_400;
 
 let service: TestService;
 let receiver: Receiver;
 let clock: DatabaseClock;
+let steps: DeliverySteps;
 
 beforeAll(async () => {
   receiver = await startReceiver();
@@ -33,7 +27,8 @@ beforeAll(async () => {
     environment: { RATE_LIMIT_PER_MINUTE: 0, WEBHOOK_ALLOW_PRIVATE: true, WEBHOOK_SECRET_KEY },
   });
   clock = new DatabaseClock((statement) => service.query(statement));
-  service.app.get(WebhookDeliverer).lookIntervalMs = 20;
+  steps = new DeliverySteps(service, receiver.url);
+  service.app.get(WebhookDeliverer).looks.pauseMs = 20;
 });
 afterAll(async () => {
   await receiver.close();
@@ -41,7 +36,7 @@ afterAll(async () => {
 });
 beforeEach(() => {
   receiver.received.length = 0;
-  receiver.respond = fail(204);
+  receiver.respond = respondWith(204);
 });
 afterEach(async () => {
   // Deliveries that a test left behind are not sent to the receiver of the next one.
@@ -49,102 +44,22 @@ afterEach(async () => {
   await clock.reset();
 });
 
-interface Customer {
-  organizationId: string;
-  key: string;
-  /** Of the first webhook. */
-  id: string;
-  secret: string;
-}
-
-type Delivery = Record<'id' | 'state' | 'createdAt' | 'lastAttemptAt' | 'nextAttemptAt' | 'error', string> & {
-  attempts: number;
-};
-
-async function customer(webhook: { url?: string; events?: string[] } = {}): Promise<Customer> {
-  const { id: organizationId, key } = await service.organization();
-  return { organizationId, key, ...(await addWebhook(key, webhook)) };
-}
-
-async function addWebhook(key: string, webhook: object = {}): Promise<{ id: string; secret: string }> {
-  const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' };
-  const body = JSON.stringify({ url: receiver.url, ...webhook });
-  const response = await service.request('POST', '/webhooks', headers, body);
-  expect(response.status).toBe(201);
-  return response.body as { id: string; secret: string };
-}
-
-const post = ({ key, id }: Customer, operation: string): Promise<ServiceResponse> =>
-  service.request('POST', `/webhooks/${id}/${operation}`, { Authorization: `Bearer ${key}` });
-
-async function enqueue(
-  { organizationId }: Customer,
-  type = 'job.completed',
-  data = '{"jobId":"job_1"}',
-): Promise<void> {
-  await service.query(`SELECT webhook_enqueue('${organizationId}', '${type}', '${data}')`);
-}
-
-/** A delivery that has one attempt left, which is due. */
-async function enqueueLastAttempt({ id }: Customer): Promise<void> {
-  await service.query(`
-    INSERT INTO webhook_deliveries (webhook_id, type, data, created_at, next_attempt_at, attempts)
-      VALUES ('${id}', 'job.completed', '{}', clock_now(), clock_now(), ${ATTEMPTS_MAX - 1})`);
-}
-
-/** The claim of a process other than the service. */
-const claimOf = (process: number): string => `00000000-0000-0000-0000-00000000001${process}`;
-const claim = (process = 1, webhooksMax = 50, ofOrganizationMax = 5): Promise<Record<string, unknown>[]> =>
-  service.query(`SELECT * FROM webhook_claim('${claimOf(process)}', true, ${webhooksMax}, ${ofOrganizationMax}, 60)`);
-/** The same of webhooks whose last attempt failed. */
-const claimFailing = (): Promise<Record<string, unknown>[]> =>
-  service.query(`SELECT * FROM webhook_claim('${claimOf(1)}', false, 50, 5, 60)`);
-const succeedBefore = (): Promise<unknown> => service.query('UPDATE webhooks SET healthy = true');
-const record = (deliveryId: unknown, process = 1): Promise<unknown[]> =>
-  service.query(
-    `SELECT * FROM webhook_record('${String(deliveryId)}', '${claimOf(process)}', 'succeeded', 200, NULL, 1, NULL, 1)`,
-  );
-
-async function enqueued(owner: Customer): Promise<Customer> {
-  await enqueue(owner);
-  return owner;
-}
-
-const deliveriesOf = async ({ key, id }: { key: string; id: string }): Promise<Delivery[]> =>
-  (await service.get(`/webhooks/${id}/deliveries`, key)).body.deliveries as Delivery[];
-const webhookOf = async ({ key }: Customer): Promise<Record<string, unknown>> =>
-  (await service.get('/webhooks', key)).body.webhooks[0] as Record<string, unknown>;
-
-/** Waits until the newest delivery has had `attempts`. */
-async function attempted(owner: Customer, attempts: number): Promise<Delivery> {
-  await until(async () => (await deliveriesOf(owner))[0]?.attempts === attempts);
-  const [delivery] = await deliveriesOf(owner);
-  if (!delivery) throw new Error('There is no delivery.');
-  return delivery;
-}
-
-function fail(status: number): (response: ServerResponse) => void {
-  return (response) => void response.writeHead(status).end();
-}
-
-function only(messages: readonly ReceivedMessage[]): ReceivedMessage {
-  const [message, ...more] = messages;
-  if (!message || more.length > 0) throw new Error(`${messages.length} messages were received.`);
-  return message;
-}
-
 describe('an event', () => {
   it('is sent to each webhook of the organization that wants it, signed with its secret', async () => {
-    const owner = await customer({ events: ['job.completed'] });
-    const all = await addWebhook(owner.key);
-    const unwanted = await addWebhook(owner.key, { events: ['job.failed'] });
-    const stranger = await customer();
-    await enqueue(owner, 'job.completed', '{"jobId":"job_1","reason":null,"summary":{"total":2}}');
+    const owner = await steps.customer({ events: ['job.completed'] });
+    const all = await steps.addWebhook(owner.key);
+    const unwanted = await steps.addWebhook(owner.key, { events: ['job.failed'] });
+    const stranger = await steps.customer();
+    await steps.enqueue(owner, 'job.completed', '{"jobId":"job_1","reason":null,"summary":{"total":2}}');
     for (const { id, secret } of [owner, all]) {
-      await until(async () => (await deliveriesOf({ key: owner.key, id }))[0]?.state === 'succeeded');
-      const [delivery] = await deliveriesOf({ key: owner.key, id });
+      await until(async () => (await steps.deliveriesOf({ key: owner.key, id }))[0]?.state === 'succeeded');
+      const [delivery] = await steps.deliveriesOf({ key: owner.key, id });
       expect(delivery).toMatchObject({
-        ...{ type: 'job.completed', attempts: 1, nextAttemptAt: null, responseStatus: 204, error: null },
+        type: 'job.completed',
+        attempts: 1,
+        nextAttemptAt: null,
+        responseStatus: 204,
+        error: null,
       });
       const message = only(receiver.received.filter((each) => idOf(each) === delivery?.id));
       expect(verified(message, secret)).toEqual({
@@ -153,59 +68,59 @@ describe('an event', () => {
         data: { jobId: 'job_1', reason: null, summary: { total: 2 } },
       });
     }
-    expect(await deliveriesOf({ key: owner.key, id: unwanted.id })).toEqual([]);
-    expect(await deliveriesOf(stranger)).toEqual([]);
+    expect(await steps.deliveriesOf({ key: owner.key, id: unwanted.id })).toEqual([]);
+    expect(await steps.deliveriesOf(stranger)).toEqual([]);
   });
 
   it('that occurs while a webhook is deleted neither waits nor fails, and reaches the others', async () => {
-    const owner = await customer();
-    const { id } = await addWebhook(owner.key);
+    const owner = await steps.customer();
+    const { id } = await steps.addWebhook(owner.key);
     const commit = await holdLock(service.databaseUrl, `DELETE FROM webhooks WHERE id = '${owner.id}'`);
-    await enqueue(owner);
+    await steps.enqueue(owner);
     await commit();
-    await until(async () => (await deliveriesOf({ key: owner.key, id }))[0]?.state === 'succeeded');
+    await until(async () => (await steps.deliveriesOf({ key: owner.key, id }))[0]?.state === 'succeeded');
     expect(receiver.received).toHaveLength(1);
   });
 
   it('beyond 1,000 waiting deliveries of a webhook is not sent to it, and is counted; one an hour is listed', async () => {
     const clean = (): Promise<void> => service.app.get(WebhookHousekeeping).clean();
-    const owner = await customer();
-    const { id } = await addWebhook(owner.key);
+    const owner = await steps.customer();
+    const { id } = await steps.addWebhook(owner.key);
     const insertWaiting = (count: number): Promise<unknown> =>
       service.query(`INSERT INTO webhook_deliveries (webhook_id, type, data, created_at, next_attempt_at)
         SELECT '${owner.id}', 'job.paused', '{}', clock_now(), clock_now() + interval '1 day'
           FROM generate_series(1, ${count})`);
     await insertWaiting(999);
-    expect(await attempted(await enqueued(owner), 1)).toMatchObject({ state: 'succeeded' });
+    expect(await steps.attempted(await steps.enqueued(owner), 1)).toMatchObject({ state: 'succeeded' });
     await insertWaiting(1);
     await clean();
     const listed = async (): Promise<Delivery[]> =>
-      (await deliveriesOf(owner)).filter(({ state }) => state === 'failed');
-    for (let event = 1; event <= 3; event += 1) await enqueue(owner);
+      (await steps.deliveriesOf(owner)).filter(({ state }) => state === 'failed');
+    for (let event = 1; event <= 3; event += 1) await steps.enqueue(owner);
     expect(await listed()).toMatchObject([
       { attempts: 0, nextAttemptAt: null, error: 'The webhook has 1000 waiting deliveries.' },
     ]);
     await clock.move(3_601);
-    await enqueue(owner);
+    await steps.enqueue(owner);
     expect(await listed()).toHaveLength(2);
     await clean();
     expect((await service.request('GET', '/metrics')).text).toMatch(/^ct_webhook_events_dropped 4$/m);
     expect(service.logs.join('')).toMatch(/"event":"webhook_events_dropped","events":4\b/);
-    expect((await deliveriesOf({ key: owner.key, id })).every(({ state }) => state !== 'failed')).toBe(true);
+    expect((await steps.deliveriesOf({ key: owner.key, id })).every(({ state }) => state !== 'failed')).toBe(true);
   });
 });
 
 describe('a delivery that fails', () => {
   it('is repeated with the same ID and content over about a day, and is then given up', async () => {
-    const owner = await customer();
+    const owner = await steps.customer();
     await clock.stop();
-    receiver.respond = fail(503);
-    await enqueue(owner);
+    receiver.respond = respondWith(503);
+    await steps.enqueue(owner);
     // What the test before left behind may still arrive.
     const received = () => receiver.received.filter((message) => isSigned(message, owner.secret));
     const pauses: number[] = [];
     for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
-      const delivery = await attempted(owner, attempt);
+      const delivery = await steps.attempted(owner, attempt);
       expect(delivery).toMatchObject({ responseStatus: 503, error: 'The receiver responded with 503.' });
       if (attempt === ATTEMPTS_MAX) {
         expect(delivery).toMatchObject({ state: 'failed', nextAttemptAt: null });
@@ -215,7 +130,7 @@ describe('a delivery that fails', () => {
       pauses.push(pause);
       // Nothing is sent before it is due.
       await clock.move(pause - 1);
-      expect(await claimFailing()).toEqual([]);
+      expect(await steps.claimFailing()).toEqual([]);
       expect(received()).toHaveLength(attempt);
       await clock.move(2);
     }
@@ -224,63 +139,67 @@ describe('a delivery that fails', () => {
     expect(days).toBeGreaterThan(0.85);
     expect(days).toBeLessThan(1.15);
     await clock.move(SECONDS_PER_DAY);
-    expect(await claimFailing()).toEqual([]);
+    expect(await steps.claimFailing()).toEqual([]);
     expect(received()).toHaveLength(ATTEMPTS_MAX);
     expect(new Set(received().map(idOf)).size).toBe(1);
     expect(new Set(received().map(({ body }) => body)).size).toBe(1);
-    expect(await webhookOf(owner)).toMatchObject({ failingSince: expect.any(String), disabledAt: null });
+    expect(await steps.webhookOf(owner)).toMatchObject({ failingSince: expect.any(String), disabledAt: null });
     expect(service.logs.some((line) => line.includes('webhook_delivery_given_up'))).toBe(true);
   });
 
   it('succeeds later, and the webhook does not count as failing any more', async () => {
-    const owner = await customer();
-    receiver.respond = fail(500);
-    const { lastAttemptAt: failingSince } = await attempted(await enqueued(owner), 1);
-    expect(await webhookOf(owner)).toMatchObject({ failingSince });
-    receiver.respond = fail(200);
+    const owner = await steps.customer();
+    receiver.respond = respondWith(500);
+    const { lastAttemptAt: failingSince } = await steps.attempted(await steps.enqueued(owner), 1);
+    expect(await steps.webhookOf(owner)).toMatchObject({ failingSince });
+    receiver.respond = respondWith(200);
     await clock.move(6);
-    expect(await attempted(owner, 2)).toMatchObject({ state: 'succeeded', responseStatus: 200, error: null });
-    expect(await webhookOf(owner)).toMatchObject({ failingSince: null });
+    expect(await steps.attempted(owner, 2)).toMatchObject({ state: 'succeeded', responseStatus: 200, error: null });
+    expect(await steps.webhookOf(owner)).toMatchObject({ failingSince: null });
   });
 
   it('turns the webhook off when it is given up and none has succeeded for five days', async () => {
-    const owner = await customer();
-    receiver.respond = fail(500);
-    await attempted(await enqueued(owner), 1);
+    const owner = await steps.customer();
+    receiver.respond = respondWith(500);
+    await steps.attempted(await steps.enqueued(owner), 1);
     // It keeps waiting.
     await service.query("UPDATE webhook_deliveries SET next_attempt_at = next_attempt_at + interval '10 days'");
     await clock.move(4.9 * SECONDS_PER_DAY);
-    await enqueueLastAttempt(owner);
-    await attempted(owner, ATTEMPTS_MAX);
-    expect(await webhookOf(owner)).toMatchObject({ disabledAt: null });
+    await steps.enqueueLastAttempt(owner);
+    await steps.attempted(owner, ATTEMPTS_MAX);
+    expect(await steps.webhookOf(owner)).toMatchObject({ disabledAt: null });
     await clock.move(0.2 * SECONDS_PER_DAY);
-    await enqueueLastAttempt(owner);
-    await until(async () => (await webhookOf(owner))['disabledAt'] !== null);
-    expect(await webhookOf(owner)).toMatchObject({ disabledReason: 'failing', failingSince: expect.any(String) });
-    const ended = await deliveriesOf(owner);
+    await steps.enqueueLastAttempt(owner);
+    await until(async () => (await steps.webhookOf(owner))['disabledAt'] !== null);
+    expect(await steps.webhookOf(owner)).toMatchObject({ disabledReason: 'failing', failingSince: expect.any(String) });
+    const ended = await steps.deliveriesOf(owner);
     expect(ended.map(({ state, error }) => [state, error])).toEqual([
       ['failed', 'The receiver responded with 500.'],
       ['failed', 'The receiver responded with 500.'],
       ['failed', 'The webhook was turned off.'],
     ]);
-    await enqueue(owner);
-    expect(await deliveriesOf(owner)).toHaveLength(3);
+    await steps.enqueue(owner);
+    expect(await steps.deliveriesOf(owner)).toHaveLength(3);
     expect(service.logs.join('')).toMatch(/"event":"webhook_disabled".*"reason":"failing"/);
   });
 
   it('with 410 turns the webhook off at once', async () => {
-    const owner = await enqueued(await customer());
-    receiver.respond = fail(410);
-    expect(await attempted(owner, 1)).toMatchObject({ state: 'failed', responseStatus: 410, nextAttemptAt: null });
-    expect(await webhookOf(owner)).toMatchObject({ disabledReason: 'gone', disabledAt: expect.any(String) });
-    await enqueue(owner);
-    expect(await deliveriesOf(owner)).toHaveLength(1);
+    const owner = await steps.enqueued(await steps.customer());
+    receiver.respond = respondWith(410);
+    expect(await steps.attempted(owner, 1)).toMatchObject({
+      state: 'failed',
+      responseStatus: 410,
+      nextAttemptAt: null,
+    });
+    expect(await steps.webhookOf(owner)).toMatchObject({ disabledReason: 'gone', disabledAt: expect.any(String) });
+    await steps.enqueue(owner);
+    expect(await steps.deliveriesOf(owner)).toHaveLength(1);
   });
 
   it.each([301, 308])('with a redirect %i is not followed', async (status) => {
     const other = await startReceiver();
     receiver.respond = (response) => void response.writeHead(status, { Location: other.url }).end();
-    expect(await attempted(await enqueued(await customer()), 1)).toMatchObject({
+    expect(await steps.attempted(await steps.enqueued(await steps.customer()), 1)).toMatchObject({
       state: 'pending',
       responseStatus: status,
       error: `The receiver responded with ${status}; redirects are not followed.`,
@@ -304,32 +223,35 @@ describe('a receiver', () => {
   });
 
   it('that does not respond holds up no other webhook, and gets one delivery at a time', async () => {
-    const [owner, other] = [await customer({ url: slow.url }), await customer()];
-    for (const type of ['job.paused', 'job.completed']) await enqueue(owner, type);
+    const [owner, other] = [await steps.customer({ url: slow.url }), await steps.customer()];
+    for (const type of ['job.paused', 'job.completed']) await steps.enqueue(owner, type);
     await until(() => slow.received.length === 1);
-    for (const type of ['job.paused', 'job.completed']) await enqueue(other, type);
+    for (const type of ['job.paused', 'job.completed']) await steps.enqueue(other, type);
     await until(() => receiver.received.length === 2);
     expect(slow.received).toHaveLength(1);
   });
 
   it('that does not respond fails after the timeout, and gets no delivery for as long as it has failed', async () => {
     service.app.get(WebhookSender).timeoutMs = 300;
-    const owner = await customer({ url: slow.url });
+    const owner = await steps.customer({ url: slow.url });
     await clock.stop();
     for (const type of ['job.paused', 'job.completed']) {
-      await enqueue(owner, type);
+      await steps.enqueue(owner, type);
       await clock.move(1);
     }
-    const attempts = async (): Promise<number[]> => (await deliveriesOf(owner)).map((delivery) => delivery.attempts);
+    const attempts = async (): Promise<number[]> =>
+      (await steps.deliveriesOf(owner)).map((delivery) => delivery.attempts);
     const attemptsAfter = async (seconds: number, expected: number[]): Promise<void> => {
       await clock.move(seconds - 1);
-      expect(await claimFailing()).toEqual([]);
+      expect(await steps.claimFailing()).toEqual([]);
       await clock.move(2);
       await until(async () => String(await attempts()) === String(expected));
     };
     await until(async () => String(await attempts()) === '0,1');
-    expect((await deliveriesOf(owner))[1]).toMatchObject({
-      ...{ state: 'pending', responseStatus: null, error: 'The receiver did not respond in time.' },
+    expect((await steps.deliveriesOf(owner))[1]).toMatchObject({
+      state: 'pending',
+      responseStatus: null,
+      error: 'The receiver did not respond in time.',
     });
     // The delivery that was tried before is repeated first, while it is due.
     await attemptsAfter(5, [0, 2]);
@@ -343,18 +265,19 @@ describe('a receiver', () => {
     ['of many organizations', { organizations: 40, webhooks: 1, succeeded: false, sent: 25 }],
   ])('is reached while those %s do not respond', async (_whose, { organizations, webhooks, succeeded, sent }) => {
     service.app.get(WebhookSender).timeoutMs = 60_000;
-    const owner = await customer();
-    await attempted(await enqueued(owner), 1);
+    const owner = await steps.customer();
+    await steps.attempted(await steps.enqueued(owner), 1);
     const others = Array.from({ length: organizations }, async () => {
-      const other = await customer({ url: slow.url });
-      for (let count = 1; count < webhooks; count += 1) await addWebhook(other.key, { url: slow.url });
+      const other = await steps.customer({ url: slow.url });
+      for (let count = 1; count < webhooks; count += 1) await steps.addWebhook(other.key, { url: slow.url });
       return other;
     });
     await Promise.all(others);
-    if (succeeded) await succeedBefore();
-    for (let event = 0; event < 2; event += 1) for (const other of await Promise.all(others)) await enqueue(other);
+    if (succeeded) await steps.succeedBefore();
+    for (let event = 0; event < 2; event += 1)
+      for (const other of await Promise.all(others)) await steps.enqueue(other);
     await until(() => slow.received.length === sent);
-    for (let event = 0; event < 3; event += 1) await enqueue(owner);
+    for (let event = 0; event < 3; event += 1) await steps.enqueue(owner);
     await until(() => receiver.received.length === 4);
     expect(slow.received).toHaveLength(sent);
   });
@@ -372,8 +295,8 @@ describe('a receiver', () => {
       });
       pipeline(endless, response.writeHead(200), () => undefined);
     };
-    const owner = await enqueued(await customer());
-    expect(await attempted(owner, 1)).toMatchObject({ state: 'succeeded', responseStatus: 200 });
+    const owner = await steps.enqueued(await steps.customer());
+    expect(await steps.attempted(owner, 1)).toMatchObject({ state: 'succeeded', responseStatus: 200 });
     await until(() => closed);
     expect(chunks).toBeLessThan(512);
   });
@@ -382,8 +305,8 @@ describe('a receiver', () => {
     const resolve = jest
       .spyOn(service.app.get(WebhookResolver), 'addressesOf')
       .mockResolvedValue([{ address: '127.0.0.1', family: 4 }]);
-    const owner = await enqueued(await customer({ url: `http://hooks.example.com:${receiver.port}/` }));
-    await attempted(owner, 1);
+    const owner = await steps.enqueued(await steps.customer({ url: `http://hooks.example.com:${receiver.port}/` }));
+    await steps.attempted(owner, 1);
     expect(only(receiver.received).headers.host).toBe(`hooks.example.com:${receiver.port}`);
     resolve.mockRestore();
   });
@@ -391,21 +314,21 @@ describe('a receiver', () => {
 
 describe('a process that is killed', () => {
   it('between sending and recording repeats the delivery with the same ID, when its lease has ended', async () => {
-    const owner = await customer();
+    const owner = await steps.customer();
     receiver.respond = (response) => {
       service.link.cut();
       response.writeHead(200).end();
     };
-    await enqueue(owner);
+    await steps.enqueue(owner);
     await until(() => service.logs.some((line) => line.includes('webhook_attempt_not_recorded')));
-    receiver.respond = fail(200);
+    receiver.respond = respondWith(200);
     service.link.join();
     await until(async () => (await service.get('/usage', owner.key)).status === 200);
-    expect(await deliveriesOf(owner)).toMatchObject([{ state: 'pending', attempts: 0 }]);
+    expect(await steps.deliveriesOf(owner)).toMatchObject([{ state: 'pending', attempts: 0 }]);
     expect(receiver.received).toHaveLength(1);
     await clock.move(61);
-    expect(await attempted(owner, 1)).toMatchObject({ state: 'succeeded' });
-    expect(receiver.received.map(idOf)).toEqual(Array(2).fill((await deliveriesOf(owner))[0]?.id));
+    expect(await steps.attempted(owner, 1)).toMatchObject({ state: 'succeeded' });
+    expect(receiver.received.map(idOf)).toEqual(Array(2).fill((await steps.deliveriesOf(owner))[0]?.id));
   });
 });
 
@@ -413,17 +336,17 @@ describe('housekeeping', () => {
   const clean = (): Promise<void> => service.app.get(WebhookHousekeeping).clean();
 
   it('removes deliveries of more than 30 days, and secrets whose rotation has ended', async () => {
-    const owner = await customer();
-    await post(owner, 'rotate');
-    await attempted(await enqueued(owner), 1);
+    const owner = await steps.customer();
+    await steps.post(owner, 'rotate');
+    await steps.attempted(await steps.enqueued(owner), 1);
     await clock.move(29 * SECONDS_PER_DAY);
-    await attempted(await enqueued(owner), 1);
+    await steps.attempted(await steps.enqueued(owner), 1);
     await clean();
-    expect(await deliveriesOf(owner)).toHaveLength(2);
+    expect(await steps.deliveriesOf(owner)).toHaveLength(2);
     expect(await service.query('SELECT previous_secret FROM webhooks')).toEqual([{ previous_secret: null }]);
     await clock.move(1.1 * SECONDS_PER_DAY);
     await clean();
-    expect(await deliveriesOf(owner)).toHaveLength(1);
+    expect(await steps.deliveriesOf(owner)).toHaveLength(1);
   });
 
   it('finds and removes old deliveries by indexes, also as many as it removes at once', async () => {
@@ -441,11 +364,11 @@ describe('housekeeping', () => {
   });
 
   it('reports no delivery as overdue while its webhook waits after a failure', async () => {
-    const owner = await customer();
+    const owner = await steps.customer();
     await service.query(`UPDATE webhooks SET failing_since = clock_now() - interval '1 day'`);
-    receiver.respond = fail(500);
-    await attempted(await enqueued(owner), 1);
-    await enqueue(owner);
+    receiver.respond = respondWith(500);
+    await steps.attempted(await steps.enqueued(owner), 1);
+    await steps.enqueue(owner);
     await clock.move(1_200);
     await clean();
     const { text } = await service.request('GET', '/metrics');
@@ -454,97 +377,97 @@ describe('housekeeping', () => {
   });
 
   it('reports what waits, and deliveries that no process can sign as overdue, which are sent after a rotation', async () => {
-    const owner = await customer();
+    const owner = await steps.customer();
     await service.query(`UPDATE webhooks SET secret = '\\x00'::bytea || secret`);
-    await enqueue(owner);
-    await enqueue(owner);
+    await steps.enqueue(owner);
+    await steps.enqueue(owner);
     await until(() => service.logs.some((line) => line.includes('The secret of this webhook cannot be read')));
     await clock.move(600);
     await clean();
     const { text } = await service.request('GET', '/metrics');
     expect(text).toMatch(/^ct_webhook_deliveries_waiting 2$/m);
     expect(Number(/^ct_webhook_deliveries_overdue_seconds ([\d.]+)$/m.exec(text)?.[1])).toBeGreaterThan(590);
-    const response = await post(owner, 'test');
+    const response = await steps.post(owner, 'test');
     expect([response.status, response.body.error.code]).toEqual([409, 'conflict']);
     expect(receiver.received).toEqual([]);
-    await post(owner, 'rotate');
+    await steps.post(owner, 'rotate');
     await clock.move(61);
-    await attempted(owner, 1);
+    await steps.attempted(owner, 1);
   });
 });
 
 // The last ones, because the deliverer has stopped.
 describe('a process that ends', () => {
   it('records what receivers respond meanwhile', async () => {
-    const owner = await customer();
+    const owner = await steps.customer();
     let respond = (): void => undefined;
     receiver.respond = (response) => {
       respond = () => void response.writeHead(200).end();
     };
-    await enqueue(owner);
+    await steps.enqueue(owner);
     await until(() => receiver.received.length === 1);
-    const ended = service.app.get(WebhookDeliverer).beforeApplicationShutdown();
+    const ended = service.app.get(BackgroundLoops).stop();
     respond();
     await ended;
-    expect(await deliveriesOf(owner)).toMatchObject([{ state: 'succeeded', attempts: 1 }]);
+    expect(await steps.deliveriesOf(owner)).toMatchObject([{ state: 'succeeded', attempts: 1 }]);
   });
 });
 
 describe('claims', () => {
   it('of any number of processes at once give each delivery to one process, and at most one of a webhook at a time', async () => {
-    const owners = await Promise.all(Array.from({ length: 4 }, () => customer()));
-    await succeedBefore();
-    for (const owner of owners) for (let n = 0; n < 3; n += 1) await enqueue(owner);
+    const owners = await Promise.all(Array.from({ length: 4 }, () => steps.customer()));
+    await steps.succeedBefore();
+    for (const owner of owners) for (let n = 0; n < 3; n += 1) await steps.enqueue(owner);
     const delivered = new Set<unknown>();
     for (let round = 1; round <= 3; round += 1) {
-      const claims = await Promise.all(Array.from({ length: 8 }, (_, process) => claim(process)));
+      const claims = await Promise.all(Array.from({ length: 8 }, (_, process) => steps.claim(process)));
       expect(claims.flat()).toHaveLength(4);
       for (const [process, claimed] of claims.entries())
         for (const { delivery_id: id } of claimed) {
           delivered.add(id);
-          await record(id, process);
+          await steps.record(id, process);
         }
     }
     expect(delivered.size).toBe(12);
-    expect((await Promise.all([claim(1), claim(2)])).flat()).toEqual([]);
+    expect((await Promise.all([steps.claim(1), steps.claim(2)])).flat()).toEqual([]);
   });
 
   it('that another process has taken over record nothing', async () => {
-    const owner = await enqueued(await customer());
-    await succeedBefore();
-    const [claimed] = await claim(1);
-    expect(await claim(2)).toEqual([]);
+    const owner = await steps.enqueued(await steps.customer());
+    await steps.succeedBefore();
+    const [claimed] = await steps.claim(1);
+    expect(await steps.claim(2)).toEqual([]);
     await clock.move(61);
-    expect(await claim(2)).toHaveLength(1);
-    expect(await record(claimed?.['delivery_id'], 1)).toEqual([]);
-    expect(await deliveriesOf(owner)).toMatchObject([{ state: 'pending', attempts: 0 }]);
-    expect(await record(claimed?.['delivery_id'], 2)).toHaveLength(1);
-    expect(await deliveriesOf(owner)).toMatchObject([{ state: 'succeeded', attempts: 1 }]);
+    expect(await steps.claim(2)).toHaveLength(1);
+    expect(await steps.record(claimed?.['delivery_id'], 1)).toEqual([]);
+    expect(await steps.deliveriesOf(owner)).toMatchObject([{ state: 'pending', attempts: 0 }]);
+    expect(await steps.record(claimed?.['delivery_id'], 2)).toHaveLength(1);
+    expect(await steps.deliveriesOf(owner)).toMatchObject([{ state: 'succeeded', attempts: 1 }]);
   });
 
   it('take turns between webhooks, so that one with many deliveries does not hold up another', async () => {
-    const [busy, other] = [await customer(), await customer()];
-    await succeedBefore();
-    for (const owner of [busy, busy, busy, other, other]) await enqueue(owner);
+    const [busy, other] = [await steps.customer(), await steps.customer()];
+    await steps.succeedBefore();
+    for (const owner of [busy, busy, busy, other, other]) await steps.enqueue(owner);
     const turns: unknown[] = [];
     for (let turn = 0; turn < 5; turn += 1) {
-      const [claimed] = await claim(1, 1);
+      const [claimed] = await steps.claim(1, 1);
       turns.push(claimed?.['webhook_id']);
-      await record(claimed?.['delivery_id']);
+      await steps.record(claimed?.['delivery_id']);
     }
     expect(turns.slice(0, 4).filter((id) => id === other.id)).toHaveLength(2);
     expect(turns.at(-1)).toBe(busy.id);
   });
 
   it('take turns between organizations, and leave an organization a limited number at a time', async () => {
-    const [many, one] = [await customer(), await customer()];
-    for (let count = 1; count < 6; count += 1) await addWebhook(many.key);
-    await succeedBefore();
-    await enqueue(many);
+    const [many, one] = [await steps.customer(), await steps.customer()];
+    for (let count = 1; count < 6; count += 1) await steps.addWebhook(many.key);
+    await steps.succeedBefore();
+    await steps.enqueue(many);
     const organizations = async (process: number, max: number): Promise<unknown[]> =>
-      (await claim(process, max, 3)).map((claimed) => claimed['organization_id']);
+      (await steps.claim(process, max, 3)).map((claimed) => claimed['organization_id']);
     expect(await organizations(1, 1)).toEqual([many.organizationId]);
-    await enqueue(one);
+    await steps.enqueue(one);
     expect(await organizations(2, 1)).toEqual([one.organizationId]);
     expect(await organizations(3, 50)).toEqual(Array(2).fill(many.organizationId));
     expect(await organizations(4, 50)).toEqual([]);

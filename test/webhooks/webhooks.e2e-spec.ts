@@ -8,10 +8,10 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { generateKey } from '../../src/organizations/api-key.js';
 import { WebhookResolver } from '../../src/webhooks/webhook-resolver.js';
-import { freePort } from '../free-port.js';
-import { rowsAsText } from '../plaintext-keys.js';
-import { startService, type ServiceResponse, type TestOrganization, type TestService } from '../service.js';
-import { until } from '../until.js';
+import { freePort } from '../harness/free-port.js';
+import { rowsAsText } from '../harness/plaintext-keys.js';
+import { startService, type ServiceResponse, type TestOrganization, type TestService } from '../harness/service.js';
+import { until } from '../harness/until.js';
 import { startNameServer, type NameServer } from './name-server.js';
 import { startReceiver, verified, type Receiver, WEBHOOK_SECRET_KEY } from './receiver.js';
 

@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { anyText } from '../any-text.js';
+import { anyText } from '../texts/any-text.js';
 import { DomainError } from '../../src/domain/errors.js';
 import { ContinuationRejectedError } from '../../src/platform/video-platform.js';
 import { VIDEO_FAILURE_CODES } from '../../src/domain/transcript.js';

@@ -57,12 +57,16 @@ describe('a channel’s page', () => {
 
   it('has its name and handle', async () => {
     await expect(read(HARBOUR_LIGHT.id)).resolves.toEqual({
-      ...{ id: HARBOUR_LIGHT.id, name: 'Harbour Light Workshop', handle: '@harbourlight' },
+      id: HARBOUR_LIGHT.id,
+      name: 'Harbour Light Workshop',
+      handle: '@harbourlight',
     });
     await expect(read(others.UNICODE_HANDLE.id)).resolves.toMatchObject({ handle: '@港の灯台' });
     await expect(read(others.WITHOUT_HANDLE.id)).resolves.toMatchObject({ handle: null });
     await expect(read(others.FOG_BANK_HUB.id)).resolves.toEqual({
-      ...{ id: others.FOG_BANK_HUB.id, name: 'Fog Banks', handle: null },
+      id: others.FOG_BANK_HUB.id,
+      name: 'Fog Banks',
+      handle: null,
     });
     await expect(read(others.AGE_GATED.id)).resolves.toMatchObject({ id: others.AGE_GATED.id });
   });
@@ -256,8 +260,11 @@ describe('a playlist', () => {
       expect(ids(uploads)).toEqual(ids(playlists.SATURDAY.videos()));
       for (const [index, video] of playlists.SATURDAY.videos().entries()) {
         expect(uploads[index]).toMatchObject({
-          ...{ title: video.title, url: `https://www.youtube.com/watch?v=${video.id}` },
-          ...{ durationSeconds: video.durationSeconds, thumbnailUrl: expect.stringContaining(video.id), failure: null },
+          title: video.title,
+          url: `https://www.youtube.com/watch?v=${video.id}`,
+          durationSeconds: video.durationSeconds,
+          thumbnailUrl: expect.stringContaining(video.id),
+          failure: null,
         });
       }
     },
@@ -294,7 +301,9 @@ describe('a playlist', () => {
     for (const playlistShape of ['old', 'new'] as const) {
       fakeYoutube.set({ playlistShape });
       await expect(playlist(playlists.EMPTY.id)).resolves.toEqual({
-        ...{ playlist: { id: playlists.EMPTY.id, title: playlists.EMPTY.title }, uploads: [], complete: true },
+        playlist: { id: playlists.EMPTY.id, title: playlists.EMPTY.title },
+        uploads: [],
+        complete: true,
       });
     }
   });

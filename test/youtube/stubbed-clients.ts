@@ -33,7 +33,8 @@ export const listing = (videoId: string, ...languages: string[]) => ({
 });
 
 const TEXT: UpstreamResponse = {
-  ...{ kind: 'ok', media: 'xml' },
+  kind: 'ok',
+  media: 'xml',
   body: '<transcript><text start="0" dur="1">Hello</text></transcript>',
 };
 

@@ -91,8 +91,12 @@ describe('the metadata of a video that was never listed', () => {
       const { details } = await read('hl-island');
       const video = HARBOUR_LIGHT.uploads().find(({ id }) => id === 'hl-island__');
       expect(details).toMatchObject({
-        ...{ title: video?.title, durationSeconds: video?.durationSeconds, viewCount: video?.viewCount },
-        ...{ thumbnailUrl: 'https://i.ytimg.com/vi/hl-island__/hq720.jpg', kind: null, publishedAt: null },
+        title: video?.title,
+        durationSeconds: video?.durationSeconds,
+        viewCount: video?.viewCount,
+        thumbnailUrl: 'https://i.ytimg.com/vi/hl-island__/hq720.jpg',
+        kind: null,
+        publishedAt: null,
       });
       expect(fakeYoutube.requests.count({ kind: ['player', 'reel'] })).toBe(1);
     },

@@ -214,7 +214,7 @@ describe('one of several proxies', () => {
   beforeEach(async () => {
     proxies = await Promise.all([2, 3, 4].map((last) => startGateway({ addressOf: () => `127.0.0.${last}` })));
     const UPSTREAM_PROXY_URL = proxies.map(({ url }) => url.replace(/-session-\{session\}/, ''));
-    await reopen({ UPSTREAM_PROXY_URL, UPSTREAM_TIMEOUT_SECONDS: 1, UPSTREAM_RETRIES: 2 });
+    await reopen({ UPSTREAM_PROXY_URL, UPSTREAM_TIMEOUT_SECONDS: 4, UPSTREAM_RETRIES: 2 });
   });
   afterEach(() => Promise.all(proxies.map((proxy) => proxy.close())));
 

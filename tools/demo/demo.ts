@@ -1,7 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { watch, type FSWatcher } from 'node:fs';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -73,14 +73,25 @@ function waitUntilListening(service: ChildProcess): Promise<string> {
   });
 }
 
+async function compile(file: string): Promise<void> {
+  const options = { configFile: join(PROJECT, 'tools/swc.json'), swcrc: false, sourceMaps: 'inline' } as const;
+  const { code } = await transformFile(join(PROJECT, 'src', file), options);
+  await writeFile(join(PROJECT, 'dist-tools/src', file.replace(/ts$/, 'js')), code);
+}
+
+/** Copies a file or folder with SQL, which `npm run build:tools` does not, to where the code reads it. */
+async function copySql(path: string): Promise<void> {
+  await cp(join(PROJECT, 'src', path), join(PROJECT, 'dist-tools/src', path), { recursive: true });
+}
+
 /** Compiles each file of `src` that is saved, as `npm run build:tools` does; a file that cannot be compiled is left as it was. */
 function compileChanges(): FSWatcher {
-  const swc = join(PROJECT, 'tools/swc.json');
   return watch(join(PROJECT, 'src'), { recursive: true }, (_event, file) => {
-    if (!file?.endsWith('.ts') || file.endsWith('.spec.ts')) return;
-    transformFile(join(PROJECT, 'src', file), { configFile: swc, swcrc: false, sourceMaps: 'inline' })
-      .then(({ code }) => writeFile(join(PROJECT, 'dist-tools/src', file.replace(/ts$/, 'js')), code))
-      .catch((error: unknown) => process.stderr.write(`${String(error)}\n`));
+    let done: Promise<void> | undefined;
+    // The service starts again when code changes; SQL is not code, so what reads it is written again.
+    if (file?.endsWith('.sql')) done = copySql(file).then(() => compile('database/migrate.ts'));
+    else if (file?.endsWith('.ts') && !file.endsWith('.spec.ts')) done = compile(file);
+    done?.catch((error: unknown) => process.stderr.write(`${String(error)}\n`));
   });
 }
 
@@ -151,7 +162,12 @@ async function main(): Promise<void> {
   };
   print('2/4 Starting the service with its embedded PostgreSQL');
   const options = process.argv.slice(2);
-  const compiler = options.includes('--watch') ? compileChanges() : undefined;
+  const watched = options.includes('--watch');
+  for (const folder of watched ? ['database/migrations', 'database/functions'] : []) {
+    await rm(join(PROJECT, 'dist-tools/src', folder), { recursive: true, force: true });
+    await copySql(folder);
+  }
+  const compiler = watched ? compileChanges() : undefined;
   const program = compiler ? 'dist-tools/src/main.js' : 'dist/main.js';
   // Detached, so that Ctrl-C reaches only this process, which then stops the service gracefully.
   const service = spawn(process.execPath, [...options, join(PROJECT, program)], {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { anyText } from '../../../test/any-text.js';
+import { anyText } from '../../../test/texts/any-text.js';
 import { archiveFileName } from './archive-files.js';
 
 describe('the name of a file', () => {

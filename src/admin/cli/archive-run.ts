@@ -4,8 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { ChannelNotFoundError } from '../../domain/errors.js';
 import type { Channel } from '../../domain/transcript.js';
 import type { JobDto, JobRequestDto } from '../../jobs/dto/job.dto.js';
+import { isFinished } from '../../jobs/job-states.js';
 import type { AwaitedVideo } from '../../jobs/job.repository.js';
-import { isFinished } from '../../jobs/job.js';
 import type { JobsService } from '../../jobs/jobs.service.js';
 import type { Payer } from '../../quota/quota.service.js';
 import { ArchiveFiles, type ArchiveOptions } from './archive-files.js';
@@ -146,8 +146,8 @@ class ArchiveRun {
 
   /** Ends the work on the job. What its running slice has fetched is stored. */
   private async stopJob(): Promise<void> {
-    const { jobs, worker } = this.services;
-    await worker.close();
+    const { jobs, background } = this.services;
+    await background.stop();
     const { id, state } = await jobs.get(this.payer.organizationId, this.job.id);
     if (!isFinished(state)) await jobs.cancel(this.payer.organizationId, id);
   }

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { Module, type INestApplicationContext, type Type } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { DataSource } from 'typeorm';
+import { BackgroundLoops } from '../../background/background-loops.js';
 import { CacheModule } from '../../cache/cache.module.js';
 import { ConfigModule } from '../../config/config.module.js';
 import { Environment, readEnvironment } from '../../config/environment.js';
@@ -45,6 +46,7 @@ function servicesOf(context: INestApplicationContext) {
     transcripts: context.get(TranscriptsService),
     jobs: context.get(JobsService),
     worker: context.get(JobWorker),
+    background: context.get(BackgroundLoops),
     payer: () => commandPayer(context.get(DataSource)),
   };
 }

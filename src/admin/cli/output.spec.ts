@@ -21,9 +21,16 @@ describe('the text of a result', () => {
     };
     expect(textOf(result)).toBe(
       [
-        ...['id          a', 'created at  1970-01-01T00:00:00.000Z', ''],
-        ...['PERIOD', 'start  2026-11', 'exact  true', ''],
-        ...['ENTRIES', 'AFTER', '{"plan":"pro"}'],
+        'id          a',
+        'created at  1970-01-01T00:00:00.000Z',
+        '',
+        'PERIOD',
+        'start  2026-11',
+        'exact  true',
+        '',
+        'ENTRIES',
+        'AFTER',
+        '{"plan":"pro"}',
       ].join('\n'),
     );
   });

@@ -44,67 +44,73 @@ BEGIN
   RETURN NEXT;
 END $$;
 
--- Adds a page of the uploads. A list that ends incomplete is read again from its first page after p_list_retry_seconds; null
+-- Adds a page of the uploads. A list that ends incomplete is read again from its first page after list_retry_seconds; null
 -- for every other page. A job that reads its list again from the first page already has its videos: what is listed
 -- above the first of them was uploaded meanwhile and does not belong to the job.
-CREATE OR REPLACE FUNCTION job_commit_page(
-  p_job_id text, p_claim uuid, p_channel_id text, p_channel text, p_video_ids text[], p_uploads text[], p_continuation text,
-  p_list_retry_seconds double precision
-) RETURNS TABLE (old_state text, job jobs) LANGUAGE plpgsql VOLATILE AS $$
+CREATE OR REPLACE FUNCTION job_commit_page(p_job_id text, p_claim uuid, p_page json)
+RETURNS TABLE (old_state text, job jobs) LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
+  v_page record;
   v_above bigint := 0;
   v_added integer;
 BEGIN
+  SELECT * INTO v_page FROM json_to_record(p_page) AS page (
+    channel_id text, channel text, uploads json, continuation text, list_retry_seconds double precision);
   SELECT * INTO job FROM jobs WHERE id = p_job_id AND claim = p_claim FOR UPDATE;
   IF NOT FOUND THEN
     RETURN;
   END IF;
   old_state := job.state;
   IF job.continuation IS NULL AND job.total > 0 THEN
-    SELECT coalesce(min(array_position(p_video_ids, video_id)), cardinality(p_video_ids)) INTO v_above FROM job_videos
-      WHERE job_id = p_job_id AND video_id = ANY (p_video_ids);
+    SELECT coalesce(min(place) - 1, json_array_length(v_page.uploads)) INTO v_above
+      FROM json_array_elements(v_page.uploads) WITH ORDINALITY AS listed (item, place)
+      JOIN job_videos known ON known.job_id = p_job_id AND known.video_id = listed.item->>'video_id';
   END IF;
   INSERT INTO job_videos (job_id, position, video_id, upload)
-    SELECT p_job_id, job.total + row_number() OVER (ORDER BY place), video_id, upload
-      FROM unnest(p_video_ids, p_uploads) WITH ORDINALITY AS page (video_id, upload, place)
+    SELECT p_job_id, job.total + row_number() OVER (ORDER BY place), listed.item->>'video_id', listed.item->>'upload'
+      FROM json_array_elements(v_page.uploads) WITH ORDINALITY AS listed (item, place)
       WHERE place > v_above AND NOT EXISTS (
-        SELECT FROM job_videos known WHERE known.job_id = p_job_id AND known.video_id = page.video_id)
+        SELECT FROM job_videos known WHERE known.job_id = p_job_id AND known.video_id = listed.item->>'video_id')
       ORDER BY place LIMIT job.video_limit - job.total;
   GET DIAGNOSTICS v_added = ROW_COUNT;
-  UPDATE jobs SET channel_id = p_channel_id, channel = p_channel, total = total + v_added, continuation = p_continuation,
-      listed_at = CASE WHEN coalesce(p_continuation, p_list_retry_seconds::text) IS NULL OR total + v_added >= video_limit
+  UPDATE jobs SET channel_id = v_page.channel_id, channel = v_page.channel, total = total + v_added,
+      continuation = v_page.continuation,
+      listed_at = CASE WHEN coalesce(v_page.continuation, v_page.list_retry_seconds::text) IS NULL OR total + v_added >= video_limit
                        THEN clock_now() END,
-      list_retry_at = coalesce(clock_now() + make_interval(secs => p_list_retry_seconds), list_retry_at),
+      list_retry_at = coalesce(clock_now() + make_interval(secs => v_page.list_retry_seconds), list_retry_at),
       -- Pages that add nothing were read before, so that a list that is refused again and again is read ever more seldom.
-      setbacks = CASE WHEN v_added > 0 THEN 0 ELSE setbacks + (p_list_retry_seconds IS NOT NULL)::integer END, claim = NULL, claimed_until = NULL,
+      setbacks = CASE WHEN v_added > 0 THEN 0 ELSE setbacks + (v_page.list_retry_seconds IS NOT NULL)::integer END,
+      claim = NULL, claimed_until = NULL,
       state = CASE WHEN finished_at IS NULL THEN 'running' ELSE state END, reason = NULL, next_run_at = clock_now()
     WHERE id = p_job_id RETURNING * INTO job;
   RETURN NEXT;
 END $$;
 
--- Stores and charges a slice. Without the claim its reservation is released and nothing else happens. The exceptions undo
+-- Stores and charges a slice, and what it made of its job, unless the job is complete or was canceled meanwhile. Without the claim its reservation is released and nothing else happens. The exceptions undo
 -- everything: the slice then runs again, and finds in the cache what it has fetched.
 CREATE OR REPLACE FUNCTION job_commit_slice(
-  p_job_id text, p_claim uuid, p_reservation_id uuid, p_fetched integer, p_videos json, p_entries bytea, p_state text,
-  p_reason text, p_delay_seconds double precision, p_setbacks integer, p_restart_list boolean, p_free_limit integer,
-  p_pro_limit integer
+  p_job_id text, p_claim uuid, p_slice json, p_entries bytea, p_free_limit integer, p_pro_limit integer
 ) RETURNS TABLE (old_state text, charged integer, job jobs) LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
+  v_slice record;
   v_claimed boolean;
   v_settled record;
   v_counts record;
   v_now timestamptz;
   v_due timestamptz;
 BEGIN
+  SELECT * INTO v_slice FROM json_to_record(p_slice) AS slice (
+    reservation_id uuid, fetched integer, videos json, state text, reason text, delay_seconds double precision,
+    setbacks integer, restart_list boolean);
   PERFORM organization_lock((SELECT organization_id FROM jobs WHERE id = p_job_id));
   SELECT * INTO job FROM jobs WHERE id = p_job_id AND claim = p_claim FOR UPDATE;
   v_claimed := FOUND;
   charged := 0;
-  IF p_reservation_id IS NOT NULL THEN
+  IF v_slice.reservation_id IS NOT NULL THEN
     SELECT * INTO v_settled
-      FROM quota_settle(p_reservation_id, CASE WHEN v_claimed THEN p_fetched ELSE 0 END, p_free_limit, p_pro_limit);
+      FROM quota_settle(v_slice.reservation_id, CASE WHEN v_claimed THEN v_slice.fetched ELSE 0 END, p_free_limit, p_pro_limit);
     IF v_claimed AND (v_settled.first IS NOT TRUE OR v_settled.forfeited_count > 0) THEN
-      RAISE EXCEPTION 'the reservation % no longer covers its slice', p_reservation_id USING ERRCODE = 'CT001';
+      RAISE EXCEPTION 'the reservation % no longer covers its slice', v_slice.reservation_id USING ERRCODE = 'CT001';
     END IF;
     charged := v_settled.charged_count;
   END IF;
@@ -114,7 +120,7 @@ BEGIN
   old_state := job.state;
   v_now := clock_now();
   WITH given AS (
-    SELECT *, sum(length) OVER (ORDER BY position) - length AS start FROM json_to_recordset(p_videos) AS video (
+    SELECT *, sum(length) OVER (ORDER BY position) - length AS start FROM json_to_recordset(v_slice.videos) AS video (
       position integer, state text, code text, "retryAfterSeconds" double precision, cached boolean, length integer,
       bytes integer, crc bigint)
   ), changed AS (
@@ -129,21 +135,21 @@ BEGIN
   SELECT count(*) AS videos, count(*) FILTER (WHERE state = 'failed') AS failed,
          count(*) FILTER (WHERE cached) AS cached, count(*) FILTER (WHERE NOT cached) AS fetched
     INTO v_counts FROM changed;
-  IF v_counts.videos <> json_array_length(p_videos) OR v_counts.fetched <> charged THEN
+  IF v_counts.videos <> json_array_length(v_slice.videos) OR v_counts.fetched <> charged THEN
     RAISE EXCEPTION 'the slice does not agree with the job %', p_job_id USING ERRCODE = 'CT002';
   END IF;
-  -- A job that is paused without a delay has no next slice. When all its videos are tried again later, neither has it before.
-  v_due := v_now + make_interval(secs => CASE WHEN p_state IS NULL THEN coalesce(p_delay_seconds, 0) ELSE p_delay_seconds END);
+  -- When all its videos are tried again later, it has no slice before. Without a delay it has none.
+  v_due := v_now + make_interval(secs => v_slice.delay_seconds);
   IF v_due IS NOT NULL AND NOT EXISTS (
     SELECT FROM job_videos WHERE job_id = p_job_id AND state = 'pending' AND coalesce(retry_at, v_due) <= v_due) THEN
     SELECT greatest(v_due, min(retry_at)) INTO v_due FROM job_videos WHERE job_id = p_job_id AND state = 'pending';
   END IF;
   UPDATE jobs SET succeeded = succeeded + v_counts.cached + v_counts.fetched, failed = failed + v_counts.failed,
       cached = cached + v_counts.cached, fetched = fetched + v_counts.fetched,
-      stored_bytes = stored_bytes + octet_length(p_entries), setbacks = p_setbacks, claim = NULL, claimed_until = NULL,
-      continuation = CASE WHEN NOT p_restart_list THEN continuation END,
-      state = CASE WHEN finished_at IS NULL THEN coalesce(p_state, 'running') ELSE state END,
-      reason = CASE WHEN finished_at IS NULL THEN p_reason END, next_run_at = v_due
+      stored_bytes = stored_bytes + octet_length(p_entries), setbacks = v_slice.setbacks, claim = NULL, claimed_until = NULL,
+      continuation = CASE WHEN NOT v_slice.restart_list THEN continuation END,
+      state = CASE WHEN finished_at IS NULL THEN coalesce(v_slice.state, 'running') ELSE state END,
+      reason = CASE WHEN finished_at IS NULL THEN v_slice.reason END, next_run_at = v_due
     WHERE id = p_job_id RETURNING * INTO job;
   RETURN NEXT;
 END $$;

@@ -3,7 +3,7 @@
 
 -- What follows from the change of a job: whether an unfinished one is queued, listed, running or complete, the end of a
 -- finished one, and the event for its webhooks. The functions set the state of a job that goes on to 'running'; it is paused
--- as long as its list is incomplete, also while that is read again.
+-- as long as its list is incomplete, also while that is read again. All transitions stand in src/jobs/job-states.ts.
 CREATE OR REPLACE FUNCTION job_changed() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF NEW.state NOT IN ('canceled', 'failed') AND NEW.listed_at IS NOT NULL AND NEW.succeeded + NEW.failed = NEW.total THEN
@@ -80,33 +80,32 @@ CREATE OR REPLACE FUNCTION job_refusal(
       AND (expires_at IS NULL OR expires_at > clock_now())
 $$;
 
--- Creates a job, or finds the one with the same idempotency key. Locks the organization before the job, as job_resume and
+-- Creates a job, of which p_job has the columns, or finds the one with the same idempotency key. Locks the organization before the job, as job_resume and
 -- job_commit_slice do. No row for an organization that was deleted.
 CREATE OR REPLACE FUNCTION job_create(
-  p_id text, p_organization_id text, p_key_id text, p_idempotency_key text, p_reference text, p_languages text[],
-  p_video_limit integer, p_since text, p_on_quota text, p_results_seconds integer, p_unfinished_max integer,
-  p_stored_max integer, p_bytes_max double precision
+  p_job json, p_unfinished_max integer, p_stored_max integer, p_bytes_max double precision
 ) RETURNS TABLE (outcome text, job jobs) LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
-  v_organization organizations := organization_lock(p_organization_id);
+  v_new jobs := json_populate_record(NULL::jobs, p_job);
+  v_organization organizations := organization_lock(v_new.organization_id);
   -- The cursor of a list has the milliseconds.
   v_now timestamptz := date_trunc('milliseconds', clock_now());
 BEGIN
   IF v_organization.id IS NULL OR v_organization.deleted_at IS NOT NULL THEN
     RETURN;
   END IF;
-  SELECT * INTO job FROM jobs WHERE organization_id = p_organization_id AND idempotency_key = p_idempotency_key;
+  SELECT * INTO job FROM jobs WHERE organization_id = v_new.organization_id AND idempotency_key = v_new.idempotency_key;
   IF FOUND THEN
     outcome := CASE WHEN (job.reference, job.languages, job.video_limit, job.since, job.on_quota)
-      IS DISTINCT FROM (p_reference, p_languages, p_video_limit, p_since, p_on_quota) THEN 'conflict' ELSE 'known' END;
+      IS DISTINCT FROM (v_new.reference, v_new.languages, v_new.video_limit, v_new.since, v_new.on_quota) THEN 'conflict' ELSE 'known' END;
   ELSE
-    outcome := coalesce(job_refusal(p_organization_id, p_unfinished_max, p_stored_max, p_bytes_max), 'created');
+    outcome := coalesce(job_refusal(v_new.organization_id, p_unfinished_max, p_stored_max, p_bytes_max), 'created');
   END IF;
   IF outcome = 'created' THEN
     INSERT INTO jobs (id, organization_id, key_id, idempotency_key, reference, languages, video_limit, since, on_quota,
                       results_seconds, created_at, next_run_at)
-      VALUES (p_id, p_organization_id, p_key_id, p_idempotency_key, p_reference, p_languages, p_video_limit, p_since,
-              p_on_quota, p_results_seconds, v_now, v_now)
+      VALUES (v_new.id, v_new.organization_id, v_new.key_id, v_new.idempotency_key, v_new.reference, v_new.languages,
+              v_new.video_limit, v_new.since, v_new.on_quota, v_new.results_seconds, v_now, v_now)
       RETURNING * INTO job;
   END IF;
   RETURN NEXT;

@@ -31,18 +31,18 @@ BEGIN
     WHERE organization_id = p_organization_id AND period_start = p_period_start;
 END $$;
 
--- Reserves quota, or refuses with a null reservation_id. The service chooses the id, so that it can cancel a reservation
+-- Reserves quota, of which p_reservation has the columns, or refuses with a null reservation_id. The service chooses the id, so that it can cancel a reservation
 -- without having seen the response; an id that was used, also for a cancellation, reserves nothing. No row for an unknown or
 -- deleted organization.
 CREATE OR REPLACE FUNCTION quota_reserve_as(
-  p_reservation_id uuid, p_organization_id text, p_key_id text, p_request_id text, p_channel_id text,
-  p_required integer, p_lease_seconds double precision, p_free_limit integer, p_pro_limit integer
+  p_reservation json, p_lease_seconds double precision, p_free_limit integer, p_pro_limit integer
 ) RETURNS TABLE (
   reservation_id uuid, limit_in_force integer, used_count integer, reserved_count integer, period_end timestamptz,
   decided_at timestamptz
 ) LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
-  v_organization organizations := organization_lock(p_organization_id);
+  v_new quota_reservations := json_populate_record(NULL::quota_reservations, p_reservation);
+  v_organization organizations := organization_lock(v_new.organization_id);
   v_now timestamptz := clock_now();
   v_leased_until timestamptz := v_now + make_interval(secs => p_lease_seconds);
   v_period_start date := quota_period(v_now);
@@ -52,31 +52,30 @@ BEGIN
     RETURN;
   END IF;
   limit_in_force := quota_limit(v_organization.monthly_limit, v_organization.plan, p_free_limit, p_pro_limit);
-  SELECT * INTO v_tally FROM quota_tally(p_organization_id, v_period_start, v_now);
+  SELECT * INTO v_tally FROM quota_tally(v_new.organization_id, v_period_start, v_now);
   used_count := v_tally.used_count;
   reserved_count := v_tally.reserved_count;
   period_end := quota_period_end(v_period_start);
   decided_at := v_now;
-  IF v_tally.used_count + v_tally.reserved_count + p_required <= limit_in_force
-      AND NOT EXISTS (SELECT FROM quota_reservations WHERE id = p_reservation_id) THEN
+  IF v_tally.used_count + v_tally.reserved_count + v_new.required <= limit_in_force
+      AND NOT EXISTS (SELECT FROM quota_reservations WHERE id = v_new.id) THEN
     INSERT INTO quota_reservations
       (id, organization_id, key_id, request_id, channel_id, period_start, required, created_at, leased_until)
-      VALUES (p_reservation_id, p_organization_id, p_key_id, p_request_id, p_channel_id, v_period_start, p_required,
-              v_now, v_leased_until);
+      VALUES (v_new.id, v_new.organization_id, v_new.key_id, v_new.request_id, v_new.channel_id, v_period_start,
+              v_new.required, v_now, v_leased_until);
     INSERT INTO quota_open_reservations (organization_id, reservation_id, period_start, required, leased_until)
-      VALUES (p_organization_id, p_reservation_id, v_period_start, p_required, v_leased_until);
-    reservation_id := p_reservation_id;
-    reserved_count := reserved_count + p_required;
+      VALUES (v_new.organization_id, v_new.id, v_period_start, v_new.required, v_leased_until);
+    reservation_id := v_new.id;
+    reserved_count := reserved_count + v_new.required;
   END IF;
   RETURN NEXT;
 END $$;
 
 -- Cancels a reservation, or leaves a row that a reservation which comes later finds, and then reserves nothing.
-CREATE OR REPLACE FUNCTION quota_cancel(
-  p_reservation_id uuid, p_organization_id text, p_key_id text, p_request_id text, p_channel_id text
-) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
+CREATE OR REPLACE FUNCTION quota_cancel(p_reservation json) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
-  v_organization organizations := organization_lock(p_organization_id);
+  v_new quota_reservations := json_populate_record(NULL::quota_reservations, p_reservation);
+  v_organization organizations := organization_lock(v_new.organization_id);
   v_now timestamptz := clock_now();
 BEGIN
   IF v_organization.id IS NULL THEN
@@ -85,10 +84,10 @@ BEGIN
   INSERT INTO quota_reservations AS reservation
     (id, organization_id, key_id, request_id, channel_id, period_start, required, created_at, leased_until, settled_at,
      fetched)
-    VALUES (p_reservation_id, p_organization_id, p_key_id, p_request_id, p_channel_id, quota_period(v_now), 0, v_now,
-            v_now, v_now, 0)
+    VALUES (v_new.id, v_new.organization_id, v_new.key_id, v_new.request_id, v_new.channel_id, quota_period(v_now), 0,
+            v_now, v_now, v_now, 0)
     ON CONFLICT (id) DO UPDATE SET settled_at = v_now, fetched = 0 WHERE reservation.settled_at IS NULL;
-  DELETE FROM quota_open_reservations WHERE organization_id = p_organization_id AND reservation_id = p_reservation_id;
+  DELETE FROM quota_open_reservations WHERE organization_id = v_new.organization_id AND reservation_id = v_new.id;
 END $$;
 
 -- Charges what was fetched and releases the rest. After the lease it charges what still fits under the limit. Only the

@@ -2,7 +2,8 @@ import { ApiProperty, ApiSchema } from '@nestjs/swagger';
 import { count, dateTime, dateTimeOrNull, textOrNull } from '../../http/response-docs.js';
 import { TRANSCRIPTS_EXAMPLE } from '../../transcripts/dto/api-transcripts.js';
 import { ChannelDto, channelOrNull, EntryDto } from '../../transcripts/dto/transcripts-response.dto.js';
-import { JOB_REASONS, JOB_STATES, ON_QUOTA, type JobReason, type JobState, type OnQuota } from '../job.js';
+import { JOB_STATES, type JobState } from '../job-states.js';
+import { JOB_REASONS, ON_QUOTA, type JobReason, type OnQuota } from '../job.js';
 
 /** The examples of the OpenAPI document: a job that was just created, one that runs, and one that has ended. */
 export const NEW_JOB_EXAMPLE = {

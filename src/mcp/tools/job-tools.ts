@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { VIDEO_ID } from '../../domain/video-reference.js';
-import { JOB_REASONS, JOB_STATES, ON_QUOTA, type JobReason } from '../../jobs/job.js';
+import { JOB_STATES } from '../../jobs/job-states.js';
+import { JOB_REASONS, ON_QUOTA, type JobReason } from '../../jobs/job.js';
 import type { JobDto } from '../../jobs/dto/job.dto.js';
 import {
   IDEMPOTENCY_KEY_CHARACTERS,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { anyPathAndQuery, anyText, anyUrl } from '../../../test/any-text.js';
+import { anyPathAndQuery, anyText, anyUrl } from '../../../test/texts/any-text.js';
 import { mutationsOf } from '../../../test/pages/page-mutations.js';
 import {
   ageGatedPage,
@@ -32,7 +32,8 @@ import { readPlayer, readPublishDate, readReel } from './video/player-response.j
 
 const player = playerResponse({
   playability: {
-    ...{ reason: 'x', messages: ['x'] },
+    reason: 'x',
+    messages: ['x'],
     errorScreen: { playerErrorMessageRenderer: { reason: { simpleText: 'x' } } },
   },
   captions: {
@@ -53,8 +54,23 @@ const time = fc.oneof(fc.double(), fc.string(), fc.jsonValue());
 const words = fc.oneof(fc.jsonValue(), fc.array(fc.record({ utf8: anyText() })));
 const event = fc.record({ tStartMs: time, dDurationMs: time, aAppend: time, segs: words }, { requiredKeys: [] });
 const piece = fc.constantFrom(
-  ...['<transcript>', '</transcript>', '<text start="1" dur="2">', '</text>', '<s>', '<br/>', '"', '&amp;', '&#', '<'],
-  ...['<timedtext>', '</timedtext>', '<p t="1" d="2">', '</p>', '&eacute;', '\ufeff', '\u3164'],
+  '<transcript>',
+  '</transcript>',
+  '<text start="1" dur="2">',
+  '</text>',
+  '<s>',
+  '<br/>',
+  '"',
+  '&amp;',
+  '&#',
+  '<',
+  '<timedtext>',
+  '</timedtext>',
+  '<p t="1" d="2">',
+  '</p>',
+  '&eacute;',
+  '\ufeff',
+  '\u3164',
 );
 const srv3Of = (cues: string) => `<timedtext format="3"><body>${cues}</body></timedtext>`;
 

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import fc from 'fast-check';
 import { Registry } from 'prom-client';
 import { z } from 'zod';
-import { anyText } from '../../../test/any-text.js';
+import { anyText } from '../../../test/texts/any-text.js';
 import { CacheModule } from '../../cache/cache.module.js';
 import { Environment } from '../../config/environment.js';
 import {

@@ -22,8 +22,8 @@ const DEFLATE_OPTIONS = { level: 2, finishFlush: constants.Z_FULL_FLUSH };
 const deflateOffThread = promisify<Buffer, object, Buffer>(deflateRaw);
 const inflateOffThread = promisify<Buffer, object, Buffer>(inflateRaw);
 
-/** Those of an hour in one step, which takes about a millisecond. */
-const SEGMENTS_PER_STEP = 2_048;
+/** Few enough for about ten thousand characters, and many enough for a step to cost little beside them. */
+const SEGMENTS_PER_STEP = 128;
 
 /** The JSON of a transcript as a response contains it. */
 export async function jsonOf(transcript: Transcript): Promise<Buffer> {

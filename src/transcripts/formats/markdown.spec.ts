@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import MarkdownIt, { type Token } from 'markdown-it';
-import { anyText } from '../../../test/any-text.js';
+import { anyText } from '../../../test/texts/any-text.js';
 import type { Segment } from '../../domain/transcript.js';
 import type { VideoMetadata } from '../dto/transcripts-response.dto.js';
 import { lineText } from './line-text.js';

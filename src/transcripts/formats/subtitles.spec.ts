@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { parseText, tokenizeVTTCue, type ParsedCue } from 'media-captions';
-import { anyText } from '../../../test/any-text.js';
+import { anyText } from '../../../test/texts/any-text.js';
 import type { Segment } from '../../domain/transcript.js';
 import { lineText } from './line-text.js';
 import { srt, webVtt } from './subtitles.js';

@@ -1,7 +1,7 @@
 import { crc32, gunzipSync } from 'node:zlib';
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { storedText } from '../../../test/stored-text.js';
+import { storedText } from '../../../test/texts/stored-text.js';
 import { GzipMember, joinedCrc32, shiftBy } from './gzip-member.js';
 
 type Part = { literal: string } | { text: string };

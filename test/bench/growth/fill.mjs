@@ -109,18 +109,32 @@ export class Filling {
     // Every second one has read its list. Some were run by processes that were killed.
     const [isListed, isClaimed] = ['n % 2 = 0', 'n % 50 = 0'];
     await this.#copy('jobs', due, {
-      ...{ id: job('d', 'n'), organization_id: organization(owner), key_id: key(owner) },
-      ...{ state: `CASE WHEN ${isListed} THEN 'running' ELSE 'queued' END` },
-      ...{ listed_at: when(isListed, 'sample.listed_at'), started_at: when(isListed, 'sample.started_at') },
-      ...{ total: `CASE WHEN ${isListed} THEN ${VIDEOS_PER_DUE_JOB} ELSE 0 END`, stored_bytes: 0 },
-      ...{ succeeded: 0, failed: 0, cached: 0, fetched: 0 },
-      ...{ finished_at: 'NULL', expires_at: 'NULL', remove_at: 'NULL' },
-      ...{ next_run_at: ago(1, 86_400_000), claim: when(isClaimed, 'gen_random_uuid()') },
-      ...{ claimed_until: when(isClaimed, `now() - interval '1 hour'`) },
+      id: job('d', 'n'),
+      organization_id: organization(owner),
+      key_id: key(owner),
+      state: `CASE WHEN ${isListed} THEN 'running' ELSE 'queued' END`,
+      listed_at: when(isListed, 'sample.listed_at'),
+      started_at: when(isListed, 'sample.started_at'),
+      total: `CASE WHEN ${isListed} THEN ${VIDEOS_PER_DUE_JOB} ELSE 0 END`,
+      stored_bytes: 0,
+      succeeded: 0,
+      failed: 0,
+      cached: 0,
+      fetched: 0,
+      finished_at: 'NULL',
+      expires_at: 'NULL',
+      remove_at: 'NULL',
+      next_run_at: ago(1, 86_400_000),
+      claim: when(isClaimed, 'gen_random_uuid()'),
+      claimed_until: when(isClaimed, `now() - interval '1 hour'`),
     });
     await this.#copy('job_videos', videosOf(`${due} WHERE ${isListed}`, VIDEOS_PER_DUE_JOB), {
       ...video('d'),
-      ...{ state: `'pending'`, cached: 'NULL', entry: 'NULL', entry_bytes: 'NULL', entry_crc: 'NULL' },
+      state: `'pending'`,
+      cached: 'NULL',
+      entry: 'NULL',
+      entry_bytes: 'NULL',
+      entry_crc: 'NULL',
     });
     const ofBig = series(1, FINISHED_JOBS_OF_BIG);
     const finished = added(this.#sizes.jobEntries / VIDEOS_PER_FINISHED_JOB);
@@ -135,8 +149,11 @@ export class Filling {
     await this.#copy('job_videos', videosOf(finished, VIDEOS_PER_FINISHED_JOB), video('f'));
     // Their results are removed, and they a week later.
     await this.#copy('jobs', added(this.#sizes.dueSlices / 2), {
-      ...{ id: job('x', 'n'), organization_id: organization(this.#turn), stored_bytes: 0 },
-      ...{ expires_at: `now() - interval '3 days'`, remove_at: `now() + interval '4 days'` },
+      id: job('x', 'n'),
+      organization_id: organization(this.#turn),
+      expires_at: `now() - interval '3 days'`,
+      remove_at: `now() + interval '4 days'`,
+      stored_bytes: 0,
     });
     // It adds up what each of these jobs has left in job_counts.
     await this.#client.query(`SELECT FROM job_sweep('{}', 0, 0)`);
@@ -157,7 +174,10 @@ export class Filling {
     const id = 'gen_random_uuid()';
     await this.#copy('quota_reservations', series(1, 2), { id, ...timesOfCall(pastRetention) });
     await this.#copy('quota_reservations', series(1, 2), {
-      ...{ id, ...timesOfCall('now()'), settled_at: 'NULL', fetched: 'NULL' },
+      id,
+      ...timesOfCall('now()'),
+      settled_at: 'NULL',
+      fetched: 'NULL',
       leased_until: `now() - interval '1 minute'`,
     });
     await this.#client.query(`
@@ -176,8 +196,13 @@ export class Filling {
     // Of one webhook: a claim, and the gauges, read a delivery of each webhook that has waiting ones, since the turn is decided
     // between these. So their cost grows with the receivers that are down, not with what is stored.
     await this.#copy('webhook_deliveries', series(1, 20), {
-      ...{ id: `'msg_' || md5('due ${name}' || n)`, state: `'pending'`, next_attempt_at: 'now()', attempts: 0 },
-      ...{ last_attempt_at: 'NULL', response_status: 'NULL', duration_ms: 'NULL' },
+      id: `'msg_' || md5('due ${name}' || n)`,
+      state: `'pending'`,
+      next_attempt_at: 'now()',
+      attempts: 0,
+      last_attempt_at: 'NULL',
+      response_status: 'NULL',
+      duration_ms: 'NULL',
     });
     const expired = expiring(`now() - interval '10 days'`);
     await this.#copy('jobs', series(1, 2), { id: job(`e${name}`, 'n'), ...expired, ...counts(2) });

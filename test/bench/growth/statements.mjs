@@ -15,8 +15,12 @@ export const LOGGING = [
     (setting) => `auto_explain.${setting}`,
   ),
   'auto_explain.log_parameter_max_length=0',
-  ...['logging_collector=on', 'log_destination=jsonlog', 'log_directory=log', 'log_filename=growth.log'],
-  ...['log_rotation_age=0', 'log_rotation_size=0'],
+  'logging_collector=on',
+  'log_destination=jsonlog',
+  'log_directory=log',
+  'log_filename=growth.log',
+  'log_rotation_age=0',
+  'log_rotation_size=0',
 ];
 /** The name by which the service connects. */
 export const APPLICATION = 'channel-transcripts';

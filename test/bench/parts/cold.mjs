@@ -62,7 +62,10 @@ async function run(bench, program, fakeYoutube, sizes, latencyMs) {
       figures.set(size.videos, {
         seconds: ms / 1000,
         ...(firstEntryMs !== undefined && { firstEntryMs }),
-        ...{ cpuSeconds, peakMb, loopP99Ms, requests },
+        cpuSeconds,
+        peakMb,
+        loopP99Ms,
+        requests,
       });
     }
     return figures;

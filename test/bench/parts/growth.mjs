@@ -24,8 +24,15 @@ const BLOCKS_MAX_OF_ONE_FUNCTION = 1_000;
 const CALLS_FUNCTION = /\b(?:quota|job|webhook)_\w+\(/;
 /** Nothing is to be recovered, and nothing else changes the tables. */
 const SERVER = [
-  ...['fsync=off', 'full_page_writes=off', 'wal_level=minimal', 'max_wal_senders=0', 'max_wal_size=8GB'],
-  ...['checkpoint_timeout=1h', 'autovacuum=off', 'shared_buffers=1GB', 'track_functions=pl'],
+  'fsync=off',
+  'full_page_writes=off',
+  'wal_level=minimal',
+  'max_wal_senders=0',
+  'max_wal_size=8GB',
+  'checkpoint_timeout=1h',
+  'autovacuum=off',
+  'shared_buffers=1GB',
+  'track_functions=pl',
 ];
 const NOT_CALLED = `
   SELECT proname AS name FROM pg_proc function JOIN pg_language language ON language.oid = prolang

@@ -73,7 +73,9 @@ async function runLoad(service, fakeYoutube, keys, load, deadlineSeconds) {
     const served = sum('ok');
     const firstBusy = calls.flatMap(({ firstBusySeconds }) => firstBusySeconds ?? []);
     return {
-      ...{ ...load, served, requests },
+      ...load,
+      served,
+      requests,
       servedOfAllowed: served / allowed,
       busy: sum('upstream_busy'),
       timedOut: sum('upstream_timeout') / wanted,
@@ -166,8 +168,14 @@ function report(runs, { alone, beside }) {
         title: `Calls of ${VIDEOS} videos at once`,
         columns: ['', 'served', 'of allowed', 'busy', 'timed out', 'last call hears s', 'requests', 'CPU ms a text'],
         rows: runs.map((run) => [
-          ...[nameOf(run), run.served, run.servedOfAllowed, run.busy, `${(100 * run.timedOut).toFixed(1)} %`],
-          ...[run.firstBusySeconds, run.requests, run.cpuMs],
+          nameOf(run),
+          run.served,
+          run.servedOfAllowed,
+          run.busy,
+          `${(100 * run.timedOut).toFixed(1)} %`,
+          run.firstBusySeconds,
+          run.requests,
+          run.cpuMs,
         ]),
       },
       {

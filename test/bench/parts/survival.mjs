@@ -90,9 +90,14 @@ function refusedOf({ refused, player, timedtext }) {
 
 function row(day) {
   return [
-    ...[networkOf(day), DEMAND_NAMES[day.demand], READERS[day.reader], day.hours],
-    ...[`${(100 * shareOf(day)).toFixed(1)} %`, `${((100 * day.servedAtFirst) / day.asked).toFixed(1)} %`],
-    ...[`${(100 * refusedOf(day)).toFixed(1)} %`, day.wrong],
+    networkOf(day),
+    DEMAND_NAMES[day.demand],
+    READERS[day.reader],
+    day.hours,
+    `${(100 * shareOf(day)).toFixed(1)} %`,
+    `${((100 * day.servedAtFirst) / day.asked).toFixed(1)} %`,
+    `${(100 * refusedOf(day)).toFixed(1)} %`,
+    day.wrong,
   ];
 }
 
@@ -117,7 +122,13 @@ function report(days) {
       {
         title: 'Videos and requests',
         columns: [
-          ...['egresses', 'demand', '', 'hours', 'served of allowed', 'at the first call', 'requests refused'],
+          'egresses',
+          'demand',
+          '',
+          'hours',
+          'served of allowed',
+          'at the first call',
+          'requests refused',
           'wrong codes',
         ],
         rows: days.map(row),

@@ -1,4 +1,4 @@
-import { benchChannelByHandle } from '../../../dist-tools/test/fake-youtube/catalogue/bench.js';
+import { generatedChannelByHandle } from '../../../dist-tools/test/fake-youtube/catalogue/generated-channels.js';
 
 const MINUTE_MS = 60_000;
 const DEADLINE_MS = 45_000;
@@ -102,7 +102,7 @@ function truthOf(video) {
 function catalogue(count) {
   const videos = [];
   for (let cues = CUES; videos.length < count; cues += 1) {
-    videos.push(...benchChannelByHandle(`@mixed-${CHANNEL_VIDEOS}x${cues}`).uploads());
+    videos.push(...generatedChannelByHandle(`@mixed-${CHANNEL_VIDEOS}x${cues}`).uploads());
   }
   return videos.slice(0, count);
 }

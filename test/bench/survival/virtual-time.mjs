@@ -69,7 +69,9 @@ export class VirtualTime {
   #add(atMs, callback) {
     this.activity += 1;
     const timer = {
-      ...{ atMs, callback, canceled: false },
+      atMs,
+      callback,
+      canceled: false,
       cancel: () => void (timer.canceled = true),
       ref: () => timer,
       unref: () => timer,

@@ -10,7 +10,7 @@ import {
   stopPostgres,
   type PostgresCluster,
 } from '../../../src/database/embedded/postgres-cluster.js';
-import { freePort } from '../../free-port.js';
+import { freePort } from '../../harness/free-port.js';
 import { until } from './until.js';
 
 /** Of the servers that run. */

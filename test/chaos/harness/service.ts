@@ -4,7 +4,7 @@ import { closeSync, openSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { send, type HttpResponse } from '../../http-request.js';
+import { send, type HttpResponse } from '../../harness/http-request.js';
 import { at } from './transcripts.js';
 import { until } from './until.js';
 

@@ -1,4 +1,4 @@
-import type { HttpResponse } from '../../http-request.js';
+import type { HttpResponse } from '../../harness/http-request.js';
 
 /** An entry of a response; `end` is `ok` or its error code. */
 interface ReadEntry {

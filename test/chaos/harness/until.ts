@@ -1,4 +1,4 @@
-import { until as isTrueWithin } from '../../until.js';
+import { until as isTrueWithin } from '../../harness/until.js';
 
 /**
  * Waits until a condition is true; an error counts as false.

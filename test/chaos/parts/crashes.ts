@@ -136,7 +136,7 @@ class Worker {
   private async call(service: Service, { key }: Customer): Promise<number> {
     const responses = await Promise.all(
       Array.from({ length: CALLS }, () =>
-        service.get(`/channels/@bench-${VIDEOS}x${(this.channels += 1)}/transcripts`, key).catch(() => undefined),
+        service.get(`/channels/@${VIDEOS}-videos-no-${(this.channels += 1)}/transcripts`, key).catch(() => undefined),
       ),
     );
     return responses.reduce((sum, response) => {

@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startFakeYoutube, type FakeYoutube } from '../../fake-youtube/fake-youtube.js';
-import type { HttpResponse } from '../../http-request.js';
+import type { HttpResponse } from '../../harness/http-request.js';
 import { type Database, startDatabase } from '../harness/database.js';
 import { ledgerOf, verifiedLedger } from '../harness/ledger.js';
 import { type Customer, Service } from '../harness/service.js';
 import { settledState } from '../harness/settled.js';
 import { brokenIdentities, codeOf, readTranscripts } from '../harness/transcripts.js';
-import { measureInTime, type Measurements } from '../../until.js';
+import { measureInTime, type Measurements } from '../../harness/until.js';
 import { until } from '../harness/until.js';
 import { atMost, equal, nothing, type Part, type Check } from '../chaos-run.js';
 import { databaseFaults, type DatabaseFault } from './database/faults.js';
@@ -130,7 +130,7 @@ class DatabaseFaults {
   /** Each for a channel that is not cached. */
   private call(): Promise<HttpResponse> {
     this.calls += 1;
-    return this.service.get(`/channels/@bench-${VIDEOS}x${this.calls}/transcripts`, this.customer.key, 60_000);
+    return this.service.get(`/channels/@${VIDEOS}-videos-no-${this.calls}/transcripts`, this.customer.key, 60_000);
   }
 
   private async recovered(): Promise<void> {

@@ -2,7 +2,7 @@ import pLimit from 'p-limit';
 import { startFakeYoutube } from '../../fake-youtube/fake-youtube.js';
 import { startReceiver } from '../../webhooks/receiver.js';
 import { RandomSource } from '../harness/random.js';
-import { parseJson, send, type HttpResponse } from '../../http-request.js';
+import { parseJson, send, type HttpResponse } from '../../harness/http-request.js';
 import { Service } from '../harness/service.js';
 import { settledState } from '../harness/settled.js';
 import { at } from '../harness/transcripts.js';

@@ -1,5 +1,5 @@
 import pLimit from 'p-limit';
-import { measureInTime, type Measurements } from '../../until.js';
+import { measureInTime, type Measurements } from '../../harness/until.js';
 import { atMost, equal, nothing, type Part, type Check } from '../chaos-run.js';
 import { Canary } from '../harness/canary.js';
 import { allCells, fewCells, nameOf } from './upstream/cells.js';

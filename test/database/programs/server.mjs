@@ -8,7 +8,7 @@ import {
   startPostgres,
   stopPostgres,
 } from '../../../dist/modules/database/embedded/postgres-cluster.js';
-import { freePort } from '../../../dist-tools/test/free-port.js';
+import { freePort } from '../../../dist-tools/test/harness/free-port.js';
 
 const PASSWORD = 'password-of-the-tests';
 

@@ -99,7 +99,12 @@ function pageOf(list: List, listId: string, whole: boolean, offset: number, { li
   const last = Math.min(list.videos.length, listEndsAt ?? Infinity);
   const end = Math.min(offset + PAGE_SIZE, last);
   return {
-    ...{ listId, title: list.title, channel: list.channel, offset, total: list.videos.length, hidden: list.hidden },
+    listId,
+    title: list.title,
+    channel: list.channel,
+    offset,
+    total: list.videos.length,
+    hidden: list.hidden,
     videos: list.videos.slice(offset, end),
     nextToken: end < last ? tokenOf(whole ? 'whole' : 'list', listId, end) : null,
     recommendationsToken: tokenOf('recommended', listId, 0),

@@ -108,7 +108,8 @@ function captionTrack(videoId: string, track: Track, client: Client): JsonObject
 function videoDetails(channel: Channel, video: Video): JsonObject {
   const thumbnails = [320, 1280].map((width) => ({
     url: `https://i.ytimg.com/vi/${video.id}/${width === 320 ? 'mqdefault' : 'hq720'}.jpg`,
-    ...{ width, height: (width * 9) / 16 },
+    width,
+    height: (width * 9) / 16,
   }));
   return {
     videoId: video.id,
@@ -145,7 +146,9 @@ function streamingData(videoId: string, client: Client): JsonObject {
   const signature = createHash('sha512').update(videoId).digest('hex').repeat(8);
   const url = `https://fake-youtube.googlevideo.com/videoplayback?id=${videoId}&ip=0.0.0.0&sig=${signature}`;
   const adaptiveFormats = Array.from({ length: client === 'WEB' ? 300 : 90 }, (_, index) => ({
-    ...{ itag: 133 + index, url: `${url}&itag=${133 + index}`, mimeType: 'video/mp4; codecs="avc1.4d401f"' },
+    itag: 133 + index,
+    url: `${url}&itag=${133 + index}`,
+    mimeType: 'video/mp4; codecs="avc1.4d401f"',
   }));
   return { expiresInSeconds: '21540', adaptiveFormats };
 }

@@ -1,11 +1,11 @@
-import { benchChannelByHandle, benchChannelById, benchVideo } from './bench.js';
+import { generatedChannelByHandle, generatedChannelById, generatedVideo } from './generated-channels.js';
 import { HARBOUR_LIGHT } from './harbour-light.js';
 import { type Channel, type Video } from './model.js';
 import * as others from './other-channels.js';
 import { PILOT_SCHOOL, TIDEWATER } from './other-channels.js';
 import { SIGNAL_STATION } from './signal-station.js';
 
-/** The fixed channels; every handle `@bench-<videos>x<cues>` is a generated channel in addition. */
+/** The fixed channels; `generated-channels.ts` has others. */
 export const CHANNELS: readonly Channel[] = [
   HARBOUR_LIGHT,
   TIDEWATER,
@@ -27,11 +27,11 @@ const VIDEOS = new Map(
 );
 
 export function channelById(id: string): Channel | undefined {
-  return CHANNELS.find((channel) => channel.id === id) ?? benchChannelById(id);
+  return CHANNELS.find((channel) => channel.id === id) ?? generatedChannelById(id);
 }
 
 export function videoById(id: string): { channel: Channel; video: Video } | undefined {
-  return VIDEOS.get(id) ?? benchVideo(id);
+  return VIDEOS.get(id) ?? generatedVideo(id);
 }
 
 /** Finds the channel for a path on the platform's site: `/@handle`, `/channel/ID`, `/c/name`, `/user/name`, `/name`. */
@@ -47,7 +47,7 @@ export function channelByPath(path: string): Channel | undefined {
 
 function channelByHandle(handle: string): Channel | undefined {
   const found = CHANNELS.find((channel) => channel.handle !== null && comparable(channel.handle) === handle);
-  return found ?? benchChannelByHandle(handle);
+  return found ?? generatedChannelByHandle(handle);
 }
 
 function comparable(name: string): string {

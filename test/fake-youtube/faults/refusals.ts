@@ -12,22 +12,26 @@ export const REFUSING_PLAYABILITIES = {
   'bot-check-renewed': botCheck(),
   reload: reload(),
   'reload-screen': {
-    ...{ status: 'UNPLAYABLE', reason: UNAVAILABLE },
+    status: 'UNPLAYABLE',
+    reason: UNAVAILABLE,
     ...screen(UNAVAILABLE, 'The page needs to be reloaded.'),
   },
   'content-unavailable': {
-    ...{ status: 'UNPLAYABLE', reason: UNAVAILABLE },
+    status: 'UNPLAYABLE',
+    reason: UNAVAILABLE,
     ...screen(UNAVAILABLE, 'This content isn’t available.'),
   },
   'network-restricted': {
-    ...{ status: 'ERROR', reason: UNAVAILABLE },
+    status: 'ERROR',
+    reason: UNAVAILABLE,
     ...screen(
       UNAVAILABLE,
       'This video is restricted. Please check the Google Workspace administrator and/or the network administrator restrictions.',
     ),
   },
   'player-captcha': {
-    ...{ status: 'ERROR', reason: UNAVAILABLE },
+    status: 'ERROR',
+    reason: UNAVAILABLE,
     errorScreen: {
       playerCaptchaViewModel: { headerText: { content: 'Confirm that you are a person' }, siteKey: 'fake-youtube' },
     },
@@ -37,11 +41,13 @@ export const REFUSING_PLAYABILITIES = {
     reason: 'The following content is not available on this app. Watch on the latest version of YouTube.',
   },
   'retired-subreason': {
-    ...{ status: 'UNPLAYABLE', reason: UNAVAILABLE },
+    status: 'UNPLAYABLE',
+    reason: UNAVAILABLE,
     ...screen(UNAVAILABLE, 'Watch this content on the latest version of YouTube.'),
   },
   'retired-screen': {
-    ...{ status: 'ERROR', reason: 'This video is unavailable' },
+    status: 'ERROR',
+    reason: 'This video is unavailable',
     ...screen('YouTube is no longer supported on this application or device.'),
   },
 } as const satisfies Record<string, JsonObject>;

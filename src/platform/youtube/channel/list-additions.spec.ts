@@ -6,14 +6,24 @@ import { UnreadableError } from '../response-parsing.js';
 
 function upload(videoId: string, kind: VideoKind | null = null): Upload {
   return {
-    ...{ videoId, kind, title: null, url: '', publishedAt: null, publishedText: null, durationSeconds: null },
-    ...{ viewCount: null, thumbnailUrl: null, failure: null },
+    videoId,
+    kind,
+    title: null,
+    url: '',
+    publishedAt: null,
+    publishedText: null,
+    durationSeconds: null,
+    viewCount: null,
+    thumbnailUrl: null,
+    failure: null,
   };
 }
 
 /** A list of Shorts with these IDs. */
 const shortsList = (ids: readonly string[], complete: boolean) => ({
-  ...{ uploads: ids.map((id) => upload(id, 'short')), next: complete ? null : 'more', complete },
+  uploads: ids.map((id) => upload(id, 'short')),
+  next: complete ? null : 'more',
+  complete,
 });
 
 const kinds = (uploads: readonly Upload[]) => uploads.map(({ kind }) => kind);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { anyText } from '../../../../test/any-text.js';
+import { anyText } from '../../../../test/texts/any-text.js';
 import {
   isAnnouncementText,
   isPublishedText,
@@ -22,8 +22,19 @@ describe('view counts', () => {
   });
 
   it.each([
-    ...['', 'views', '1984', '106k', '1,23,456 views', '12,34 views', '1.234 views', '1.2 lakh views', '88 watching'],
-    ...['1 234 views', '-1 views', '9'.repeat(30) + ' views', '4 months ago'],
+    '',
+    'views',
+    '1984',
+    '106k',
+    '1,23,456 views',
+    '12,34 views',
+    '1.234 views',
+    '1.2 lakh views',
+    '88 watching',
+    '1 234 views',
+    '-1 views',
+    '9'.repeat(30) + ' views',
+    '4 months ago',
   ])('returns null for %j', (text) => {
     expect(readViewCount(text)).toBeNull();
   });
@@ -65,7 +76,13 @@ describe('dates', () => {
       'Streamed 6 months ago',
       'Premiered 2 years ago',
       'Premiered May 21, 2026',
-      ...['2mo ago', '5 hr ago', '3 wk. ago', '1y ago', '12 min ago', '30 sec. ago', 'Streamed 6d ago'],
+      '2mo ago',
+      '5 hr ago',
+      '3 wk. ago',
+      '1y ago',
+      '12 min ago',
+      '30 sec. ago',
+      'Streamed 6d ago',
     ];
     const announced = ['Premieres 6/1/26, 8:00 PM', 'Scheduled for 6/1/26', 'Upcoming'];
     expect(published.map(isPublishedText)).toEqual(published.map(() => true));

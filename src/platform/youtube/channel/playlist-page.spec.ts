@@ -47,7 +47,13 @@ describe.each([
 ] as const)('a list of %s', (_, shape, item, page, token) => {
   it('returns every displayed field', () => {
     expect(read(page([item(A)]))).toEqual({
-      ...{ kind: 'page', title: null, uploads: [VIDEO], next: null, stated: null, unread: 'nothing', shape },
+      kind: 'page',
+      title: null,
+      uploads: [VIDEO],
+      next: null,
+      stated: null,
+      unread: 'nothing',
+      shape,
     });
   });
 
@@ -73,7 +79,13 @@ describe.each([
   it('reads the same entries from a continuation page', () => {
     for (const how of ['append', 'reload'] as const) {
       expect(read(continuedPage([item(A), token('next')], how))).toEqual({
-        ...{ kind: 'page', title: null, uploads: [VIDEO], next: 'next', stated: null, unread: 'nothing', shape },
+        kind: 'page',
+        title: null,
+        uploads: [VIDEO],
+        next: 'next',
+        stated: null,
+        unread: 'nothing',
+        shape,
       });
     }
   });

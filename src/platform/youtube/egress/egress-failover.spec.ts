@@ -18,7 +18,12 @@ function read<T>(
   retries: number | RetryBudget = 0,
 ) {
   return readThroughEgresses(egresses, {
-    ...{ use: 'video', subject: 'a video', context, retries, control: newControl('unreached'), attempt },
+    use: 'video',
+    subject: 'a video',
+    context,
+    retries,
+    control: newControl('unreached'),
+    attempt,
   });
 }
 

@@ -39,7 +39,11 @@ function newGate({ playersPerMinute, captionsPerMinute, startsSlowly = true }: C
   ]);
   const pauses: [BudgetKind, number | null][] = [];
   const gate = new EgressGate({
-    ...{ use: 'video', queue, rates, startsSlowly, now, slots: { max: SLOTS, running: 0 } },
+    queue,
+    rates,
+    startsSlowly,
+    now,
+    slots: { max: SLOTS, running: 0 },
     onPause: (kind, pauseMs) => pauses.push([kind, pauseMs]),
   });
   /** The requests in flight. */

@@ -37,7 +37,9 @@ function examine(proxyUrl?: string) {
       });
     });
   const doubt = (choices: Partial<Doubt> = {}): Doubt => ({
-    ...{ kind: 'player', client: null, sinceMs: performance.now() },
+    kind: 'player',
+    client: null,
+    sinceMs: performance.now(),
     ...choices,
   });
   const settleDoubt = (about = doubt(), context: Partial<ReadingContext> = {}) => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { anyPathAndQuery } from '../../../../test/any-text.js';
+import { anyPathAndQuery } from '../../../../test/texts/any-text.js';
 import { addressKind, contactedUrl } from './platform-url.js';
 
 describe('addressKind', () => {

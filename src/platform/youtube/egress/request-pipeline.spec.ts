@@ -82,7 +82,10 @@ describe('RequestPipeline', () => {
   it('sends a POST with a body and a GET without one, with the cookie that avoids the consent page', async () => {
     handler = response(200, JSON_TYPE, '{"a":1}');
     await expect(send('/youtubei/v1/player', { body: '{}' })).resolves.toEqual({
-      ...{ kind: 'ok', media: 'json', body: '{"a":1}', json: { a: 1 } },
+      kind: 'ok',
+      media: 'json',
+      body: '{"a":1}',
+      json: { a: 1 },
     });
     expect(seen[0]).toMatchObject({ body: '{}', headers: { cookie: 'SOCS=CAE=', 'x-test': '1' } });
   });
@@ -218,8 +221,10 @@ describe('what a response says about the address', () => {
     handler = TOO_MANY;
     const results = await sendEach(['feed', 'feed', 'shorts', 'shorts'], 'optional');
     expect(results.map((result) => result.kind === 'blocked' && result.reason)).toEqual([
-      ...['too-many-requests', 'exit-shut'],
-      ...['too-many-requests', 'exit-shut'],
+      'too-many-requests',
+      'exit-shut',
+      'too-many-requests',
+      'exit-shut',
     ]);
     expect([seen.length, paused(egress)]).toEqual([2, [null, null]]);
   });

@@ -33,7 +33,9 @@ describe('classify', () => {
       [SORRY, 'automated-queries'],
     ] as const)
       expect(classifyResponse(status, { 'content-type': 'text/html' }, body, 'player')).toEqual({
-        ...{ kind: 'blocked', reason, retryAfterSeconds: null },
+        kind: 'blocked',
+        reason,
+        retryAfterSeconds: null,
       });
   });
 
@@ -50,7 +52,9 @@ describe('classify', () => {
 
   it('any 429 is a block, with its Retry-After', () => {
     expect(classifyResponse(429, { 'content-type': 'application/json', 'retry-after': '7' }, '{}')).toEqual({
-      ...{ kind: 'blocked', reason: 'too-many-requests', retryAfterSeconds: 7 },
+      kind: 'blocked',
+      reason: 'too-many-requests',
+      retryAfterSeconds: 7,
     });
   });
 
@@ -69,7 +73,9 @@ describe('classify', () => {
 
   it('another status is an error with that status', () => {
     expect(classifyResponse(404, { 'content-type': 'application/json' }, '{}')).toEqual({
-      ...{ kind: 'http-error', status: 404, media: 'json' },
+      kind: 'http-error',
+      status: 404,
+      media: 'json',
     });
     expect(classifyResponse(503, { 'content-type': 'text/html' }, '<html>busy</html>')).toEqual({
       kind: 'http-error',
@@ -81,7 +87,9 @@ describe('classify', () => {
 
 describe('a response to a POST', () => {
   const whole = (body: string, media: 'json' | 'html' | 'empty' | 'other' = 'json'): UpstreamResponse => ({
-    ...{ kind: 'ok', media, body },
+    kind: 'ok',
+    media,
+    body,
   });
 
   it('is JSON, whatever its content type says', () => {

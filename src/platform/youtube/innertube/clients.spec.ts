@@ -17,7 +17,11 @@ const COMPOSED = JSON.parse(
 
 const VIDEO = { videoId: 'aaaaaaaaaaa', contentCheckOk: true, racyCheckOk: true };
 const playerOf = (client: YoutubeClient): InnertubeCall => ({
-  ...{ kind: 'player', client, path: 'player', payload: VIDEO, fields: 'videoDetails' },
+  kind: 'player',
+  client,
+  path: 'player',
+  payload: VIDEO,
+  fields: 'videoDetails',
 });
 const requests = new ClientRequests();
 

@@ -3,8 +3,8 @@ import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { anyText } from '../../../../test/any-text.js';
-import { until } from '../../../../test/until.js';
+import { anyText } from '../../../../test/texts/any-text.js';
+import { until } from '../../../../test/harness/until.js';
 import { type LoggedEvent, recordedEvents } from '../../../../test/youtube/recorded-events.js';
 import { PoTokenProvider, readPoToken } from './po-token-provider.js';
 

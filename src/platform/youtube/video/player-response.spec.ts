@@ -279,19 +279,26 @@ describe('a refusal', () => {
 
   it('includes the details of the video, but no tracks', () => {
     expect(refused({ status: 'UNPLAYABLE', reason: 'Blocked here' })).toEqual({
-      ...{ kind: 'unplayable', status: 'UNPLAYABLE', reason: 'Blocked here', details: DETAILS },
+      kind: 'unplayable',
+      status: 'UNPLAYABLE',
+      reason: 'Blocked here',
+      details: DETAILS,
     });
     expect(refused({ status: 'NEW', reason: 'x' }, null)).toEqual({
-      ...{ kind: 'unknown-status', status: 'NEW', reason: 'x', details: NO_DETAILS },
+      kind: 'unknown-status',
+      status: 'NEW',
+      reason: 'x',
+      details: NO_DETAILS,
     });
   });
 
   it('reports every text of its screens once, without the labels of buttons', () => {
     const subreason = { runs: [{ text: 'This content ' }, { text: 'isn’t available.' }] };
     const renderer = { reason: { simpleText: 'Video unavailable' }, subreason, ...button('Learn more about this') };
-    const playability = { ...{ status: 'ERROR', reason: 'Video unavailable', contextParams: 'Q0FFU0FnZ0I=' } };
+    const playability = { status: 'ERROR', reason: 'Video unavailable', contextParams: 'Q0FFU0FnZ0I=' };
     expect(refused({ ...playability, errorScreen: { playerErrorMessageRenderer: renderer } }, null)).toMatchObject({
-      ...{ kind: 'unavailable', reason: 'Video unavailable\nThis content isn’t available.' },
+      kind: 'unavailable',
+      reason: 'Video unavailable\nThis content isn’t available.',
     });
   });
 

@@ -31,7 +31,11 @@ describe('the control at the end of a pause', () => {
     const { probe, asked } = newControlOf();
     for (let times = 0; times < 6; times += 1) expect(await probe()).toBe('served');
     expect(asked).toEqual([
-      ...[`VISIONOS ${FIRST}`, `ANDROID ${SECOND}`, `IOS ${FIRST}`, `ANDROID_REEL ${SECOND}`, `ANDROID_VR ${FIRST}`],
+      `VISIONOS ${FIRST}`,
+      `ANDROID ${SECOND}`,
+      `IOS ${FIRST}`,
+      `ANDROID_REEL ${SECOND}`,
+      `ANDROID_VR ${FIRST}`,
       `VISIONOS ${SECOND}`,
     ]);
   });

@@ -136,7 +136,8 @@ describe('a video that is refused', () => {
     const refused: UpstreamResponse = { kind: 'blocked', reason: 'forbidden', retryAfterSeconds: 90 };
     const { attempt, gate, asked } = reading({ text: () => refused });
     expect(await attempt()).toMatchObject({
-      ...{ end: 'refused', result: { failure: { code: 'upstream_blocked', retryAfterSeconds: 90 } } },
+      end: 'refused',
+      result: { failure: { code: 'upstream_blocked', retryAfterSeconds: 90 } },
     });
     expect([gate.refusedKind, asked.length]).toEqual(['captions', 4]);
     expect(gate.pauseRemainingMs).toBeGreaterThan(80_000);
@@ -146,7 +147,8 @@ describe('a video that is refused', () => {
     const response = { kind: 'blocked', reason: 'too-many-requests', retryAfterSeconds: 7 } as const;
     const { attempt, asked } = reading({ player: () => new Failed(response) });
     expect(await attempt()).toMatchObject({
-      ...{ end: 'refused', result: { failure: { code: 'upstream_blocked', retryAfterSeconds: 7 } } },
+      end: 'refused',
+      result: { failure: { code: 'upstream_blocked', retryAfterSeconds: 7 } },
     });
     expect(asked).toHaveLength(1);
   });
@@ -238,7 +240,10 @@ describe('a video that is unavailable according to its clients', () => {
     });
     expect(await read()).toMatchObject({ failure: { code: 'video_unavailable' } });
     expect(asked.slice(0, 5)).toEqual([
-      ...[`VISIONOS ${VIDEO}`, `ANDROID_REEL ${VIDEO}`, `ANDROID_REEL ${FIRST}`, `IOS ${SECOND}`],
+      `VISIONOS ${VIDEO}`,
+      `ANDROID_REEL ${VIDEO}`,
+      `ANDROID_REEL ${FIRST}`,
+      `IOS ${SECOND}`,
       `ANDROID ${VIDEO}`,
     ]);
     expect(order.candidates(egress).at(-1)).toBe('ANDROID_REEL');
@@ -324,7 +329,8 @@ describe('an egress through which no response of the platform arrives', () => {
 it('a busy egress ends the attempt, with the seconds after which it can serve', async () => {
   const { attempt, asked } = reading({ player: () => new Failed({ kind: 'busy', retryAfterSeconds: 12 }) });
   expect(await attempt()).toMatchObject({
-    ...{ end: 'busy', result: { failure: { code: 'upstream_busy', retryAfterSeconds: 12 } } },
+    end: 'busy',
+    result: { failure: { code: 'upstream_busy', retryAfterSeconds: 12 } },
   });
   expect(asked).toHaveLength(1);
 });

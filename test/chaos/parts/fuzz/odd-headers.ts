@@ -5,8 +5,17 @@ type Headers = [name: string, value: string][];
 /** Headers of which one has one of these values. */
 const VALUES: Readonly<Record<string, readonly string[]>> = {
   Accept: [
-    ...['application/json', 'application/x-ndjson', 'application/x-ndjson;q=0.5, application/json', '*/*', 'text/html'],
-    ...['', ';;;', 'application/json;q=2', 'application/X-NDJSON', 'image/png', `${'a/b,'.repeat(300)}*/*`],
+    'application/json',
+    'application/x-ndjson',
+    'application/x-ndjson;q=0.5, application/json',
+    '*/*',
+    'text/html',
+    '',
+    ';;;',
+    'application/json;q=2',
+    'application/X-NDJSON',
+    'image/png',
+    `${'a/b,'.repeat(300)}*/*`,
   ],
   'Accept-Encoding': ['gzip', 'gzip;q=0', 'br', '*', 'identity;q=0', 'gzip, deflate, br, zstd', ';;', ''],
   Expect: ['100-continue', '100-Continue', 'miracles', '', '200-ok'],
@@ -16,8 +25,18 @@ const VALUES: Readonly<Record<string, readonly string[]>> = {
   Connection: ['close', 'keep-alive', 'Upgrade', 'X-Request-Id, Host', 'close, keep-alive', ''],
   'User-Agent': ['', '() { :;}; echo x', '${jndi:ldap://127.0.0.1/a}', 'x'.repeat(2_000)],
   'X-Request-Id': [
-    ...['sane', 'a'.repeat(128), 'a'.repeat(129), '', 'two words', '<script>', '../..', '{}', '%00', 'id\tid'],
-    ...['a\'b"c', 'x'.repeat(5_000)],
+    'sane',
+    'a'.repeat(128),
+    'a'.repeat(129),
+    '',
+    'two words',
+    '<script>',
+    '../..',
+    '{}',
+    '%00',
+    'id\tid',
+    'a\'b"c',
+    'x'.repeat(5_000),
   ],
 };
 

@@ -1,7 +1,7 @@
 import { gunzipSync } from 'node:zlib';
 import { PAGE_HOST } from '../../../../src/domain/page-url.js';
 import { RESULTS, TRANSCRIPTS, WEBHOOKS, type ApiDocument, type Route, type Schema } from './api-document.js';
-import { parseJson, type HttpResponse } from '../../../http-request.js';
+import { parseJson, type HttpResponse } from '../../../harness/http-request.js';
 import { at, brokenIdentities, transcriptsOf } from '../../harness/transcripts.js';
 import type { Area } from './credentials.js';
 import { describe, type FuzzRequest } from './fuzz-request.js';

@@ -1,11 +1,18 @@
 import type { RandomSource } from '../../harness/random.js';
 
-const CHANNELS = ['@harbourlight', '@tidewater', 'emptyslip', 'UCfogsignalradio________', '@bench-2x9', '@bench-3x20'];
+const CHANNELS = [
+  '@harbourlight',
+  '@tidewater',
+  'emptyslip',
+  'UCfogsignalradio________',
+  '@2-videos-no-9',
+  '@3-videos-no-20',
+];
 const NOWHERE = ['@no-such-channel', 'UC0000000000000000000000', '@sunkentrawler', '@drydock', 'UC', '@', 'ab', '@ab'];
 
 /** An existing channel. */
 export function channelId(random: RandomSource): string {
-  return random.often(0.3) ? `@bench-${1 + random.below(4)}x${1 + random.below(30)}` : random.pick(CHANNELS);
+  return random.often(0.3) ? `@${1 + random.below(4)}-videos-no-${1 + random.below(30)}` : random.pick(CHANNELS);
 }
 
 /** A video with a transcript, without one, or that does not exist, as its ID or URL. */
@@ -37,9 +44,16 @@ export function hostileId(random: RandomSource, canary: string): string {
     `https://www.youtube.com.${canary}/@tidewater`,
     `https://www.youtube.com/redirect?q=http://${canary}/`,
     `https://www.youtube.com/@tidewater/../../../${canary}`,
-    ...['http://169.254.169.254/latest/meta-data/', 'http://127.0.0.1:5432/@tidewater', 'http://[::1]/@tidewater'],
-    ...['http://0x7f000001/@a', 'http://2130706433/@a', 'http://localhost/@tidewater', 'file:///etc/passwd'],
-    ...['gopher://127.0.0.1:6379/_FLUSHALL', 'jar:http://127.0.0.1!/x', 'https://youtu.be/hl-dinghy__'],
+    'http://169.254.169.254/latest/meta-data/',
+    'http://127.0.0.1:5432/@tidewater',
+    'http://[::1]/@tidewater',
+    'http://0x7f000001/@a',
+    'http://2130706433/@a',
+    'http://localhost/@tidewater',
+    'file:///etc/passwd',
+    'gopher://127.0.0.1:6379/_FLUSHALL',
+    'jar:http://127.0.0.1!/x',
+    'https://youtu.be/hl-dinghy__',
     'https://www.youtube.com/watch?v=hl-dinghy__',
   ]);
   const draw: (() => string)[] = [
@@ -102,11 +116,37 @@ function encodedSecret(random: RandomSource, secret: string): string {
 }
 
 const ODD_PATHS = [
-  ...['/docs/../usage', '/docs/..%2f..%2fpackage.json', '/docs/swagger-ui.css%00', '/docs/%5c..%5c..%5cetc'],
-  ...['/docs//etc/passwd', '/docs-yaml', '/docs/index.html', '/Usage', '/usage/', '/usage//', '/usage%2f', '/%75sage'],
-  ...['/usage?', '/usage?a=b&a=c', '/usage%00', '/admin', '/admin/', '/admin/organizations/..%2f..'],
-  ...['/admin/%2e%2e/usage', '/ADMIN/organizations', '/jobs/', '/jobs/..%2fusage', '/jobs/%00', '/jobs/job_x/results/'],
-  ...['/metrics/', '/METRICS', '/health', '/health/live/', '/favicon.ico', '/.env', '/robots.txt'],
+  '/docs/../usage',
+  '/docs/..%2f..%2fpackage.json',
+  '/docs/swagger-ui.css%00',
+  '/docs/%5c..%5c..%5cetc',
+  '/docs//etc/passwd',
+  '/docs-yaml',
+  '/docs/index.html',
+  '/Usage',
+  '/usage/',
+  '/usage//',
+  '/usage%2f',
+  '/%75sage',
+  '/usage?',
+  '/usage?a=b&a=c',
+  '/usage%00',
+  '/admin',
+  '/admin/',
+  '/admin/organizations/..%2f..',
+  '/admin/%2e%2e/usage',
+  '/ADMIN/organizations',
+  '/jobs/',
+  '/jobs/..%2fusage',
+  '/jobs/%00',
+  '/jobs/job_x/results/',
+  '/metrics/',
+  '/METRICS',
+  '/health',
+  '/health/live/',
+  '/favicon.ico',
+  '/.env',
+  '/robots.txt',
 ];
 
 /** A request target: a known route, a similar one, or an unknown one. */

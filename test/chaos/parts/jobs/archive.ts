@@ -1,4 +1,4 @@
-import { benchChannelByHandle } from '../../../fake-youtube/catalogue/bench.js';
+import { generatedChannelByHandle } from '../../../fake-youtube/catalogue/generated-channels.js';
 import type { Customer } from '../../harness/service.js';
 import { at } from '../../harness/transcripts.js';
 import type { Fleet } from './fleet.js';
@@ -96,7 +96,7 @@ export class Archive {
 
   /** Reads all results of the completed job, page by page, and compares them with the channel's videos. */
   async compareResults(): Promise<void> {
-    const expected = (benchChannelByHandle(this.handle)?.uploads() ?? []).map(({ id }) => id);
+    const expected = (generatedChannelByHandle(this.handle)?.uploads() ?? []).map(({ id }) => id);
     const found: string[] = [];
     let after: unknown = null;
     do {

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { send, type HttpResponse } from '../../../http-request.js';
+import { send, type HttpResponse } from '../../../harness/http-request.js';
 import type { RandomSource } from '../../harness/random.js';
 import { ADMIN_TOKEN, Service, type Customer } from '../../harness/service.js';
 

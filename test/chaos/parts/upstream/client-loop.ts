@@ -1,5 +1,5 @@
 import { startFakeYoutube, type FakeYoutube } from '../../../fake-youtube/fake-youtube.js';
-import type { HttpResponse } from '../../../http-request.js';
+import type { HttpResponse } from '../../../harness/http-request.js';
 import { ledgerOf } from '../../harness/ledger.js';
 import { Service, type Customer } from '../../harness/service.js';
 import { settledState } from '../../harness/settled.js';
@@ -12,7 +12,7 @@ import { check } from './expected.js';
 export const DEADLINE_SECONDS = 4;
 /** Longer than every cache entry and every pause of the service. */
 const SKIP_MS = 8 * 24 * 3_600_000;
-const CALLS = ['/channels/@harbourlight/transcripts?limit=20', '/channels/@bench-4x30/transcripts'];
+const CALLS = ['/channels/@harbourlight/transcripts?limit=20', '/channels/@4-videos-no-30/transcripts'];
 /** A few requests are enough for responses of megabytes: with more of them a call tests the speed of the machine. */
 const CALLS_HUGE = ['/channels/@harbourlight/transcripts?limit=4'];
 
@@ -132,7 +132,9 @@ export class Worker {
     await until('No request is in flight', () => requests.inFlight === 0);
     await this.service.skip(SKIP_MS);
     await until('The service sends requests again', async () => {
-      const reported = readTranscripts(await this.service.get('/channels/@bench-1x1/transcripts', this.customer.key));
+      const reported = readTranscripts(
+        await this.service.get('/channels/@1-videos-no-1/transcripts', this.customer.key),
+      );
       this.fetched += reported?.summary.fetched ?? 0;
       if (reported?.summary.fetched === 1) return true;
       await this.service.skip(SKIP_MS);

@@ -1,6 +1,6 @@
 import { HARBOUR_LIGHT } from '../../../fake-youtube/catalogue/harbour-light.js';
 import type { FaultKind } from '../../../fake-youtube/faults/fault-registry.js';
-import type { HttpResponse } from '../../../http-request.js';
+import type { HttpResponse } from '../../../harness/http-request.js';
 import { brokenIdentities, codeOf, readTranscripts, type ReadTranscripts } from '../../harness/transcripts.js';
 import { REPORTED_AS } from '../../../youtube/reported-codes.js';
 import type { Cell } from './cells.js';

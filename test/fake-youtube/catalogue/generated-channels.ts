@@ -6,13 +6,24 @@ import { generated } from './track.js';
 
 const HANDLE =
   /^@(?:(bench|noise|mixed)-([1-9][0-9]{0,3})|(archive)-([1-9][0-9]{0,3}|1[0-9]{4}|20000))x([1-9][0-9]{0,4})$/i;
-const CHANNEL_ID = /^(?=.{24}$)UC(?:(bench|noise|mixed)-([0-9]{4})|(archive)-([01][0-9]{4}|20000))x([0-9]{5})-+$/;
-const VIDEO_ID = /^(bn|nz|mx|ar)([A-Za-z0-9_-]{3})([A-Za-z0-9_-]{3})([A-Za-z0-9_-]{3})$/;
+const NUMBERED_HANDLE = /^@([1-9][0-9]{0,3})-videos-no-([1-9][0-9]{0,4})$/i;
+const CHANNEL_ID =
+  /^(?=.{24}$)UC(?:(bench|noise|mixed|videos)-([0-9]{4})|(archive)-([01][0-9]{4}|20000))x([0-9]{5})-+$/;
+const VIDEO_ID = /^(bn|nz|mx|ar|vd)([A-Za-z0-9_-]{3})([A-Za-z0-9_-]{3})([A-Za-z0-9_-]{3})$/;
 const DIGITS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
 
-const CONTENTS = ['bench', 'noise', 'mixed', 'archive'] as const;
+const CONTENTS = ['bench', 'noise', 'mixed', 'archive', 'videos'] as const;
 type Content = (typeof CONTENTS)[number];
-const PREFIXES: Readonly<Record<Content, string>> = { bench: 'bn', noise: 'nz', mixed: 'mx', archive: 'ar' };
+const PREFIXES: Readonly<Record<Content, string>> = {
+  bench: 'bn',
+  noise: 'nz',
+  mixed: 'mx',
+  archive: 'ar',
+  videos: 'vd',
+};
+
+/** Of a video of `@25-videos-no-12`. */
+const CUES_OF_NUMBERED = 20;
 
 /** What six of every twenty videos of `@mixed-…` are instead, by their position modulo 20. */
 const MIXED: Readonly<Record<number, Partial<Video>>> = {
@@ -42,53 +53,65 @@ const HOURS_BETWEEN_OF_ARCHIVE = 6;
 /** The uploads of the latest channels: each page of a long list needs them all. */
 const held = new LRUCache<string, readonly Video[]>({ max: 4 });
 
-/** What a generated channel contains, how many videos it has, and how many cues each of them. */
+/** What a generated channel contains, and how many videos it has. */
 interface Size {
   content: Content;
   videos: number;
-  cues: number;
+  /** The cues of each video. Of `videos` the number of the channel. */
+  number: number;
 }
 
 /**
- * `@bench-100x1500` is a channel of 100 videos of 1,500 generated cues; every such handle exists. The cues of
- * `@noise-100x1500` are long and random, so that they hardly compress. Of `@mixed-100x40`, three in ten have no text
- * or are refused to single clients. `@archive-20000x40` is a channel of years, with up to 20,000 uploads.
+ * Every such handle exists. `@25-videos-no-12` is one of many channels of 25 videos: a test takes a number that no other uses, since
+ * what the service has cached of one is not fetched again. `@bench-100x1500`, for measurements and large responses, has 100 videos of
+ * 1,500 generated cues. The cues of `@noise-100x1500` are long and random, so that they hardly compress. Of `@mixed-100x40`, three in
+ * ten have no text or are refused to single clients. `@archive-20000x40` is a channel of years, with up to 20,000 uploads.
  */
-export function benchChannelByHandle(handle: string): Channel | undefined {
+export function generatedChannelByHandle(handle: string): Channel | undefined {
+  const [, videos, number] = NUMBERED_HANDLE.exec(handle) ?? [];
+  if (videos) return channelOfSize({ content: 'videos', videos: Number(videos), number: Number(number) });
   return matched(HANDLE.exec(handle));
 }
 
-export function benchChannelById(id: string): Channel | undefined {
+export function generatedChannelById(id: string): Channel | undefined {
   return matched(CHANNEL_ID.exec(id));
 }
 
 /** The video ID encodes the channel and the position of the video in it. */
-export function benchVideo(id: string): { channel: Channel; video: Video } | undefined {
+export function generatedVideo(id: string): { channel: Channel; video: Video } | undefined {
   const [, prefix, ...numbers] = VIDEO_ID.exec(id) ?? [];
-  const [videos, cues, index] = numbers.map(fromDigits);
-  if (!videos || !cues || index === undefined || index >= videos) return undefined;
-  const content = CONTENTS.find((each) => PREFIXES[each] === prefix) ?? 'bench';
-  const channel = benchChannelByHandle(`@${content}-${videos}x${cues}`);
-  return channel && { channel, video: videoOf({ content, videos, cues }, index) };
+  const [videos, number, index] = numbers.map(fromDigits);
+  if (!videos || !number || index === undefined || index >= videos) return undefined;
+  const size = { content: CONTENTS.find((each) => PREFIXES[each] === prefix) ?? 'bench', videos, number };
+  const channel = generatedChannelByHandle(handleOf(size));
+  return channel && { channel, video: videoOf(size, index) };
 }
 
 function matched(match: RegExpExecArray | null): Channel | undefined {
   if (!match) return undefined;
-  const [, plain, plainVideos, archive, archiveVideos, cues] = match;
-  const name = CONTENTS.find((each) => each === (plain ?? archive)?.toLowerCase()) ?? 'bench';
-  const size = { content: name, videos: Number(plainVideos ?? archiveVideos), cues: Number(cues) };
-  if (size.videos === 0 || size.cues === 0) return undefined;
+  const [, plain, plainVideos, archive, archiveVideos, number] = match;
+  const content = CONTENTS.find((each) => each === (plain ?? archive)?.toLowerCase()) ?? 'bench';
+  return channelOfSize({ content, videos: Number(plainVideos ?? archiveVideos), number: Number(number) });
+}
+
+function channelOfSize(size: Size): Channel | undefined {
+  const { videos, number } = size;
+  if (videos === 0 || number === 0) return undefined;
   return channelOf('bench', {
     id: idOf(size),
-    name: `Bench ${size.videos} × ${size.cues}`,
-    handle: `@${name}-${size.videos}x${size.cues}`,
+    name: `Bench ${videos} × ${number}`,
+    handle: handleOf(size),
     uploads: () => uploadsOf(size),
   });
 }
 
-function idOf({ content, videos, cues }: Size): string {
+function handleOf({ content, videos, number }: Size): string {
+  return content === 'videos' ? `@${videos}-videos-no-${number}` : `@${content}-${videos}x${number}`;
+}
+
+function idOf({ content, videos, number }: Size): string {
   const digitCount = content === 'archive' ? 5 : 4;
-  const name = `${content}-${String(videos).padStart(digitCount, '0')}x${String(cues).padStart(5, '0')}`;
+  const name = `${content}-${String(videos).padStart(digitCount, '0')}x${String(number).padStart(5, '0')}`;
   return `UC${name.padEnd(22, '-')}`;
 }
 
@@ -99,8 +122,9 @@ function uploadsOf(size: Size): readonly Video[] {
   return uploads;
 }
 
-function videoOf({ content, videos, cues }: Size, index: number): Video {
-  const id = `${PREFIXES[content]}${digits(videos)}${digits(cues)}${digits(index)}`;
+function videoOf({ content, videos, number }: Size, index: number): Video {
+  const id = `${PREFIXES[content]}${digits(videos)}${digits(number)}${digits(index)}`;
+  const cues = content === 'videos' ? CUES_OF_NUMBERED : number;
   return {
     id,
     title: `Generated talk ${videos - index} of ${videos}`,

@@ -1,4 +1,4 @@
-import type { TestDatabase } from './database/test-database.js';
+import type { TestDatabase } from '../database/test-database.js';
 
 /** More of a key than its display prefix. */
 const KEY = /ctk_[0-9A-Za-z]{7,}/;

@@ -1,17 +1,17 @@
 import type { AddressInfo } from 'node:net';
 import type { NestExpressApplication } from '@nestjs/platform-express';
-import { Environment } from '../src/config/environment.js';
-import type { Plan } from '../src/domain/plan.js';
-import { createApp } from '../src/bootstrap.js';
-import { createRedactor } from '../src/observability/logging/redaction.js';
-import { createLogger } from '../src/observability/logging/logger.js';
-import { ApiKeysService } from '../src/organizations/api-keys.service.js';
-import { OrganizationsService } from '../src/organizations/organizations.service.js';
-import { startFakeYoutube, type FakeYoutube, type FakeYoutubeOptions } from './fake-youtube/fake-youtube.js';
-import { interruptibleLink, type InterruptibleLink } from './database/interruptible-link.js';
-import { createTestDatabase } from './database/test-database.js';
+import { Environment } from '../../src/config/environment.js';
+import type { Plan } from '../../src/domain/plan.js';
+import { createApp } from '../../src/bootstrap.js';
+import { createRedactor } from '../../src/observability/logging/redaction.js';
+import { createLogger } from '../../src/observability/logging/logger.js';
+import { ApiKeysService } from '../../src/organizations/api-keys.service.js';
+import { OrganizationsService } from '../../src/organizations/organizations.service.js';
+import { startFakeYoutube, type FakeYoutube, type FakeYoutubeOptions } from '../fake-youtube/fake-youtube.js';
+import { interruptibleLink, type InterruptibleLink } from '../database/interruptible-link.js';
+import { createTestDatabase } from '../database/test-database.js';
 import { send, type HttpResponse } from './http-request.js';
-import { useOwnTimeouts } from './jest/wide-timeouts.js';
+import { useOwnTimeouts } from '../jest/wide-timeouts.js';
 import { randomPart, refuseSecrets, rowsAsText } from './plaintext-keys.js';
 
 export interface ServiceResponse extends HttpResponse {

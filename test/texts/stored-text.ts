@@ -1,5 +1,5 @@
 import { constants, crc32, deflateRawSync, inflateRawSync } from 'node:zlib';
-import type { TranscriptText } from '../src/transcripts/cache/transcript-text.js';
+import type { TranscriptText } from '../../src/transcripts/cache/transcript-text.js';
 
 /** A text as it is cached, without waiting for another thread. */
 export function storedText(json: string | Buffer): TranscriptText {

@@ -1,0 +1,186 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { unlistedVideo } from '../../src/domain/transcript.js';
+import { NEW_JOB_EXAMPLE } from '../../src/jobs/dto/job.dto.js';
+import { TRANSITIONS, type Cause, type JobState, type Transitions } from '../../src/jobs/job-states.js';
+import type { JobReason, OnQuota } from '../../src/jobs/job.js';
+import { JobRepository } from '../../src/jobs/job.repository.js';
+import { SliceRepository } from '../../src/jobs/slice.repository.js';
+import { endOf, type ClaimedSlice, type ListedPage, type SliceOutcome } from '../../src/jobs/slice.js';
+import { failedEntry } from '../../src/transcripts/transcript-events.js';
+import { startService, type TestOrganization, type TestService } from '../harness/service.js';
+
+/** A job as it can stand in the database. `again` is a list that ended incomplete. */
+interface Situation {
+  state: JobState;
+  reason?: JobReason;
+  isStarted: boolean;
+  list: 'incomplete' | 'again' | 'complete';
+  videos: 'none' | 'pending' | 'decided';
+}
+
+const [NEW, STARTED] = [{ isStarted: false }, { isStarted: true }] as const;
+const [UNLISTED, FIRST_PAGE] = [
+  { list: 'incomplete', videos: 'none' },
+  { list: 'incomplete', videos: 'pending' },
+] as const;
+const [PENDING, DECIDED] = [
+  { list: 'complete', videos: 'pending' },
+  { list: 'complete', videos: 'decided' },
+] as const;
+
+const SITUATIONS: readonly Situation[] = [
+  { state: 'queued', ...NEW, ...UNLISTED },
+  ...[UNLISTED, FIRST_PAGE].map((list) => ({ state: 'listing', ...STARTED, ...list }) as const),
+  { state: 'running', ...STARTED, ...PENDING },
+  ...(['plan_changed', 'upstream_blocked'] as const).flatMap((reason) =>
+    [UNLISTED, FIRST_PAGE, PENDING].map((list) => ({ state: 'paused', reason, ...STARTED, ...list }) as const),
+  ),
+  { state: 'paused', reason: 'plan_limit_exceeded', ...STARTED, ...PENDING },
+  { state: 'paused', reason: 'list_incomplete', ...STARTED, list: 'again', videos: 'pending' },
+  { state: 'paused', reason: 'list_incomplete', ...STARTED, list: 'again', videos: 'decided' },
+  { state: 'completed', ...STARTED, ...DECIDED },
+  { state: 'canceled', ...NEW, ...UNLISTED },
+  ...[UNLISTED, FIRST_PAGE, PENDING, DECIDED].map((list) => ({ state: 'canceled', ...STARTED, ...list }) as const),
+  { state: 'failed', reason: 'channel_not_found', ...STARTED, ...UNLISTED },
+  { state: 'failed', reason: 'plan_limit_exceeded', ...STARTED, ...PENDING },
+];
+
+const CLAIM = randomUUID();
+const CHANNEL = { id: `UC${'n'.repeat(22)}`, name: 'Northwind Rowing', handle: '@northwindrowing' };
+const UPLOADS = [unlistedVideo('northwind01')];
+
+/** What a slice of the list, and one of videos, can find out. */
+const OF_BOTH: readonly SliceOutcome[] = [
+  { type: 'organization_deleted' },
+  { type: 'plan_excludes' },
+  { type: 'blocked' },
+  { type: 'stopped', restartList: false },
+  { type: 'failed', restartList: false },
+];
+const PAGES: readonly ListedPage[] = [
+  { uploads: [], next: null, incomplete: false },
+  { uploads: UPLOADS, next: null, incomplete: false },
+  { uploads: UPLOADS, next: 'more', incomplete: false },
+  { uploads: UPLOADS, next: null, incomplete: true },
+].map((page) => ({ channel: CHANNEL, ...page }));
+const OF_VIDEOS: readonly SliceOutcome[] = [
+  { type: 'nothing_due' },
+  { type: 'without_quota', quota: { limit: 5, used: 4 } },
+  { type: 'without_quota', quota: { limit: 5, used: 5 } },
+];
+const READ: SliceOutcome = {
+  type: 'read',
+  videos: [{ entry: failedEntry(unlistedVideo('northwind00'), { code: 'video_private' }), retries: 0, givenUp: false }],
+  stopped: false,
+  durationSeconds: 1,
+};
+const RESULTS = {
+  reservation: undefined,
+  fetched: 0,
+  videos: [{ position: 1, state: 'failed', length: 2, bytes: 2, crc: 0 }],
+  entries: Buffer.from('{}'),
+} as const;
+
+interface Action {
+  cause: Cause;
+  run: (id: string, situation: Situation) => Promise<unknown>;
+}
+
+let service: TestService;
+let organization: TestOrganization;
+
+beforeAll(async () => {
+  service = await startService({ environment: { JOB_CONCURRENCY: 0 } });
+  organization = await service.organization();
+});
+afterAll(() => service.close());
+
+it('the functions of the database make every transition of the table, and no other', async () => {
+  const made = new Set<string>();
+  for (const situation of SITUATIONS)
+    for (const { cause, run } of actionsOn(situation)) {
+      const id = await insert(situation, cause === 'slice');
+      await run(id, situation);
+      const [row] = await service.query(`DELETE FROM jobs WHERE id = '${id}' RETURNING state`);
+      if (row?.['state'] !== situation.state) made.add(`${cause}: ${situation.state} to ${String(row?.['state'])}`);
+    }
+  const known = Object.entries<Transitions>(TRANSITIONS).flatMap(([cause, changes]) =>
+    Object.entries(changes).flatMap(([from, states]) => states.map((to) => `${cause}: ${from} to ${to}`)),
+  );
+  expect([...made].sort()).toEqual(known.sort());
+  const lines = service.logs.map((line) => JSON.parse(line) as Record<string, unknown>);
+  const changes = lines.filter(({ event }) => event === 'job_state_changed');
+  expect(changes.length).toBeGreaterThan(known.length);
+  expect(changes.filter(({ level }) => level !== 'info')).toEqual([]);
+});
+
+function actionsOn({ state, isStarted, list, videos }: Situation): Action[] {
+  const [jobs, slices] = [service.app.get(JobRepository), service.app.get(SliceRepository)];
+  const actions: Action[] = [
+    { cause: 'claim', run: () => slices.claim(null) },
+    { cause: 'cancel', run: (id) => jobs.cancel(organization.id, id) },
+    { cause: 'delete', run: (id) => jobs.delete(organization.id, id) },
+    { cause: 'resume', run: (id) => jobs.resume(organization.id, id) },
+    { cause: 'sweep', run: () => slices.sweep() },
+    { cause: 'sweep', run: () => whileDeleted(() => slices.sweep()) },
+  ];
+  // A canceled job can have a running slice, too.
+  if (!isStarted || state === 'completed' || state === 'failed') return actions;
+  const end = (outcome: SliceOutcome, onQuota: OnQuota, results?: typeof RESULTS): Action => ({
+    cause: 'slice',
+    run: (id, situation) => {
+      const slice = sliceOf(id, situation, onQuota);
+      return slices.commitSlice(slice, endOf(slice, outcome), results);
+    },
+  });
+  actions.push(...OF_BOTH.map((outcome) => end(outcome, 'pause')));
+  if (list !== 'complete') {
+    actions.push(end({ type: 'channel_not_found' }, 'pause'));
+    for (const page of PAGES)
+      actions.push({ cause: 'slice', run: (id, situation) => slices.commitPage(sliceOf(id, situation), page) });
+  }
+  if (list !== 'incomplete')
+    for (const onQuota of ['pause', 'fail'] as const)
+      actions.push(...OF_VIDEOS.map((outcome) => end(outcome, onQuota)));
+  if (list !== 'incomplete' && videos === 'pending') actions.push(end(READ, 'pause', RESULTS));
+  return actions;
+}
+
+function sliceOf(id: string, { state, reason }: Situation, onQuota: OnQuota = 'pause'): ClaimedSlice {
+  const job = {
+    ...NEW_JOB_EXAMPLE,
+    id,
+    state,
+    reason: reason ?? null,
+    request: { ...NEW_JOB_EXAMPLE.request, onQuota },
+  };
+  const { id: organizationId, keyId } = organization;
+  return { job, organizationId, keyId, claim: CLAIM, plan: 'pro', listed: true, continuation: null, setbacks: 0 };
+}
+
+async function insert({ state, reason, isStarted, list, videos }: Situation, isClaimed: boolean): Promise<string> {
+  const id = `job_${randomUUID()}`;
+  const isFinished = ['completed', 'canceled', 'failed'].includes(state);
+  const waits = reason === 'plan_changed' || reason === 'plan_limit_exceeded';
+  const now = (isTrue: boolean): string => (isTrue ? 'clock_now()' : 'NULL');
+  await service.query(`
+    INSERT INTO jobs (id, organization_id, key_id, reference, languages, on_quota, results_seconds, state, reason, created_at,
+                      started_at, finished_at, next_run_at, listed_at, list_retry_at, claim, claimed_until, total, failed)
+      VALUES ('${id}', '${organization.id}', '${organization.keyId}', '@northwindrowing', '{}', 'pause', 3600, '${state}',
+              ${reason ? `'${reason}'` : 'NULL'}, clock_now(), ${now(isStarted)}, ${now(isFinished)},
+              ${now(!isFinished && !waits)}, ${now(list === 'complete')}, ${now(list === 'again')},
+              ${isClaimed ? `'${CLAIM}', clock_now() + interval '1 hour'` : 'NULL, NULL'},
+              ${videos === 'none' ? 0 : 1}, ${videos === 'decided' ? 1 : 0});
+    INSERT INTO job_videos (job_id, position, video_id, upload, state, entry)
+      SELECT '${id}', 1, 'northwind00', '{}', CASE WHEN decided THEN 'failed' ELSE 'pending' END,
+             CASE WHEN decided THEN '\\x'::bytea END
+        FROM (SELECT ${videos === 'decided'} AS decided) video WHERE ${videos !== 'none'}`);
+  return id;
+}
+
+async function whileDeleted(work: () => Promise<unknown>): Promise<void> {
+  await service.query(`UPDATE organizations SET deleted_at = clock_now() WHERE id = '${organization.id}'`);
+  await work();
+  await service.query(`UPDATE organizations SET deleted_at = NULL WHERE id = '${organization.id}'`);
+}
