@@ -350,7 +350,7 @@ describe('housekeeping', () => {
   });
 
   it('finds and removes old deliveries by indexes, also as many as it removes at once', async () => {
-    await customer();
+    await steps.customer();
     const statement = REMOVE_OLD.replace('$1', '30').replace('$2', '10000');
     await service.query(`
       INSERT INTO webhook_deliveries (id, webhook_id, type, data, created_at, state)

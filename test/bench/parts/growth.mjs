@@ -9,7 +9,10 @@ import { ServiceWork } from '../growth/service-work.mjs';
 import { isOfNoRows, labelOf, LOGGING, StatementLog } from '../growth/statements.mjs';
 
 const SIZES = {
-  ...{ reservations: 10_000_000, dueSlices: 100_000, deliveries: 1_000_000, jobEntries: 1_000_000 },
+  reservations: 10_000_000,
+  dueSlices: 100_000,
+  deliveries: 1_000_000,
+  jobEntries: 1_000_000,
   auditEntries: 100_000,
 };
 const QUICK_SHARE = 0.01;
