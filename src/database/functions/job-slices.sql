@@ -4,10 +4,9 @@
 
 -- Claims the next slice. Organizations take turns: it is one of the organization whose last slice is the longest ago, of the
 -- job that is due the longest. It passes over the organizations whose slices all run, and waits for none. A claim that has
--- expired is that of a process that was killed, which counts as a setback. Without enable_sort = off it would read and sort
--- all turns, of which it needs the first ones.
+-- expired is that of a process that was killed, which counts as a setback.
 CREATE OR REPLACE FUNCTION job_claim(p_claim uuid, p_lease_seconds double precision, p_organization text)
-RETURNS TABLE (old_state text, job jobs) LANGUAGE plpgsql VOLATILE SET enable_sort = off AS $$
+RETURNS TABLE (old_state text, job jobs) LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
   v_now timestamptz := clock_now();
   v_organization text;
