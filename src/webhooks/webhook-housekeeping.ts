@@ -9,24 +9,26 @@ const INTERVAL_MS = 60_000;
 /** Deletes in a limited time what has accumulated. */
 const REMOVED_AT_ONCE_MAX = 10_000;
 
-/** $1 days, $2 most rows. */
+/** $1 days, $2 most rows. An array, because a join of so many rows may be planned as one of the whole table. */
 export const REMOVE_OLD = `
-  DELETE FROM webhook_deliveries WHERE id IN (
+  DELETE FROM webhook_deliveries WHERE id = ANY (ARRAY(
     SELECT id FROM webhook_deliveries WHERE created_at < (SELECT clock_now() - make_interval(days => $1))
-      ORDER BY created_at LIMIT $2)`;
+      ORDER BY created_at LIMIT $2))`;
 
 const REMOVE_OF_DELETED_ORGANIZATIONS = `
   DELETE FROM webhooks WHERE organization_id IN (SELECT id FROM organizations WHERE deleted_at IS NOT NULL)`;
 
 const REMOVE_OLD_SECRETS = `
-  UPDATE webhooks SET previous_secret = NULL, previous_secret_until = NULL WHERE previous_secret_until <= clock_now()`;
+  UPDATE webhooks SET previous_secret = NULL, previous_secret_until = NULL
+    WHERE previous_secret_until <= (SELECT clock_now())`;
 
 /** What waits, counted up to 10,000. Overdue is what is due at a webhook that is on, since the pause after its last attempt. */
 const WAITING = `
   SELECT (SELECT count(*) FROM (SELECT FROM webhook_deliveries WHERE next_attempt_at IS NOT NULL LIMIT 10000) waiting)::integer
            AS waiting,
          (SELECT greatest(0, max(extract(epoch FROM clock_now() - greatest(next_attempt_at, rested_until))))
-            FROM webhook_queues JOIN webhooks ON webhooks.id = webhook_id WHERE disabled_at IS NULL)::double precision
+            FROM webhook_queues, LATERAL (SELECT * FROM webhooks WHERE id = webhook_id LIMIT 1) webhook
+            WHERE disabled_at IS NULL)::double precision
            AS overdue_seconds,
          (SELECT last_value - 1 + is_called::integer FROM webhook_events_dropped)::double precision AS dropped`;
 

@@ -210,8 +210,8 @@ BEGIN
     RETURN 0;
   END IF;
   WITH removed AS (
-    DELETE FROM job_videos WHERE job_id = v_job.id AND position IN (
-      SELECT position FROM job_videos WHERE job_id = v_job.id ORDER BY position LIMIT p_rows_max)
+    DELETE FROM job_videos WHERE job_id = v_job.id AND position = ANY (ARRAY(
+      SELECT position FROM job_videos WHERE job_id = v_job.id ORDER BY position LIMIT p_rows_max))
       RETURNING octet_length(entry) AS stored
   )
   SELECT count(*) AS videos, coalesce(sum(stored), 0) AS bytes INTO v_removed FROM removed;

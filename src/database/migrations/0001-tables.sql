@@ -12,6 +12,7 @@ CREATE TABLE organizations (
 );
 CREATE INDEX organizations_created ON organizations (created_at, id);
 CREATE INDEX organizations_name ON organizations (name);
+CREATE INDEX organizations_deleted ON organizations (id) WHERE deleted_at IS NOT NULL;
 
 CREATE TABLE api_keys (
   id text PRIMARY KEY,
@@ -48,6 +49,7 @@ CREATE TABLE audit_entries (
   address text
 );
 CREATE INDEX audit_entries_organization ON audit_entries (organization_id, id);
+CREATE INDEX audit_entries_at ON audit_entries (at);
 
 -- The quota.
 
@@ -124,6 +126,7 @@ CREATE TABLE webhooks (
   CHECK ((previous_secret IS NULL) = (previous_secret_until IS NULL))
 );
 CREATE INDEX webhooks_organization ON webhooks (organization_id, created_at, id);
+CREATE INDEX webhooks_secrets ON webhooks (previous_secret_until) WHERE previous_secret_until IS NOT NULL;
 
 CREATE TABLE webhook_deliveries (
   -- As in a UUID of version 7 the time comes first, so that the newest ones share the last pages of the index.

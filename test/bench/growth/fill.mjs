@@ -33,7 +33,8 @@ export class Filling {
   /**
    * @param client a connection of a superuser
    * @param {{ organizationId: string, keyId: string, webhookId: string, jobId: string }} big rows of the service
-   * @param {{ reservations: number, dueSlices: number, deliveries: number, jobEntries: number }} sizes of the whole
+   * @param {{ reservations: number, dueSlices: number, deliveries: number, jobEntries: number,
+   *   auditEntries: number }} sizes of the whole
    */
   constructor(client, big, sizes) {
     this.#client = client;
@@ -47,6 +48,7 @@ export class Filling {
       jobs: `id = '${big.jobId}'`,
       job_videos: `job_id = '${big.jobId}' AND state = 'succeeded'`,
       webhook_deliveries: `webhook_id = '${big.webhookId}' AND state = 'succeeded'`,
+      audit_entries: `organization_id = '${big.organizationId}'`,
     };
   }
 
@@ -59,6 +61,9 @@ export class Filling {
     await this.#calls(added);
     await this.#jobs(added, before === 0);
     await this.#deliveries(added);
+    await this.#copy('audit_entries', added(this.#sizes.auditEntries), {
+      at: ago(MONTHS * 30.4, this.#sizes.auditEntries),
+    });
   }
 
   get #organizationsMax() {
@@ -118,6 +123,7 @@ export class Filling {
       fetched: 0,
       finished_at: 'NULL',
       expires_at: 'NULL',
+      remove_at: 'NULL',
       next_run_at: ago(1, 86_400_000),
       claim: when(isClaimed, 'gen_random_uuid()'),
       claimed_until: when(isClaimed, `now() - interval '1 hour'`),
@@ -138,17 +144,19 @@ export class Filling {
       organization_id: `CASE WHEN ${isOfBig} THEN sample.organization_id ELSE ${organization(this.#turn)} END`,
       ...counts(VIDEOS_PER_FINISHED_JOB),
       created_at: `date_trunc('milliseconds', now() - n * interval '1 minute')`,
-      expires_at: `now() + interval '1 day'`,
+      ...expiring(`now() + interval '1 day'`),
     });
     await this.#copy('job_videos', videosOf(finished, VIDEOS_PER_FINISHED_JOB), video('f'));
     // Their results are removed, and they a week later.
-    const expires_at = `now() - interval '3 days'`;
     await this.#copy('jobs', added(this.#sizes.dueSlices / 2), {
       id: job('x', 'n'),
       organization_id: organization(this.#turn),
-      expires_at,
+      expires_at: `now() - interval '3 days'`,
+      remove_at: `now() + interval '4 days'`,
       stored_bytes: 0,
     });
+    // It adds up what each of these jobs has left in job_counts.
+    await this.#client.query(`SELECT FROM job_sweep('{}', 0, 0)`);
   }
 
   async #deliveries(added) {
@@ -173,6 +181,10 @@ export class Filling {
       leased_until: `now() - interval '1 minute'`,
     });
     await this.#client.query(`
+      INSERT INTO quota_open_reservations
+        SELECT organization_id, id, period_start, required, leased_until FROM quota_reservations WHERE settled_at IS NULL
+        ON CONFLICT DO NOTHING`);
+    await this.#client.query(`
       INSERT INTO quota_periods (organization_id, period_start, used)
         SELECT organization_id, period_start, sum(charged) FROM quota_reservations
           WHERE settled_at IS NOT NULL GROUP BY 1, 2
@@ -181,6 +193,8 @@ export class Filling {
       id: `'msg_' || md5('old ${name}' || n)`,
       created_at: `now() - interval '40 days'`,
     });
+    // Of one webhook: a claim, and the gauges, read a delivery of each webhook that has waiting ones, since the turn is decided
+    // between these. So their cost grows with the receivers that are down, not with what is stored.
     await this.#copy('webhook_deliveries', series(1, 20), {
       id: `'msg_' || md5('due ${name}' || n)`,
       state: `'pending'`,
@@ -190,9 +204,12 @@ export class Filling {
       response_status: 'NULL',
       duration_ms: 'NULL',
     });
-    const expires_at = `now() - interval '10 days'`;
-    await this.#copy('jobs', series(1, 2), { id: job(`e${name}`, 'n'), expires_at, ...counts(2) });
+    const expired = expiring(`now() - interval '10 days'`);
+    await this.#copy('jobs', series(1, 2), { id: job(`e${name}`, 'n'), ...expired, ...counts(2) });
     await this.#copy('job_videos', videosOf(series(1, 2), 2), video(`e${name}`));
+    await this.#copy('audit_entries', series(1, 2), { at: pastRetention });
+    // Its live rows come after those of the jobs that were filled, so that VACUUM alone does not shorten it.
+    await this.#client.query('VACUUM FULL job_counts');
     await this.#client.query('VACUUM (ANALYZE)');
   }
 
@@ -235,7 +252,9 @@ const job = (kind, n) => `'job_${kind}' || lpad(${n}::text, ${22 - kind.length},
 const video = (kind) => ({ job_id: job(kind, 'n'), position: 'place', video_id: `'video' || place` });
 const when = (condition, value) => `CASE WHEN ${condition} THEN ${value} END`;
 const counts = (videos) => ({ total: videos, succeeded: videos, fetched: videos, cached: 0, failed: 0 });
-const series = (from, to) => `SELECT n FROM generate_series(${from}, ${to}) AS n`;
+const expiring = (at) => ({ expires_at: at, remove_at: at });
+/** The oldest copy first, as a service writes them. */
+const series = (from, to) => `SELECT n FROM generate_series(${to}, ${from}, -1) AS n`;
 const videosOf = (jobs, videos) => `SELECT n, place FROM (${jobs}) AS jobs, generate_series(1, ${videos}) AS place`;
 
 /** The time of copy `n` of some that are spread over the last days. */

@@ -38,34 +38,34 @@ export class ServiceWork {
       ADMIN_TOKEN,
       WEBHOOK_SECRET_KEY: 'secret-key-of-the-growth-bench-0123456789',
       WEBHOOK_ALLOW_PRIVATE: 'true',
-      JOB_CONCURRENCY: '2',
       JOB_SWEEP_SECONDS: '1',
     };
   }
 
   /** Makes one row of each kind: a settled call, a finished job with results, and a webhook that was sent its event. */
   makeSamples() {
-    return this.#run(async () => {
-      const { organization: organizationId } = await this.#get('/usage');
-      const { id: webhookId } = await this.#post('/webhooks', { url: this.#receiverUrl });
-      await this.#get('/channels/@bench-2x10/transcripts?limit=2');
-      const { id: jobId } = await this.#post('/jobs', { channel: '@bench-3x10' });
-      await this.#until('a delivery is sent', () =>
-        this.#has(`SELECT FROM webhook_deliveries WHERE state = 'succeeded'`),
-      );
-      const { rows } = await this.#client.query('SELECT id FROM api_keys');
-      return { organizationId, keyId: rows[0].id, webhookId, jobId };
-    });
+    return this.#run(
+      async () => {
+        const { organization: organizationId } = await this.#get('/usage');
+        const { id: webhookId } = await this.#post('/webhooks', { url: this.#receiverUrl });
+        await this.#get('/channels/@bench-2x10/transcripts?limit=2');
+        const { id: jobId } = await this.#post('/jobs', { channel: '@bench-3x10' });
+        await this.#until('a delivery is sent', () =>
+          this.#has(`SELECT FROM webhook_deliveries WHERE state = 'succeeded'`),
+        );
+        const { rows } = await this.#client.query('SELECT id FROM api_keys');
+        return { organizationId, keyId: rows[0].id, webhookId, jobId };
+      },
+      { JOB_CONCURRENCY: '2' },
+    );
   }
 
-  /** Starts and stops the service, which does at its start what the filling leaves to it. */
-  settle() {
-    return this.#run(() => Promise.resolve());
-  }
-
-  /** Runs every statement of the service: those of calls, of jobs and webhooks, of operators and of the housekeeping. */
-  everything({ organizationId, keyId, webhookId }, bigJobId) {
-    return this.#run(async () => {
+  /**
+   * Runs every statement of the service: those of calls, of jobs and webhooks, of operators and of the housekeeping. The
+   * slices of jobs come last and are counted, so that as many are run at each size, however fast the machine is.
+   */
+  async everything({ organizationId, keyId, webhookId }, bigJobId) {
+    await this.#run(async () => {
       for (let call = 0; call < CALLS; call += 1) {
         const channel = `/channels/@bench-${3 + call}x10`;
         for (const path of ['transcripts?limit=3', 'transcripts?limit=3', 'uploads?limit=3'])
@@ -78,12 +78,12 @@ export class ServiceWork {
       }
       await this.#dueJob();
       await this.#cancelReservation(organizationId, keyId);
-      await this.#slices(SLICES);
       const due = `FROM webhook_deliveries WHERE webhook_id = $1 AND attempts = 0 AND state = 'pending'`;
       await this.#until(`all deliveries are sent`, () =>
         this.#has(`SELECT WHERE NOT EXISTS (SELECT ${due})`, [webhookId]),
       );
     });
+    await this.#run(() => this.#slices(SLICES), { JOB_CONCURRENCY: '2' });
   }
 
   async #job(bigJobId) {
@@ -150,7 +150,7 @@ export class ServiceWork {
     await database.destroy();
   }
 
-  async #run(work) {
+  async #run(work, { JOB_CONCURRENCY = '0' } = {}) {
     const receiver = createServer((request, response) =>
       request.resume().once('end', () => response.writeHead(204).end()),
     );
@@ -158,7 +158,7 @@ export class ServiceWork {
     this.#receiverUrl = `http://127.0.0.1:${receiver.address().port}/`;
     // Of the run before, whose receiver has another port.
     await this.#client.query('UPDATE webhooks SET url = $1', [this.#receiverUrl]).catch(() => undefined);
-    this.#service = await startService(this.#bench.folder, this.#env, { name: 'growth' });
+    this.#service = await startService(this.#bench.folder, { ...this.#env, JOB_CONCURRENCY }, { name: 'growth' });
     try {
       return await work();
     } finally {

@@ -25,6 +25,9 @@ export const LOGGING = [
 /** The name by which the service connects. */
 export const APPLICATION = 'channel-transcripts';
 
+/** Marks the runs of a statement that returned nothing: how many of them there are is chance, and they read less. */
+const NO_ROWS = ' -- no rows';
+
 /** The log of the statements that the service ran. */
 export class StatementLog {
   #client;
@@ -39,8 +42,8 @@ export class StatementLog {
   /**
    * The statements that the service ran during some work.
    *
-   * @returns {Promise<Map<string, { runs: number, first: number, typical?: number, most?: number }>>} by text, the blocks that
-   * were read by the cheapest first run of a connection, and by the median and the most expensive one of the later runs
+   * @returns {Promise<Map<string, { runs: number, first: number, typical?: number, most?: number }>>} by text, and apart when they
+   * returned no rows, the blocks that were read by the most expensive first run of a connection, and by the median and the most expensive one of the later runs
    */
   async during(work) {
     const start = (await stat(this.#file)).size;
@@ -77,7 +80,8 @@ function summaryOf(lines) {
     const [, plan] = /^duration: [\d.]+ ms {2}plan:\n(.*)$/s.exec(message) ?? [];
     if (plan === undefined) continue;
     const { 'Query Text': text, Plan: top } = JSON.parse(plan);
-    const key = text.replace(/\s+/g, ' ').trim();
+    const isEmpty = top['Actual Rows'] === 0 && top['Node Type'] !== 'ModifyTable';
+    const key = text.replace(/\s+/g, ' ').trim() + (isEmpty ? NO_ROWS : '');
     const found = statements.get(key) ?? { connections: new Set(), first: [], later: [] };
     statements.set(key, found);
     const runs = found.connections.has(pid) ? found.later : found.first;
@@ -85,17 +89,23 @@ function summaryOf(lines) {
     found.connections.add(pid);
   }
   return new Map(
-    [...statements].map(([text, { first, later }]) => {
+    [...statements].map(([key, { first, later }]) => {
       const sorted = later.sort((one, other) => one - other);
       const typical = sorted[(sorted.length - 1) >> 1];
-      return [text, { runs: first.length + later.length, first: Math.min(...first), typical, most: sorted.at(-1) }];
+      return [key, { runs: first.length + later.length, first: Math.max(...first), typical, most: sorted.at(-1) }];
     }),
   );
+}
+
+/** Whether it is the runs of a statement that returned nothing. */
+export function isOfNoRows(text) {
+  return text.endsWith(NO_ROWS);
 }
 
 /** A statement in a few words: what it does, and the tables and functions that it names. */
 export function labelOf(text) {
   const [verb] = /\w+/.exec(text.replace(/^WITH .*?\) (?=SELECT|UPDATE|DELETE|INSERT)/, '')) ?? [''];
   const names = text.matchAll(/\b(?:FROM|JOIN|INTO|UPDATE|SELECT) "?([a-z]\w+)"?(?= ?\(| |$)/g);
-  return `${verb} ${[...new Set([...names].map(([, name]) => name))].slice(0, 3).join(', ')}`;
+  const named = [...new Set([...names].map(([, name]) => name))].slice(0, 3).join(', ');
+  return `${verb} ${named}${isOfNoRows(text) ? ': no rows' : ''}`;
 }
