@@ -29,8 +29,8 @@ export class BackgroundLoops implements BeforeApplicationShutdown {
    * A loop, which its owner starts. It stops with the process.
    *
    * @param name the label of its metrics and logs
-   * @param options.pauseMs between two rounds
-   * @param options.afterEnd waits for what the rounds have left running, for a limited time
+   * @param pauseMs between two rounds
+   * @param afterEnd waits for what the rounds have left running, for a limited time
    */
   create(name: string, pauseMs: number, round: Round, afterEnd?: () => Promise<unknown>): BackgroundLoop {
     const loop = new BackgroundLoop(name, pauseMs, round, this.metrics);

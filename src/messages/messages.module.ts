@@ -75,8 +75,10 @@ export async function startMessages(app: NestExpressApplication, environment: En
     ...(transport.isConnected && { isConnected: transport.isConnected }),
     close: async (graceMs) => {
       messages.isRefusing = true;
-      await withTimeout(transport.stopAccepting(), graceMs);
-      await withTimeout(messages.idle(), graceMs);
+      await withTimeout(
+        transport.stopAccepting().then(() => messages.idle()),
+        graceMs,
+      );
       messages.disconnectAll();
       await transport.server.close();
     },

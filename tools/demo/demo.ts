@@ -1,10 +1,10 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { watch, type FSWatcher } from 'node:fs';
-import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { transformFile } from '@swc/core';
 import { startFakeYoutube } from '../../test/fake-youtube/fake-youtube.js';
@@ -76,7 +76,9 @@ function waitUntilListening(service: ChildProcess): Promise<string> {
 async function compile(file: string): Promise<void> {
   const options = { configFile: join(PROJECT, 'tools/swc.json'), swcrc: false, sourceMaps: 'inline' } as const;
   const { code } = await transformFile(join(PROJECT, 'src', file), options);
-  await writeFile(join(PROJECT, 'dist-tools/src', file.replace(/ts$/, 'js')), code);
+  const target = join(PROJECT, 'dist-tools/src', file.replace(/ts$/, 'js'));
+  await mkdir(dirname(target), { recursive: true });
+  await writeFile(target, code);
 }
 
 /** Copies a file or folder with SQL, which `npm run build:tools` does not, to where the code reads it. */
