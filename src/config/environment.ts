@@ -99,7 +99,9 @@ export const VARIABLES = z.object({
 
   JOB_CONCURRENCY: wholeNumber(0, 100)
     .default(4)
-    .describe('slices of jobs ([up to 25 videos](jobs.md)) that this process runs at a time; 0: it runs none, and removes no results'),
+    .describe(
+      'slices of jobs ([up to 25 videos](jobs.md)) that this process runs at a time; 0: it runs none, and removes no results',
+    ),
   JOBS_PER_ORGANIZATION: wholeNumber(1, 10_000)
     .default(20)
     .describe('unfinished jobs of an organization, beyond which 429'),
