@@ -68,7 +68,9 @@ lowest() { # lowest RELEASE
 if (($#)); then
   for release in "$@"; do newest "$release"; done
 else
-  for release in $(node .ci/node-lines.mjs); do
+  # Not within the `for`, which would swallow its failure.
+  releases=$(node .ci/node-lines.mjs)
+  for release in $releases; do
     lowest "$release"
     [ "${release%%.*}" = "$own" ] || newest "${release%%.*}"
   done

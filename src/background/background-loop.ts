@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import type { Counter, Gauge } from 'prom-client';
 
-/** The longest pause after failures, unless the loop always pauses longer. */
+/** The longest pause after failures. */
 const BACK_OFF_MAX_MS = 10_000;
 
 /** What a loop repeats. It resolves to `'again'` when there may be more to do at once. A rejection is logged, and repeated later. */
@@ -71,8 +71,7 @@ export class BackgroundLoop {
       } catch (error) {
         if (stopped.aborted) return;
         this.reportFailure(error);
-        const backOffMs = Math.min(BACK_OFF_MAX_MS, this.pauseMs * 2 ** failures++);
-        await pause(Math.max(this.pauseMs, backOffMs), stopped);
+        await pause(Math.min(BACK_OFF_MAX_MS, this.pauseMs * 2 ** failures++), stopped);
       }
     }
   }

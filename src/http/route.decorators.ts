@@ -8,7 +8,7 @@ const flagDecorator = () => Reflector.createDecorator<void, true>({ transform: (
 /** Serves callers without any credential. The start fails on a route that has neither this nor a guard. */
 export const Public = flagDecorator();
 
-/** Responds to HEAD as to GET, which must cost nothing: the route is called and its body is not sent. */
+/** Responds to HEAD as to GET, which must cost no quota: the route is called and its body is not sent. */
 export const AllowsHead = flagDecorator();
 
 /** Accepts query parameters that no DTO declares, and ignores them. */

@@ -1,4 +1,4 @@
-/** `paused` goes on by itself; the last three are final until the job is resumed. */
+/** `paused` goes on by itself; the last three are final, unless a canceled or failed job is resumed. */
 export const JOB_STATES = ['queued', 'listing', 'running', 'paused', 'completed', 'canceled', 'failed'] as const;
 export type JobState = (typeof JOB_STATES)[number];
 

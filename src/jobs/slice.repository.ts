@@ -122,7 +122,7 @@ export class SliceRepository {
     return row && { ...logChange('slice', row), charged: row.charged };
   }
 
-  /** Cancels the jobs of deleted organizations and lets paused jobs go on whose reason has ended. */
+  /** Cancels paused jobs of deleted organizations and lets paused jobs go on whose reason has ended. */
   async sweep(): Promise<ChangedJob[]> {
     const { PLAN_FREE_MONTHLY, PLAN_PRO_MONTHLY } = this.environment;
     const plans = PLANS.filter((plan) => planIncludes(plan, 'channel_archives'));

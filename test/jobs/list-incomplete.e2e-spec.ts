@@ -94,6 +94,35 @@ describe('a job whose list ends before the number of videos that it states', () 
     },
   );
 
+  it('pauses longer after each failure to read the list again', async () => {
+    const run = await steps.job('@fogsignalradio');
+    steps.service.fakeYoutube.set({ listEndsAt: 200 });
+    await steps.finish();
+    steps.service.fakeYoutube.setFaults({ kind: '500', match: { kind: 'browse' } });
+    await steps.pass(600);
+    for (const seconds of [30, 60, 120]) {
+      await steps.steps(1);
+      await steps.pass(seconds / 2);
+      expect(await steps.step()).toBe(false);
+      await steps.pass(seconds / 2);
+    }
+    steps.service.fakeYoutube.reset();
+    await steps.finish();
+    expect(await run.verify()).toMatchObject({ state: 'completed', summary: { total: 230 } });
+  });
+
+  it('is canceled by its next slice, at once, when its organization is deleted', async () => {
+    const run = await steps.job('@fogsignalradio');
+    steps.service.fakeYoutube.set({ listEndsAt: 100 });
+    await steps.finish();
+    expect(await run.get()).toMatchObject(PAUSED);
+    await steps.service.query(
+      'UPDATE organizations SET deleted_at = clock_now() WHERE id = (SELECT organization_id FROM jobs)',
+    );
+    await steps.steps(1);
+    expect(await steps.service.query('SELECT state FROM jobs')).toEqual([{ state: 'canceled' }]);
+  });
+
   it('can be canceled and resumed', async () => {
     const run = await steps.job('@fogsignalradio');
     steps.service.fakeYoutube.set({ listEndsAt: 100 });

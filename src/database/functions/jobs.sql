@@ -12,8 +12,11 @@ BEGIN
   ELSIF NEW.state IN ('queued', 'listing', 'running') AND NEW.listed_at IS NULL AND NEW.list_retry_at IS NOT NULL THEN
     NEW.state := 'paused';
     NEW.reason := 'list_incomplete';
-    NEW.next_run_at := CASE WHEN NEW.succeeded + NEW.failed = NEW.total THEN NEW.list_retry_at
-                            ELSE least(NEW.next_run_at, NEW.list_retry_at) END;
+    -- From then on the list is what is next, after the pause of its last failure.
+    IF NEW.list_retry_at > clock_now() THEN
+      NEW.next_run_at := CASE WHEN NEW.succeeded + NEW.failed = NEW.total THEN NEW.list_retry_at
+                              ELSE least(NEW.next_run_at, NEW.list_retry_at) END;
+    END IF;
   ELSIF NEW.state IN ('queued', 'listing', 'running') THEN
     NEW.state := CASE WHEN NEW.started_at IS NULL THEN 'queued' WHEN NEW.listed_at IS NULL THEN 'listing' ELSE 'running' END;
   END IF;
@@ -56,6 +59,16 @@ CREATE OR REPLACE TRIGGER job_due_first AFTER INSERT ON jobs FOR EACH ROW WHEN (
   EXECUTE FUNCTION job_due();
 CREATE OR REPLACE TRIGGER job_due AFTER UPDATE ON jobs FOR EACH ROW
   WHEN (NEW.next_run_at < coalesce(OLD.next_run_at, 'infinity')) EXECUTE FUNCTION job_due();
+
+-- The next slice of each job of an organization that is deleted cancels the job.
+CREATE OR REPLACE FUNCTION job_organization_deleted() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  UPDATE jobs SET next_run_at = clock_now()
+    WHERE organization_id = NEW.id AND finished_at IS NULL AND deleted_at IS NULL AND next_run_at > clock_now();
+  RETURN NULL;
+END $$;
+CREATE OR REPLACE TRIGGER job_organization_deleted AFTER UPDATE ON organizations FOR EACH ROW
+  WHEN (OLD.deleted_at IS NULL AND NEW.deleted_at IS NOT NULL) EXECUTE FUNCTION job_organization_deleted();
 
 CREATE OR REPLACE FUNCTION job_counted() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN

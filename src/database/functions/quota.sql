@@ -147,6 +147,9 @@ BEGIN
   ), removed AS (
     DELETE FROM quota_reservations reservation USING old WHERE reservation.id = old.id
       RETURNING reservation.period_start, reservation.charged
+  ), unsettled AS (
+    DELETE FROM quota_open_reservations open USING old
+      WHERE open.organization_id = p_organization_id AND open.reservation_id = old.id
   ), months AS (
     SELECT period_start, count(*) AS calls, coalesce(sum(charged), 0) AS charged FROM removed GROUP BY period_start
   ), counted AS (
