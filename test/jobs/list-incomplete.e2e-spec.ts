@@ -116,6 +116,7 @@ describe('a job whose list ends before the number of videos that it states', () 
     steps.service.fakeYoutube.set({ listEndsAt: 100 });
     await steps.finish();
     expect(await run.get()).toMatchObject(PAUSED);
+    expect(await steps.step()).toBe(false);
     await steps.service.query(
       'UPDATE organizations SET deleted_at = clock_now() WHERE id = (SELECT organization_id FROM jobs)',
     );
