@@ -145,7 +145,9 @@ export class ServiceWork {
     const quota = new QuotaService(database, {}, {}, retries);
     for (let call = 0; call < CALLS; call += 1) {
       const id = randomUUID();
-      await quota.cancel({ id, organizationId }, [id, organizationId, keyId, 'request', 'channel']);
+      const ids = { id, organization_id: organizationId, key_id: keyId };
+      const row = JSON.stringify({ ...ids, request_id: 'request', channel_id: 'channel', required: 1 });
+      await quota.cancel({ id, organizationId }, row);
     }
     await database.destroy();
   }
