@@ -11,7 +11,7 @@ import { Routes } from './http/routes.js';
 import { METRICS_TOKEN_SCHEME } from './health/metrics.controller.js';
 
 /** The version of the API. Additions increment the minor version. */
-const API_VERSION = '1.5.0';
+const API_VERSION = '1.6.0';
 
 /** Creates the OpenAPI document of all routes. */
 export function createDocument(app: INestApplication): OpenAPIObject {

@@ -51,8 +51,7 @@ export class ChannelsController {
     @Req() request: Request,
     @Res() response: Response,
   ): Promise<void> {
-    const { languages } = query;
-    return this.transcripts.send({ source: this.uploads.source(id, query), languages }, request, response);
+    return this.transcripts.send({ source: this.uploads.source(id, query), ...query }, request, response);
   }
 
   @Get(':id/uploads')

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { canonicalLanguage } from './language-codes.js';
+import { alternativesOf, areLanguages, canonicalLanguage, LANGUAGE_MATCHES, languageChoice } from './language-codes.js';
 
 describe('canonicalLanguage', () => {
   it.each([
@@ -28,5 +28,32 @@ describe('canonicalLanguage', () => {
       }),
       { numRuns: 500 },
     );
+  });
+});
+
+describe('a list of languages', () => {
+  it.each([[['de', 'en-GB']], [['iw', 'es-419', '*']], [['*']], [['mni-Mtei']], [['en-US-x-auto']]])(
+    'is accepted: %j',
+    (codes) => expect(areLanguages(codes)).toBe(true),
+  );
+
+  it.each([
+    [['original']],
+    [['any']],
+    [['ALL']],
+    [['*', 'de']],
+    [['de', '**']],
+    [['auto']],
+    [['']],
+    [['en_US']],
+    [['de|en']],
+  ])('is refused: %j', (codes) => expect(areLanguages(codes)).toBe(false));
+
+  it('is chosen from as a whole, or for its first', () => {
+    expect(languageChoice(['de', 'en', '*'])).toEqual(['de', 'en', '*']);
+    expect(languageChoice(['de', 'en', '*'], 'first').map(alternativesOf)).toEqual([['de', 'en', '*']]);
+    // What is the same is cached under the same key.
+    expect(languageChoice(['de'], 'first')).toEqual(languageChoice(['de']));
+    for (const match of LANGUAGE_MATCHES) expect(languageChoice(['*'], match)).toEqual(languageChoice([], match));
   });
 });

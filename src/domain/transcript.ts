@@ -92,7 +92,19 @@ export interface Upload extends StatedMetadata {
 export interface VideoDetails extends StatedMetadata {
   /** Null when the tracks could not be read; empty when the video has none. */
   captionTracks: readonly CaptionTrack[] | null;
+  channel: VideoChannel | null;
+  /** Null when it could not be read; empty when the video has none. */
+  description: string | null;
+  /** As `description`. */
+  tags: readonly string[] | null;
 }
+
+/** The channel of a video, as the video itself names it. */
+export type VideoChannel = Pick<Channel, 'id' | 'name'>;
+
+/** What an entry has only when the caller asks for it. */
+export const INCLUDABLE = ['description', 'chapters', 'tags'] as const;
+export type Includable = (typeof INCLUDABLE)[number];
 
 const NOTHING_STATED: StatedMetadata = {
   title: null,
@@ -103,7 +115,10 @@ const NOTHING_STATED: StatedMetadata = {
   kind: null,
 };
 
-export const NO_DETAILS: VideoDetails = { ...NOTHING_STATED, captionTracks: null };
+export const NO_DETAILS: VideoDetails = {
+  ...NOTHING_STATED,
+  ...{ captionTracks: null, channel: null, description: null, tags: null },
+};
 
 /** A video that was not read from a list: its metadata comes with the video itself, as `VideoDetails`. */
 export function unlistedVideo(videoId: string): Upload {

@@ -1,9 +1,10 @@
 import { applyDecorators, ValidationPipe, type ArgumentMetadata, type ValidationError } from '@nestjs/common';
 import { ApiPropertyOptional } from '@nestjs/swagger';
 import { Transform } from 'class-transformer';
-import { IsString, Min, ValidateBy, ValidateIf } from 'class-validator';
+import { getMetadataStorage, IsString, Min, ValidateBy, ValidateIf } from 'class-validator';
 import { InvalidRequestError, type InvalidField } from '../domain/errors.js';
 import { redactApiKeys } from '../domain/api-key-text.js';
+import { unknownParameterMessage } from '../domain/unknown-parameter.js';
 import { createRedactor, type Redactor } from '../observability/logging/redaction.js';
 import { legiblePath } from './request-paths.js';
 
@@ -114,6 +115,8 @@ export class StrictValidationPipe extends ValidationPipe {
       whitelist: true,
       forbidNonWhitelisted: true,
       stopAtFirstError: true,
+      // Its class says which parameters exist.
+      validationError: { target: true },
       exceptionFactory: (errors) => new InvalidRequestError(invalidFields(errors, redact)),
     });
   }
@@ -123,7 +126,11 @@ export class StrictValidationPipe extends ValidationPipe {
     // The whitelist does not detect names that every object inherits, such as __proto__ and constructor.
     const inherited = isObjectOrArray(value) ? Object.keys(value).filter((name) => name in Object.prototype) : [];
     if (inherited.length > 0)
-      throw new InvalidRequestError(inherited.map((name) => unknownParameter(name, this.redact)));
+      throw new InvalidRequestError(
+        inherited.map((name) =>
+          unknownParameter(name, parametersOf(metadata.metatype && new metadata.metatype()), this.redact),
+        ),
+      );
     // class-transformer recurses into every field.
     if (isNestedDeeper(value, NESTING_LEVELS_MAX)) throw new InvalidRequestError([NESTED_TOO_DEEP]);
     return super.transform(value, metadata);
@@ -144,13 +151,20 @@ function invalidFields(errors: readonly ValidationError[], redact: Redactor): In
       .flatMap(({ property: field, constraints = {} }) =>
         Object.values(constraints).map((message) => ({ field, message })),
       ),
-    ...errors.filter(isUnknown).map(({ property }) => unknownParameter(property, redact)),
+    ...errors.filter(isUnknown).map(({ property, target }) => unknownParameter(property, parametersOf(target), redact)),
   ];
 }
 
+/** The names that the class of an object declares. */
+function parametersOf(target: unknown): string[] {
+  if (!isObjectOrArray(target)) return [];
+  const rules = getMetadataStorage().getTargetValidationMetadatas(target.constructor, '', false, false);
+  return [...new Set(rules.map(({ propertyName }) => propertyName))];
+}
+
 /** The field of `limit[]=1` is `limit`, as the caller meant it. The name is redacted: it can be a misplaced key. */
-function unknownParameter(name: string, redact: Redactor): InvalidField {
+function unknownParameter(name: string, valid: readonly string[], redact: Redactor): InvalidField {
   const shown = redact(name).slice(0, NAME_SHOWN_MAX);
   const field = shown.split('[', 1)[0] || shown;
-  return { field, message: `${JSON.stringify(shown)} is not a parameter of this operation.` };
+  return { field, message: unknownParameterMessage(shown, 'operation', valid) };
 }

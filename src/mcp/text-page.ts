@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { invalidField } from '../domain/errors.js';
 import { inTurns, joinInTurns } from '../transcripts/in-turns.js';
+import { LANGUAGE_MATCHES } from '../domain/language-codes.js';
 import { VIDEO_ID } from '../domain/video-reference.js';
 import type { RequestContext } from '../http/request-context.js';
 import { fromJson } from '../transcripts/cache/keyed-codec.js';
@@ -24,6 +25,7 @@ const positionSchema = z
     /** The videos that remain, the current one first. */
     videoIds: z.array(z.string().regex(VIDEO_ID)).min(1).max(CURSOR_VIDEOS_MAX),
     languages: z.union([z.tuple([]), languageCodes]),
+    match: z.enum(LANGUAGE_MATCHES).default('all'),
     /** Seconds; the end is null for the end of the video. */
     range: z.tuple([second, second.nullable()]),
     /** Pieces of the current video's text that were sent. */
@@ -47,7 +49,7 @@ function readCursor(cursor: string, tool: Position['tool']): PageStart {
   throw invalidField('cursor', 'cursor is invalid. Send the cursor of the last result unchanged, to the same tool.');
 }
 
-interface PageStart extends Pick<Position, 'languages' | 'range'> {
+interface PageStart extends Pick<Position, 'languages' | 'match' | 'range'> {
   source: VideoSource;
   skip?: Position['skip'];
 }
@@ -83,11 +85,11 @@ export async function readTexts(
   context: RequestContext,
   { transcripts }: ToolServices,
 ): Promise<TextResult> {
-  const { source, languages, range, skip = 0 } = cursor === undefined ? start() : readCursor(cursor, tool);
-  const delivery = await transcripts.start({ source, languages }, context);
+  const { source, languages, match, range, skip = 0 } = cursor === undefined ? start() : readCursor(cursor, tool);
+  const delivery = await transcripts.start({ source, languages, match }, context);
   const { resource, order } = delivery.plan;
   const cursorAt = (videoIds: string[], skip: number) =>
-    writeCursor({ tool, resource, videoIds, languages, range, skip });
+    writeCursor({ tool, resource, videoIds, languages, match, range, skip });
   const footer = (summary: Summary, next: string | null) => {
     const more = next === null ? '' : `\nThe text continues. Call \`${tool}\` with the cursor ${codeSpan(next)}\n`;
     // After a blank line, because the rule would otherwise make a heading of the last paragraph.
@@ -101,7 +103,7 @@ export async function readTexts(
     cursorAt(ids, Number.MAX_SAFE_INTEGER),
   );
   const room = maxChars - longest.length;
-  const page = new TextPage({ maxChars: room, headingLevel, languages, range });
+  const page = new TextPage({ maxChars: room, headingLevel, languages: delivery.plan.languages, range });
   const entries: Entry[] = [];
   let next: string | null = null;
   for await (const event of delivery.events('listed')) {
@@ -118,7 +120,9 @@ export async function readTexts(
 }
 
 /** How the texts of a page are written. */
-export interface PageForm extends Pick<Position, 'languages' | 'range'> {
+export interface PageForm extends Pick<Position, 'range'> {
+  /** Of several languages each gets a heading. */
+  languages: readonly string[];
   /** Without what follows the text of the page. */
   maxChars: number;
   headingLevel: 1 | 2;

@@ -41,6 +41,12 @@ describe('readIdMessage', () => {
       expect(await fieldsRefused({ id: 'x', [name]: nested(100_000) })).toEqual(['body']);
   });
 
+  it('names the parameter that an unknown one means', async () => {
+    await expect(readTranscriptsMessage({ id: 'x', lang: 'en' })).rejects.toMatchObject({
+      details: [{ field: 'lang', message: expect.stringMatching(/Did you mean languages\? Its parameters: .*limit/) }],
+    });
+  });
+
   it.each<[unknown, string[]]>([
     [{ id: 'x', limit: null }, ['limit']],
     [{ id: 'x', limit: 1e21 }, ['limit']],

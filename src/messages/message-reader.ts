@@ -48,13 +48,16 @@ async function validated<T extends object>(value: unknown, kind: 'query' | 'body
   return valid;
 }
 
+const NUMBERS = ['limit', 'chunkSeconds'];
+const LISTS = ['languages', 'include', 'kinds'];
+
 /** Writes numbers and lists as a query does; invalid values stay invalid. */
 function asQuery(parameters: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   const written = { ...parameters };
-  const { limit, languages } = parameters;
-  if (typeof limit === 'number') written['limit'] = String(limit);
-  if (Array.isArray(languages) && languages.every((language) => typeof language === 'string')) {
-    written['languages'] = languages.join(',');
+  for (const [name, value] of Object.entries(parameters)) {
+    if (typeof value === 'number' && NUMBERS.includes(name)) written[name] = String(value);
+    const isList = LISTS.includes(name) && Array.isArray(value);
+    if (isList && value.every((text) => typeof text === 'string')) written[name] = value.join(',');
   }
   return written;
 }

@@ -1,7 +1,12 @@
 import { applyDecorators, Controller } from '@nestjs/common';
 import { Ctx, MessagePattern, Payload } from '@nestjs/microservices';
 import { from, type Observable } from 'rxjs';
-import { PlaylistQueryDto, TranscriptsQueryDto, UploadsQueryDto } from '../transcripts/dto/transcripts-query.dto.js';
+import {
+  PlaylistQueryDto,
+  TextQueryDto,
+  TranscriptsQueryDto,
+  UploadsQueryDto,
+} from '../transcripts/dto/transcripts-query.dto.js';
 import { toUploadsDto, UPLOADS_RATE_LIMIT } from '../channels/dto/uploads-response.dto.js';
 import { CHANNEL_FORMS } from '../domain/channel-reference.js';
 import { DomainError, VideoNotFoundError } from '../domain/errors.js';
@@ -17,7 +22,7 @@ import { givenVideos } from '../transcripts/sources/video-list.js';
 import { PlaylistSource } from '../transcripts/sources/playlist-source.js';
 import type { TranscriptsRequest } from '../transcripts/call-plan.js';
 import { TranscriptsService } from '../transcripts/transcripts.service.js';
-import { parseVideoList, VideoMessageDto } from '../videos/dto/videos-request.dto.js';
+import { parseVideoList } from '../videos/dto/videos-request.dto.js';
 import { messageContext, type MessageContext } from './message-context.js';
 import { readIdMessage, readVideosMessage } from './message-reader.js';
 
@@ -39,7 +44,7 @@ export class MessagesController {
   async channel(@Payload() message: unknown, @Ctx() rpcContext: object): Promise<Observable<unknown>> {
     const context = messageContext(rpcContext);
     const { id, query } = await readIdMessage(message, TranscriptsQueryDto, CHANNEL_FORMS);
-    return this.stream(context, { source: this.uploads.source(id, query), languages: query.languages });
+    return this.stream(context, { source: this.uploads.source(id, query), ...query });
   }
 
   @OnMessage('channels.uploads', 'channel_uploads')
@@ -56,23 +61,23 @@ export class MessagesController {
   async playlist(@Payload() message: unknown, @Ctx() rpcContext: object): Promise<Observable<unknown>> {
     const context = messageContext(rpcContext);
     const { id, query } = await readIdMessage(message, PlaylistQueryDto, 'the ID or the URL of a playlist');
-    return this.stream(context, { source: this.playlists.source(id, query.limit), languages: query.languages });
+    return this.stream(context, { source: this.playlists.source(id, query), ...query });
   }
 
   @OnMessage('videos.transcripts', 'bulk_transcripts')
   async videos(@Payload() message: unknown, @Ctx() rpcContext: object): Promise<Observable<unknown>> {
     const context = messageContext(rpcContext);
-    const { videos, languages } = await readVideosMessage(message);
-    return this.stream(context, { source: givenVideos(parseVideoList(videos)), languages });
+    const { videos, ...texts } = await readVideosMessage(message);
+    return this.stream(context, { source: givenVideos(parseVideoList(videos)), ...texts });
   }
 
   @OnMessage('videos.transcript', 'video_transcripts')
   async video(@Payload() message: unknown, @Ctx() rpcContext: object): Promise<Observable<unknown>> {
     const context = messageContext(rpcContext);
-    const { id, query } = await readIdMessage(message, VideoMessageDto, 'the ID or the URL of a video');
+    const { id, query } = await readIdMessage(message, TextQueryDto, 'the ID or the URL of a video');
     const videoId = parseVideoReference(id);
     if (videoId === undefined) throw new VideoNotFoundError();
-    const request = { source: givenVideos([videoId], videoId), languages: query.languages };
+    const request = { source: givenVideos([videoId], videoId), ...query };
     const delivery = await this.transcripts.start(request, context);
     const entry = await onlyEntry(delivery.events('listed'));
     return from(eventsFor(context, [entryJson('', entry, '')]));

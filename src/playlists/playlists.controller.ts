@@ -42,10 +42,10 @@ export class PlaylistsController {
   })
   getPlaylistTranscripts(
     @Param('id') id: string,
-    @Query() { limit, languages }: PlaylistQueryDto,
+    @Query() query: PlaylistQueryDto,
     @Req() request: Request,
     @Res() response: Response,
   ): Promise<void> {
-    return this.transcripts.send({ source: this.playlists.source(id, limit), languages }, request, response);
+    return this.transcripts.send({ source: this.playlists.source(id, query), ...query }, request, response);
   }
 }

@@ -1,4 +1,5 @@
-import type { Upload } from '../domain/transcript.js';
+import type { LanguageMatch } from '../domain/language-codes.js';
+import type { Includable, Upload } from '../domain/transcript.js';
 import type { ReservationResult } from '../quota/quota.service.js';
 import type { CachedOutcome } from './cache/transcript-cache.js';
 import type { Call } from './call.js';
@@ -10,6 +11,10 @@ export interface TranscriptsRequest {
   source: VideoSource;
   /** Languages in order of preference; the video's original language when there are none. */
   languages?: readonly string[] | undefined;
+  match?: LanguageMatch | undefined;
+  include?: readonly Includable[] | undefined;
+  /** The length of the chunks that segments are joined to; without it they stay as they are. */
+  chunkSeconds?: number | undefined;
 }
 
 /** One video and its state in the cache when the call was planned. */
@@ -28,7 +33,12 @@ export interface CallPlan extends ReservationResult {
   videos: PlannedVideo[];
   /** The order of the entries, in which a video can occur more than once. */
   order: PlannedVideo[];
+  /** As `languageChoice` returns them. */
   languages: readonly string[];
+  include?: readonly Includable[] | undefined;
+  chunkSeconds?: number | undefined;
+  /** As in the list. */
+  sinceFound?: boolean | undefined;
   /** When the videos were looked up in the cache, in milliseconds of `performance.now()`. */
   lookedUpAtMs: number;
   /** Its cached texts, until they are sent. */

@@ -1,7 +1,9 @@
 import type { Upload, VideoFailure } from '../domain/transcript.js';
 import { withTimeout } from '../domain/with-timeout.js';
 import type { CallPlan, PlannedVideo } from './call-plan.js';
+import type { Summary } from './dto/transcripts-response.dto.js';
 import { CallEnded } from './call.js';
+import { inChunks } from './formats/chunks.js';
 import type { VideoFetcher } from './video-fetcher.js';
 import {
   addToSummary,
@@ -9,6 +11,7 @@ import {
   entryOf,
   failedEntry,
   type Entry,
+  type MetadataForm,
   type TranscriptsEvent,
 } from './transcript-events.js';
 
@@ -45,9 +48,10 @@ export interface DeliveryRules {
  */
 export class Delivery {
   /** Counts of the entries that were yielded so far. */
-  readonly summary = emptySummary();
+  readonly summary: Summary;
   /** Videos that failed within the service: not requested before the deadline, or the response buffer was full. */
   readonly givenUp = new Set<string>();
+  private readonly form: MetadataForm;
   /** The entries of the videos that the plan lacks, until they are sent. */
   private readonly fetching = new Map<PlannedVideo, Promise<Entry>>();
   /** Of the videos that are being fetched: ended with the call. */
@@ -63,7 +67,11 @@ export class Delivery {
     readonly plan: CallPlan,
     private readonly fetcher: Pick<VideoFetcher, 'fetch'>,
     private readonly rules: DeliveryRules,
-  ) {}
+  ) {
+    const { sinceFound, header, include } = plan;
+    this.form = { withChannel: header.type !== 'channel', include };
+    this.summary = { ...emptySummary(), ...(sinceFound !== undefined && { sinceFound }) };
+  }
 
   /** Starts to fetch what the plan lacks. Resolves when that has ended and is settled, whether or not the events are read. */
   start(): Promise<void> {
@@ -88,7 +96,12 @@ export class Delivery {
   }
 
   /** The same events, those that are available together in one batch. */
-  async *batches(order: EntryOrder): AsyncGenerator<readonly TranscriptsEvent[], void, undefined> {
+  batches(order: EntryOrder): AsyncGenerator<readonly TranscriptsEvent[], void, undefined> {
+    const { chunkSeconds } = this.plan;
+    return chunkSeconds === undefined ? this.ownBatches(order) : inChunks(this.ownBatches(order), chunkSeconds);
+  }
+
+  private async *ownBatches(order: EntryOrder): AsyncGenerator<readonly TranscriptsEvent[], void, undefined> {
     this.reading = true;
     const { header, call } = this.plan;
     try {
@@ -119,7 +132,7 @@ export class Delivery {
       const entries: Entry[] = [];
       for (const video of batch) {
         const { upload, outcome } = video;
-        const entry = outcome ? entryOf(upload, outcome, true) : await this.fetching.get(video);
+        const entry = outcome ? entryOf(upload, outcome, true, this.form) : await this.fetching.get(video);
         if (!entry) throw new Error('The entry was sent already.');
         entries.push(entry.ok && sent.has(video) ? { ...entry, cached: true } : entry);
         sent.add(video);
@@ -154,13 +167,13 @@ export class Delivery {
         this.plan.held.addFetched(outcome.transcript.deflated);
         if (!this.plan.held.mayFetch) for (const each of this.waiting) each.abort(FULL);
       }
-      return entryOf(upload, outcome, !own);
+      return entryOf(upload, outcome, !own, this.form);
     } catch (error) {
       if (error === FULL) return this.giveUp(upload, BUFFER_FULL);
       if (error instanceof CallEnded)
         return this.waiting.has(fetch)
           ? this.giveUp(upload, { code: 'upstream_timeout' })
-          : failedEntry(upload, { code: 'upstream_timeout' });
+          : failedEntry(upload, { code: 'upstream_timeout' }, this.form);
       return this.rules.onBug(upload, error);
     } finally {
       this.open.delete(fetch);
@@ -171,7 +184,7 @@ export class Delivery {
   /** The entry of a video that failed for a cause within the service. */
   private giveUp(upload: Upload, failure: VideoFailure): Entry {
     this.givenUp.add(upload.videoId);
-    return failedEntry(upload, failure);
+    return failedEntry(upload, failure, this.form);
   }
 
   /** Releases a text that was fetched and sent: it is not retained until the end of the call. */

@@ -12,10 +12,12 @@ const DETAILS = {
   kind: 'video' as const,
   captionTracks: [],
 };
+const CHANNEL = { id: 'UCtidewater_____________', name: 'Tidewater Kitchen' };
+const READ = { ...DETAILS, channel: CHANNEL, description: '0:00 Rye\n1:00 Salt\n2:00 Oven', tags: ['bread'] };
 
 describe('the metadata of a video', () => {
   it('comes from the video itself when no list contains it', () => {
-    expect(metadataOf(unlistedVideo(ID), DETAILS)).toEqual({
+    expect(metadataOf(unlistedVideo(ID), READ)).toEqual({
       ...DETAILS,
       url: `https://www.youtube.com/watch?v=${ID}`,
       publishedText: null,
@@ -25,12 +27,31 @@ describe('the metadata of a video', () => {
   it('keeps the title and the thumbnail of the list, and the exact values of the video', () => {
     const listed = { ...unlistedVideo(ID), title: 'Of the list', thumbnailUrl: 'https://i.ytimg.com/list.jpg' };
     const expected = { ...DETAILS, title: 'Of the list', thumbnailUrl: 'https://i.ytimg.com/list.jpg' };
-    expect(metadataOf({ ...listed, durationSeconds: 610, viewCount: 1_200 }, DETAILS)).toMatchObject(expected);
+    expect(metadataOf({ ...listed, durationSeconds: 610, viewCount: 1_200 }, READ)).toMatchObject(expected);
   });
 
   it('is null where neither gave a value', () => {
     const { url, ...others } = metadataOf(unlistedVideo(ID));
     expect(url).toContain(ID);
     expect(new Set(Object.values(others))).toEqual(new Set([null]));
+  });
+
+  it('has the channel where the response has none, and what is included', () => {
+    const form = { withChannel: true, include: ['description', 'chapters', 'tags'] as const };
+    expect(metadataOf(unlistedVideo(ID), READ, form)).toMatchObject({
+      channel: CHANNEL,
+      description: READ.description,
+      chapters: [
+        { title: 'Rye', start: 0 },
+        { title: 'Salt', start: 60 },
+        { title: 'Oven', start: 120 },
+      ],
+      tags: ['bread'],
+    });
+    const without = { ...READ, channel: null, description: '', tags: [] };
+    const none = { channel: null, description: null, chapters: [], tags: [] };
+    expect(metadataOf(unlistedVideo(ID), without, form)).toMatchObject(none);
+    const unread = { channel: null, description: null, chapters: null, tags: null };
+    expect(metadataOf(unlistedVideo(ID), undefined, form)).toMatchObject(unread);
   });
 });

@@ -1,4 +1,5 @@
 import {
+  type Includable,
   NO_DETAILS,
   VIDEO_FAILURES,
   type Upload,
@@ -8,6 +9,7 @@ import {
 } from '../domain/transcript.js';
 import type { TranscriptText } from './cache/transcript-text.js';
 import type { EntryError, Summary, VideoMetadata } from './dto/transcripts-response.dto.js';
+import { chaptersOf } from './formats/chapters.js';
 import type { ListHeader } from './sources/video-list.js';
 
 /** Whether the service knows that the platform blocks it, and until when. Without `retryAfterSeconds` only this video was refused. */
@@ -29,18 +31,30 @@ export type Entry = SucceededEntry | { videoId: string; ok: false; metadata: Vid
 /** The events of a response, in this order: the header of the list, a result for each video, the summary. */
 export type TranscriptsEvent = ListHeader | { type: 'result'; entry: Entry } | { type: 'summary'; summary: Summary };
 
+/** What the metadata of a response has beside that of every response. */
+export interface MetadataForm {
+  /** The response has no channel at its top. */
+  withChannel?: boolean;
+  include?: readonly Includable[] | undefined;
+}
+
 /** @param cached whether the transcript was not fetched for the call, and so is free */
-export function entryOf(upload: Upload, outcome: VideoOutcome<TranscriptText>, cached: boolean): Entry {
+export function entryOf(
+  upload: Upload,
+  outcome: VideoOutcome<TranscriptText>,
+  cached: boolean,
+  form?: MetadataForm,
+): Entry {
   const { videoId } = upload;
-  const metadata = metadataOf(upload, outcome.details);
+  const metadata = metadataOf(upload, outcome.details, form);
   return outcome.ok
     ? { videoId, ok: true, metadata, transcript: outcome.transcript, cached }
     : { videoId, ok: false, metadata, error: entryError(outcome.failure) };
 }
 
 /** The entry of a video that was not read. */
-export function failedEntry(upload: Upload, failure: VideoFailure): Entry {
-  return entryOf(upload, { ok: false, details: NO_DETAILS, failure }, false);
+export function failedEntry(upload: Upload, failure: VideoFailure, form?: MetadataForm): Entry {
+  return entryOf(upload, { ok: false, details: NO_DETAILS, failure }, false, form);
 }
 
 export function entryError(failure: VideoFailure): EntryError {
@@ -57,17 +71,29 @@ export function entryError(failure: VideoFailure): EntryError {
  *
  * @param details of the video itself, if it was read
  */
-export function metadataOf(upload: Upload, details: VideoDetails = NO_DETAILS): VideoMetadata {
+export function metadataOf(
+  upload: Upload,
+  details: VideoDetails = NO_DETAILS,
+  { withChannel = false, include = [] }: MetadataForm = {},
+): VideoMetadata {
+  const { description } = details;
+  const durationSeconds = details.durationSeconds ?? upload.durationSeconds;
   return {
     title: upload.title ?? details.title,
     url: upload.url,
     publishedAt: details.publishedAt ?? upload.publishedAt,
     publishedText: upload.publishedText,
-    durationSeconds: details.durationSeconds ?? upload.durationSeconds,
+    durationSeconds,
     viewCount: details.viewCount ?? upload.viewCount,
     thumbnailUrl: upload.thumbnailUrl ?? details.thumbnailUrl,
     kind: details.kind ?? upload.kind,
     captionTracks: details.captionTracks,
+    ...(withChannel && { channel: details.channel }),
+    ...(include.includes('description') && { description: description === '' ? null : description }),
+    ...(include.includes('chapters') && {
+      chapters: description === null ? null : chaptersOf(description, durationSeconds),
+    }),
+    ...(include.includes('tags') && { tags: details.tags }),
   };
 }
 

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { withCacheBudget } from '../cache/cache-budget.js';
 import { Environment } from '../config/environment.js';
 import { PlanLimitExceededError, remainingQuota, UpstreamError } from '../domain/errors.js';
+import { languageChoice } from '../domain/language-codes.js';
 import { NO_DETAILS, type Upload } from '../domain/transcript.js';
 import type { RequestContext } from '../http/request-context.js';
 import { inSpan } from '../observability/tracing/tracer.js';
@@ -123,12 +124,13 @@ export class TranscriptsService {
   }
 
   private async plan(
-    { source, languages = [] }: TranscriptsRequest,
+    { source, languages: codes = [], match, include, chunkSeconds }: TranscriptsRequest,
     payer: Payer,
     call: Call,
     held: HeldTexts,
   ): Promise<CallPlan> {
-    const { header, resource, uploads } = await source(call);
+    const languages = languageChoice(codes, match);
+    const { header, resource, uploads, sinceFound } = await source(call);
     const known = new Map(uploads.map((upload) => [upload.videoId, plannedVideo(upload)]));
     const videos = [...known.values()];
     const order = uploads.flatMap(({ videoId }) => known.get(videoId) ?? []);
@@ -142,7 +144,8 @@ export class TranscriptsService {
       const fitting = limitThatFits(order, remainingQuota(quota));
       throw new PlanLimitExceededError(quota, required, fitting, header.type === 'videos' ? 'videos' : 'limit');
     }
-    return { call, header, resource, videos, order, languages, lookedUpAtMs, reservation, quota, held };
+    const form = { languages, include, chunkSeconds };
+    return { call, header, resource, videos, order, ...form, sinceFound, lookedUpAtMs, reservation, quota, held };
   }
 
   /** One cache lookup for all videos; those that the list already reports as failed need none. */

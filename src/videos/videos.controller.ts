@@ -2,7 +2,7 @@ import { Body, Controller, Get, HttpCode, HttpStatus, Param, Post, Query, Req, R
 import { ApiExtraModels, ApiOkResponse, ApiOperation, ApiParam, ApiTags, getSchemaPath } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { RequiresFeature } from '../auth/auth.decorators.js';
-import { ApiTranscripts, ENTRY_EXAMPLE, ENTRY_HEADERS, VIDEOS_EXAMPLE } from '../transcripts/dto/api-transcripts.js';
+import { ApiTranscripts, ENTRY_HEADERS, VIDEO_EXAMPLE, VIDEOS_EXAMPLE } from '../transcripts/dto/api-transcripts.js';
 import { EntryDto, VideoTranscriptsDto } from '../transcripts/dto/transcripts-response.dto.js';
 import { VideoFailedError, VideoNotFoundError } from '../domain/errors.js';
 import { VIDEO_FAILURE_CODES, type VideoFailureCode } from '../domain/transcript.js';
@@ -52,7 +52,7 @@ export class VideosController {
       'The transcript, in the format of `format` or `Accept`. In JSON it is the entry of the video; `ok` is always true. The other ' +
       'formats are `text/plain`, `application/x-subrip`, `text/vtt` and `text/markdown`.',
     ...contentOf(
-      { schema: { $ref: getSchemaPath(EntryDto) }, example: ENTRY_EXAMPLE },
+      { schema: { $ref: getSchemaPath(EntryDto) }, example: VIDEO_EXAMPLE },
       {
         [ENTRY_MEDIA_TYPES.text]: textContent(
           'One line per segment.',
@@ -77,14 +77,14 @@ export class VideosController {
   @ApiErrors('plan_limit_exceeded', 'video_not_found', ...VIDEO_FAILURE_CODES.map(failureExample))
   getVideoTranscript(
     @Param('id') id: string,
-    @Query() { languages, format }: VideoQueryDto,
+    @Query() { format, ...texts }: VideoQueryDto,
     @Req() request: Request,
     @Res() response: Response,
   ): Promise<void> {
     const videoId = parseVideoReference(id);
     if (videoId === undefined) throw new VideoNotFoundError();
     const source = givenVideos([videoId], videoId);
-    return this.transcripts.sendEntry({ source, languages }, request, response, format);
+    return this.transcripts.sendEntry({ source, ...texts }, request, response, format);
   }
 
   @Post('transcripts')
@@ -103,10 +103,10 @@ export class VideosController {
     source: 'videos',
   })
   getVideoTranscripts(
-    @Body() { videos, languages }: VideosBodyDto,
+    @Body() { videos, ...texts }: VideosBodyDto,
     @Req() request: Request,
     @Res() response: Response,
   ): Promise<void> {
-    return this.transcripts.send({ source: givenVideos(parseVideoList(videos)), languages }, request, response);
+    return this.transcripts.send({ source: givenVideos(parseVideoList(videos)), ...texts }, request, response);
   }
 }

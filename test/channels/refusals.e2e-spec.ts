@@ -115,6 +115,18 @@ describe('an invalid parameter', () => {
     expect(fieldsOf(response).sort()).toEqual(['cursor', 'limit']);
   });
 
+  it.each([
+    ['GET', PATH, 'lang=de', ['Did you mean languages?', 'Its parameters:', 'limit', 'since']],
+    ['GET', PATH, '__proto__=1', ['Its parameters:', 'languages']],
+    ['GET', '/usage', 'month=1', ['It takes no parameters here.']],
+    ['POST', '/transcripts', 'limit=1', ['It takes no parameters here.']],
+  ])('%s %s?%s that does not exist is 400 with the ones that do', async (method, path, query, words) => {
+    const headers = { Authorization: `Bearer ${key}` };
+    const response = await service.request(method, `${path}?${query}`, headers);
+    expectRefusal(response, 400, 'invalid_request');
+    for (const word of words) expect(response.body.error.details[0].message).toContain(word);
+  });
+
   it.each(['/channels/%zz/transcripts', '/channels/%E0%A4/transcripts', '/%', '/usage%ff'])(
     'in the undecodable path %s is 400 before any other check, including the key',
     async (path) => expectRefusal(await service.request('GET', path), 400, 'invalid_request'),

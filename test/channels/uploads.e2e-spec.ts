@@ -113,19 +113,40 @@ describe("a channel's uploads", () => {
   });
 });
 
+describe('kinds', () => {
+  it('are filtered before limit counts', async () => {
+    const { key } = await service.organization();
+    const kindsOf = async (query: string): Promise<(string | null)[]> => {
+      const { body } = await service.get(`/channels/@harbourlight/uploads?${query}`, key);
+      return body.uploads.map(({ metadata }: { metadata: { kind: string | null } }) => metadata.kind) as string[];
+    };
+    expect(await kindsOf('limit=3')).toEqual(['upcoming', 'live', 'video']);
+    expect(await kindsOf('limit=2&kinds=short')).toEqual(['short', 'short']);
+    expect(await kindsOf('limit=3&kinds=short,live')).toEqual(['live', 'short', 'short']);
+    const refused = await service.get('/channels/@harbourlight/transcripts?kinds=shorts', key);
+    expect([refused.status, refused.body.error.details[0].field]).toEqual([400, 'kinds']);
+  });
+});
+
 describe('since', () => {
   it.each([
-    ['tw-mackerel', 2],
-    ['tw-chowder_', 0],
-    ['tw-tea_____', 4],
-    ['aaaaaaaaaaa', 5],
-  ])('%s leaves the %i uploads above it', async (since, count) => {
-    const { key } = await service.organization();
-    for (const path of ['uploads', 'transcripts']) {
-      const response = await service.get(`/channels/@tidewater/${path}?since=${since}`, key);
-      expect(idsOf(response)).toEqual(TIDEWATER.slice(0, count));
-    }
-  });
+    ['tw-mackerel', 2, 100, true],
+    ['tw-mackerel', 2, 3, true],
+    ['tw-mackerel', 2, 2, false],
+    ['tw-chowder_', 0, 100, true],
+    ['tw-tea_____', 4, 100, true],
+    ['aaaaaaaaaaa', 5, 100, false],
+  ])(
+    '%s leaves %i uploads with a limit of %i, and states whether it was found: %s',
+    async (since, count, limit, found) => {
+      const { key } = await service.organization();
+      for (const path of ['uploads', 'transcripts']) {
+        const response = await service.get(`/channels/@tidewater/${path}?since=${since}&limit=${limit}`, key);
+        expect(idsOf(response)).toEqual(TIDEWATER.slice(0, count));
+        expect((response.body.summary ?? response.body).sinceFound).toBe(found);
+      }
+    },
+  );
 
   it('costs only what is listed', async () => {
     const { key } = await service.organization({ monthlyLimit: 1 });
@@ -133,5 +154,11 @@ describe('since', () => {
     const uploads = idsOf(await service.get('/channels/@3-videos-no-23/uploads', key));
     const response = await service.get(`${path}?since=${uploads[1]}`, key);
     expect([response.status, response.body.summary.fetched]).toEqual([200, 1]);
+  });
+
+  it('that is absent is not stated', async () => {
+    const { key } = await service.organization();
+    const { body } = await service.get('/channels/@tidewater/transcripts?limit=1', key);
+    expect(Object.keys(body.summary as object)).toEqual(['total', 'succeeded', 'failed', 'cached', 'fetched']);
   });
 });

@@ -297,9 +297,9 @@ describe('a refused call of a tool', () => {
     [
       'list_channel_uploads',
       { channel: '@x', page: 2 },
-      '"page" is not a parameter of this tool. Its parameters: channel, limit, since.',
+      '"page" is not a parameter of this tool. Its parameters: channel, limit, kinds, since.',
     ],
-    ['get_usage', { month: 1 }, '"month" is not a parameter of this tool. Its parameters: none.'],
+    ['get_usage', { month: 1 }, '"month" is not a parameter of this tool. It takes no parameters here.'],
     ['get_video_transcript', { video: 'hl-dinghy__', languages: 'de' }, 'languages must be a list.'],
     ['get_video_transcript', { video: 'hl-dinghy__', languages: [] }, 'languages must have at least 1 item.'],
     ['start_archive_job', { channel: '@x', onQuota: 'stop' }, 'onQuota must be pause or fail.'],

@@ -34,6 +34,7 @@ describe('the transcripts of a playlist', () => {
     expect(response.body.summary).toEqual({ total: 5, succeeded: 5, failed: 0, cached: 0, fetched: 5 });
     expect((await read(SATURDAY.id, key)).body.summary).toMatchObject({ cached: 5, fetched: 0 });
     expect((await service.get('/usage', key)).body).toMatchObject({ used: 5, reserved: 0 });
+    expect(response.body.results[1].metadata.channel.name).toBe('Harbour Light Workshop');
   });
 
   it.each([

@@ -1,3 +1,4 @@
+import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { startService, type ServiceResponse, type TestService } from '../harness/service.js';
 import { until } from '../harness/until.js';
@@ -31,6 +32,73 @@ describe('a list of videos', () => {
     expect(response.body.summary).toEqual({ total: 5, succeeded: 2, failed: 3, cached: 0, fetched: 2 });
     expect(response.body.results[1].metadata.title).toBe('Bread that keeps for a week at sea');
     expect(await usageOf(key)).toMatchObject({ used: 2, reserved: 0 });
+  });
+
+  it('names the channel of each that was read, and has what is included, also from the cache', async () => {
+    const { key } = await service.organization();
+    const videos = ['tw-bread___', 'no-such-vid'];
+    const plain = (await post(key, { videos })).body.results[0].metadata as object;
+    expect(Object.keys(plain)).toContain('channel');
+    for (const name of ['description', 'chapters', 'tags']) expect(Object.keys(plain)).not.toContain(name);
+    const reads = () => service.fakeYoutube.requests.count({ kind: ['player', 'reel'], videoId: 'tw-bread___' });
+    const before = reads();
+    for (const include of ['tags,chapters,description', ['tags', 'chapters', 'description']]) {
+      const { body } = await post(key, { videos, include });
+      expect(body.results[0].metadata).toMatchObject({
+        channel: { id: 'UCtidewater_____________', name: 'Tidewater Kitchen' },
+        description: expect.stringMatching(/^Sea bread/),
+        chapters: [
+          { title: 'Flour', start: 0 },
+          { title: 'Rising', start: 10 },
+          { title: 'Baking', start: 20 },
+        ],
+        tags: ['bread', 'rye'],
+      });
+      expect(body.results[1].metadata).toMatchObject({ channel: null, description: null, chapters: null, tags: null });
+    }
+    expect(reads()).toBe(before);
+    const refused = await post(key, { videos, include: ['likes'] });
+    expect([refused.status, refused.body.error.details[0].field]).toEqual([400, 'include']);
+  });
+
+  it('has the first of the languages, or the original for *, and words that are no codes are refused', async () => {
+    const { key } = await service.organization();
+    const videos = ['hl-keeper__', 'tw-tea_____'];
+    const keysOf = async (fields: object): Promise<string[][]> => {
+      const { body } = await post(key, { videos, ...fields });
+      return body.results.map(({ transcript }: { transcript: object }) => Object.keys(transcript)) as string[][];
+    };
+    expect(await keysOf({ languages: ['de', 'en'] })).toEqual([['de', 'en'], ['en']]);
+    expect(await keysOf({ languages: ['de', 'en'], match: 'first' })).toEqual([['de'], ['en']]);
+    const original = await keysOf({});
+    expect(await keysOf({ languages: 'fi,*' })).toEqual(original);
+    expect(await keysOf({ languages: ['*'] })).toEqual(original);
+    for (const word of ['any', 'original']) {
+      const [detail] = (await post(key, { videos, languages: [word] })).body.error.details;
+      expect(detail).toMatchObject({ field: 'languages', message: expect.stringContaining('use *') });
+    }
+    expect((await post(key, { videos, match: 'best' })).body.error.details[0].field).toBe('match');
+  });
+
+  it('has its segments in chunks, in every form of the response, fetched and cached, and is cached without', async () => {
+    const { key } = await service.organization();
+    const wanted = { videos: ['tw-pickles_', 'hl-silent__', 'tw-pickles_'], chunkSeconds: 600 };
+    const text =
+      'Pick it above the tide line and leave the roots. Boil for a minute, no more, and into the jar. Vinegar, bay, a chilli if you are brave.';
+    for (const headers of [{}, { 'Accept-Encoding': 'gzip' }, { Accept: 'application/x-ndjson' }]) {
+      const { bytes, headers: received } = await post(key, wanted, headers);
+      const body = (received['content-encoding'] === 'gzip' ? gunzipSync(bytes) : bytes).toString();
+      const chunk = `"en":[{"text":${JSON.stringify(text)},"start":`;
+      expect(body.split(chunk)).toHaveLength(3);
+      expect(body.match(/"text":/g)).toHaveLength(2);
+    }
+    const plain = await post(key, { videos: ['tw-pickles_'] });
+    expect(plain.body.results[0].transcript.en.length).toBeGreaterThan(2);
+    expect(plain.body.summary.cached).toBe(1);
+    const asText = await service.get('/videos/tw-pickles_/transcript?chunkSeconds=600&format=text', key);
+    expect(asText.text).toBe(`${text}\n`);
+    for (const chunkSeconds of [14, 601, 60.5, '60', null])
+      expect((await post(key, { ...wanted, chunkSeconds })).body.error.details[0].field).toBe('chunkSeconds');
   });
 
   it.each([['tw-mackerel'], ['hl-dinghy__']])(

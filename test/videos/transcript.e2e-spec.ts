@@ -18,6 +18,7 @@ describe('the transcript of one video', () => {
     expect(first.status).toBe(200);
     expect(Object.keys(first.body as object)).toEqual(ENTRY_FIELDS);
     expect(first.body).toMatchObject({ videoId: 'tw-chowder_', ok: true, cached: false });
+    expect(first.body.metadata.channel.name).toBe('Tidewater Kitchen');
     expect(first.body.transcript.en[0]).toMatchObject({ text: 'Eight people, one pot, three pounds of mussels.' });
     expect(first.headers).toMatchObject({ 'x-quota-limit': '50', 'x-quota-remaining': '49' });
     const again = await service.get('/videos/tw-chowder_/transcript', key);

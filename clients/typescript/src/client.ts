@@ -16,13 +16,21 @@ export type VideoTranscript = components['schemas']['VideoTranscript'];
 const STREAMED = 'application/x-ndjson';
 
 export interface VideoOptions extends CallOptions {
-  /** Language codes in order of preference. */
+  /** Language codes in order of preference; `*`, as the last, is the original language of the video. */
   languages?: readonly string[];
+  /** Whether each of the languages that a video has is returned (`all`, the default), or the first of them. */
+  match?: 'all' | 'first';
+  /** What to add to the metadata of each video. */
+  include?: readonly ('description' | 'chapters' | 'tags')[];
+  /** Joins segments to chunks of about this many seconds (15-600). */
+  chunkSeconds?: number;
 }
 
 export interface ListOptions extends VideoOptions {
   /** The number of videos; 25 by default, at most 100. */
   limit?: number;
+  /** Only videos of these kinds, which `limit` counts. */
+  kinds?: readonly ('video' | 'short' | 'live' | 'upcoming')[];
 }
 
 export interface TranscriptsOptions extends ListOptions {
@@ -30,7 +38,7 @@ export interface TranscriptsOptions extends ListOptions {
   since?: string;
 }
 
-export type UploadsOptions = Omit<TranscriptsOptions, 'languages'>;
+export type UploadsOptions = Omit<TranscriptsOptions, Exclude<keyof VideoOptions, keyof CallOptions>>;
 export type VideoFormat = Exclude<NonNullable<ParametersOf<'getVideoTranscript'>['query']>['format'], undefined>;
 type Events = AsyncGenerator<TranscriptsEvent, void, undefined>;
 type Streamed = 'getChannelTranscripts' | 'getPlaylistTranscripts' | 'getVideoTranscripts';
@@ -68,8 +76,8 @@ export class ChannelTranscriptsClient {
   }
 
   /** Lists a channel's newest uploads without their transcripts, which costs no quota. */
-  uploads(channel: string, { limit, since, ...options }: UploadsOptions = {}): Promise<ChannelUploads> {
-    const parameters = { path: { id: channel }, query: defined({ limit, since }) };
+  uploads(channel: string, { limit, kinds, since, ...options }: UploadsOptions = {}): Promise<ChannelUploads> {
+    const parameters = { path: { id: channel }, query: defined({ limit, kinds: kinds?.join(','), since }) };
     return this.http.call('listChannelUploads', parameters, options);
   }
 
@@ -95,14 +103,12 @@ export class ChannelTranscriptsClient {
 
   /** Returns the transcript of one video. Also throws when the video has none. */
   video(video: string, options: VideoOptions = {}): Promise<VideoTranscript> {
-    const { languages } = options;
-    const query = defined({ languages: languages?.join(',') });
-    return this.http.call('getVideoTranscript', { path: { id: video }, query }, options);
+    return this.http.call('getVideoTranscript', { path: { id: video }, query: textsOf(options) }, options);
   }
 
   /** Returns the transcript of one video as text, subtitles or Markdown. */
   videoAs(format: Exclude<VideoFormat, 'json'>, video: string, options: VideoOptions = {}): Promise<string> {
-    const query = { format, ...defined({ languages: options.languages?.join(',') }) };
+    const query = { format, ...textsOf(options) };
     return this.http.send('getVideoTranscript', { path: { id: video }, query }, options, (response) => response.text());
   }
 
@@ -132,10 +138,15 @@ export class ChannelTranscriptsClient {
   }
 }
 
-function listOf(id: string, { limit, languages, since }: TranscriptsOptions) {
-  return { path: { id }, query: defined({ limit, languages: languages?.join(','), since }) };
+function listOf(id: string, { limit, kinds, since, ...options }: TranscriptsOptions) {
+  return { path: { id }, query: { ...defined({ limit, kinds: kinds?.join(','), since }), ...textsOf(options) } };
 }
 
-function videosOf(videos: readonly string[], { languages }: VideoOptions) {
-  return { body: { videos: [...videos], ...defined({ languages: languages && [...languages] }) } };
+function videosOf(videos: readonly string[], options: VideoOptions) {
+  return { body: { videos: [...videos], ...textsOf(options) } };
+}
+
+/** The parameters of every operation that returns transcripts. */
+function textsOf({ languages, match, include, chunkSeconds }: VideoOptions) {
+  return defined({ languages: languages?.join(','), match, include: include?.join(','), chunkSeconds });
 }

@@ -59,12 +59,12 @@ describe('the operations of the client', () => {
     expect(await client.transcripts(url, options)).toEqual(ANSWER);
     expect(sent[0]).toMatchObject({
       method: 'GET',
-      path: `/channels/${encodeURIComponent(url)}/transcripts?limit=3&languages=en%2Cde&since=tw-bread___`,
+      path: `/channels/${encodeURIComponent(url)}/transcripts?limit=3&since=tw-bread___&languages=en%2Cde`,
     });
     expect(sent[0]?.headers.get('Authorization')).toBe('Bearer ctk_test');
     expect(sent[0]?.headers.get('X-Request-Id')).toBe('mine');
     await client.videos(['a', 'b'], { languages: ['fr'] });
-    expect(sent[1]).toMatchObject({ path: '/transcripts', body: { videos: ['a', 'b'], languages: ['fr'] } });
+    expect(sent[1]).toMatchObject({ path: '/transcripts', body: { videos: ['a', 'b'], languages: 'fr' } });
   });
 
   it('are refused before any request when the client cannot send one', () => {

@@ -1,6 +1,8 @@
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { VIDEOS_PER_CALL_MAX } from '../../domain/plan.js';
+import { languageChoice, type LanguageMatch } from '../../domain/language-codes.js';
+import type { Includable, VideoKind } from '../../domain/transcript.js';
 import { parsePlaylistReference } from '../../domain/playlist-reference.js';
 import { parseVideoReference } from '../../domain/video-reference.js';
 import { inflate } from '../../transcripts/cache/transcript-text.js';
@@ -8,6 +10,7 @@ import { entryJson, serializeJson, type Chunk } from '../../transcripts/formats/
 import { markdownDocument } from '../../transcripts/formats/markdown.js';
 import { formatEntry } from '../../transcripts/formats/transcript-formats.js';
 import { onlyEntry, type EntryFormat } from '../../transcripts/response/transcripts-response.js';
+import type { Selection } from '../../transcripts/sources/selection.js';
 import { givenVideos, type VideoSource } from '../../transcripts/sources/video-list.js';
 import type { TranscriptsEvent } from '../../transcripts/transcript-events.js';
 import type { CommandServices } from './command-services.js';
@@ -15,8 +18,12 @@ import type { CommandServices } from './command-services.js';
 export interface PrintOptions {
   /** Values above the maximum of a call count as that. */
   limit: number;
+  kinds?: VideoKind[];
   languages: string[];
+  match?: LanguageMatch;
   format: EntryFormat;
+  include?: Includable[];
+  chunkSeconds?: number;
 }
 
 /**
@@ -26,17 +33,19 @@ export interface PrintOptions {
  */
 export async function printTranscripts(
   reference: string,
-  { limit, languages, format }: PrintOptions,
+  { limit, kinds, format, ...texts }: PrintOptions,
   services: CommandServices,
 ): Promise<void> {
   const videoId = videoIdOf(reference);
   if (videoId === undefined && format !== 'json' && format !== 'markdown')
     throw new Error(`${format} is a format of one video. Use the URL of a video, or --format markdown.`);
   const { transcripts } = services;
-  const source = videoId === undefined ? sourceOf(reference, limit, services) : givenVideos([videoId], videoId);
+  const source =
+    videoId === undefined ? sourceOf(reference, { limit, kinds }, services) : givenVideos([videoId], videoId);
   const end = new AbortController();
   const times = { startedAtMs: performance.now(), responseEnd: end.signal };
-  const plan = await transcripts.prepare({ source, languages }, await services.payer(), times);
+  const plan = await transcripts.prepare({ source, ...texts }, await services.payer(), times);
+  const languages = languageChoice(texts.languages, texts.match);
   const events = transcripts.deliver(plan).events('listed');
   try {
     await writeOut(videoId === undefined ? list(format, events, languages) : entry(format, events, languages));
@@ -53,9 +62,11 @@ function videoIdOf(reference: string): string | undefined {
   return reference.includes('/') ? parseVideoReference(reference) : undefined;
 }
 
-function sourceOf(reference: string, wanted: number, { uploads, playlists }: CommandServices): VideoSource {
-  const limit = Math.min(wanted, VIDEOS_PER_CALL_MAX);
-  return parsePlaylistReference(reference) ? playlists.source(reference, limit) : uploads.source(reference, { limit });
+function sourceOf(reference: string, wanted: Selection, { uploads, playlists }: CommandServices): VideoSource {
+  const selection = { ...wanted, limit: Math.min(wanted.limit, VIDEOS_PER_CALL_MAX) };
+  return parsePlaylistReference(reference)
+    ? playlists.source(reference, selection)
+    : uploads.source(reference, selection);
 }
 
 type Events = AsyncGenerator<TranscriptsEvent, void>;

@@ -1,5 +1,14 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
-import { LANGUAGES_INVALID, LIMIT_DEFAULT, parseLanguages } from '../../transcripts/dto/transcripts-query.dto.js';
+import { LANGUAGE_MATCHES } from '../../domain/language-codes.js';
+import { INCLUDABLE, VIDEO_KINDS } from '../../domain/transcript.js';
+import {
+  CHUNK_SECONDS_MAX,
+  CHUNK_SECONDS_MIN,
+  LANGUAGES_INVALID,
+  LIMIT_DEFAULT,
+  parseLanguages,
+  parseWords,
+} from '../../transcripts/dto/transcripts-query.dto.js';
 import { ENTRY_FORMATS } from '../../transcripts/response/transcripts-response.js';
 import { ARCHIVE_FORMATS } from './archive-files.js';
 import { archiveChannel, type ArchiveRequest, type ArchiveResult } from './archive-run.js';
@@ -11,13 +20,25 @@ const REFERENCE =
 const CLEAR_LINE = '\r\u001b[K';
 
 const languagesOption = (): Option =>
-  new Option('--languages <codes>', 'language codes in order of preference, such as en,de')
+  new Option(
+    '--languages <codes>',
+    'language codes in order of preference, such as en,de; * last for the original language',
+  )
     .default([], 'the original language')
     .argParser((codes) => {
       const languages = parseLanguages(codes);
       if (!languages) throw new InvalidArgumentError(LANGUAGES_INVALID);
       return languages;
     });
+
+function wordsOption(flags: string, description: string, words: readonly string[]): Option {
+  const names = words.join(',');
+  return new Option(flags, `${description}: ${names}`).argParser((value) => {
+    const parsed = parseWords(value, words);
+    if (!parsed) throw new InvalidArgumentError(`It must be one or more of ${names}.`);
+    return parsed;
+  });
+}
 
 /**
  * Adds `transcripts`, which prints what the service would respond, and `archive`, which runs an archive job and writes a
@@ -29,7 +50,15 @@ export function addTranscriptCommands(program: Command, run: RunWork): void {
     .description('print the transcripts of a channel, a playlist or a video, without a service and keys')
     .argument('<reference>', REFERENCE)
     .option('--limit <n>', 'number of videos at most', wholeNumberArgument(1), LIMIT_DEFAULT)
+    .addOption(wordsOption('--kinds <kinds>', 'the kinds of videos', VIDEO_KINDS))
     .addOption(languagesOption())
+    .addOption(new Option('--match <match>', 'which of the languages').choices(LANGUAGE_MATCHES).default('all'))
+    .addOption(wordsOption('--include <names>', 'what to add to the metadata', INCLUDABLE))
+    .option(
+      '--chunk-seconds <n>',
+      'join segments to chunks of about n seconds',
+      wholeNumberArgument(CHUNK_SECONDS_MIN, CHUNK_SECONDS_MAX),
+    )
     .addOption(
       new Option('--format <format>', 'text, srt and vtt for one video only').choices(ENTRY_FORMATS).default('json'),
     )

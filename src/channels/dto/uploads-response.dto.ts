@@ -1,8 +1,8 @@
-import { ApiProperty, ApiSchema } from '@nestjs/swagger';
+import { ApiProperty, ApiPropertyOptional, ApiSchema } from '@nestjs/swagger';
 import type { ChannelWithUploads } from '../../transcripts/sources/channel-uploads.js';
 import { metadataOf } from '../../transcripts/transcript-events.js';
 import { TRANSCRIPTS_EXAMPLE } from '../../transcripts/dto/api-transcripts.js';
-import { ChannelDto, VideoMetadata } from '../../transcripts/dto/transcripts-response.dto.js';
+import { ChannelDto, SINCE_FOUND, VideoMetadata } from '../../transcripts/dto/transcripts-response.dto.js';
 
 /** The name of the count of the operation, which has a rate limit of its own. */
 export const UPLOADS_RATE_LIMIT = 'uploads';
@@ -31,8 +31,15 @@ export class ChannelUploadsDto {
 
   @ApiProperty({ type: [ListedUploadDto], description: 'The most recent uploads, newest first.', example: EXAMPLE })
   uploads: ListedUploadDto[];
+
+  @ApiPropertyOptional({ description: SINCE_FOUND })
+  sinceFound?: boolean;
 }
 
-export function toUploadsDto({ channel, uploads }: ChannelWithUploads): ChannelUploadsDto {
-  return { channel, uploads: uploads.map((upload) => ({ videoId: upload.videoId, metadata: metadataOf(upload) })) };
+export function toUploadsDto({ channel, uploads, sinceFound }: ChannelWithUploads): ChannelUploadsDto {
+  return {
+    channel,
+    uploads: uploads.map((upload) => ({ videoId: upload.videoId, metadata: metadataOf(upload) })),
+    ...(sinceFound !== undefined && { sinceFound }),
+  };
 }

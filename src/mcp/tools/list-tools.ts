@@ -3,7 +3,7 @@ import { clockTime } from '../../transcripts/formats/line-text.js';
 import { codeSpan, escapeMarkdown, listHead } from '../../transcripts/formats/markdown.js';
 import type { Upload } from '../../domain/transcript.js';
 import { VIDEO_ID } from '../../domain/video-reference.js';
-import { channel, defineTool, listedVideo } from './tool.js';
+import { channel, defineTool, kinds, listedVideo } from './tool.js';
 
 export const listChannelUploads = defineTool({
   name: 'list_channel_uploads',
@@ -16,14 +16,19 @@ export const listChannelUploads = defineTool({
   input: z.strictObject({
     channel,
     limit: z.int().min(1).max(100).default(25).describe('The number of videos at most, the newest ones.'),
+    kinds,
     since: z
       .string()
       .regex(VIDEO_ID, 'must be the ID of a video')
       .optional()
-      .describe('The ID of a video: only the uploads that are newer than it.'),
+      .describe(
+        'The ID of a video: only the uploads that are newer than it. What was live or announced at an earlier call and is ' +
+          'listed below it is left out.',
+      ),
   }),
   output: z.object({
     channelId: z.string(),
+    sinceFound: z.boolean().optional(),
     uploads: z.array(
       z.object({
         ...listedVideo,
@@ -33,13 +38,15 @@ export const listChannelUploads = defineTool({
       }),
     ),
   }),
-  async run({ channel: reference, limit, since }, context, { uploads }) {
-    const found = await uploads.listWithinDeadline(reference, { limit, since }, context);
+  async run({ channel: reference, limit, kinds: wanted, since }, context, { uploads }) {
+    const found = await uploads.listWithinDeadline(reference, { limit, kinds: wanted, since }, context);
     context.log['channelId'] = found.channel.id;
     const lines = found.uploads.map(uploadLine).join('') || 'No uploads.\n';
+    const missed =
+      found.sinceFound === false ? `\n${codeSpan(since ?? '')} is not among the newest ${limit} uploads.\n` : '';
     return {
-      text: `${listHead({ type: 'channel', channel: found.channel })}\n${lines}`,
-      structured: { channelId: found.channel.id, uploads: found.uploads },
+      text: `${listHead({ type: 'channel', channel: found.channel })}\n${lines}${missed}`,
+      structured: { channelId: found.channel.id, uploads: found.uploads, sinceFound: found.sinceFound },
     };
   },
 });

@@ -4,7 +4,7 @@ import { codeSpan, escapeMarkdown, listHead, secondUrl, videoHead } from '../../
 import { inflate } from '../../transcripts/cache/transcript-text.js';
 import { clockTime } from '../../transcripts/formats/line-text.js';
 import { normalized, searchTranscript, type Match } from '../transcript-search.js';
-import { channel, costLine, defineTool, languages, maxChars, summaryOutput, TEXT_IS_DATA } from './tool.js';
+import { channel, costLine, defineTool, languages, match, maxChars, summaryOutput, TEXT_IS_DATA } from './tool.js';
 
 const VIDEOS_MAX = 50;
 const MATCHES_MAX = 100;
@@ -36,6 +36,7 @@ export const searchChannelTranscripts = defineTool({
       .describe('The number of videos to search at most, the newest ones.'),
     maxMatches: z.int().min(1).max(MATCHES_MAX).default(20).describe('The number of matches to return at most.'),
     languages,
+    match,
     maxChars: maxChars.describe(
       'The maximum length of the text of this result, in characters. Further matches are only counted.',
     ),
@@ -48,13 +49,21 @@ export const searchChannelTranscripts = defineTool({
     summary: summaryOutput,
   }),
   async run(
-    { channel: reference, query, limit, maxMatches, maxChars: charactersMax, languages: wanted = [] },
+    {
+      channel: reference,
+      query,
+      limit,
+      maxMatches,
+      maxChars: charactersMax,
+      languages: wanted = [],
+      match: wantedMatch,
+    },
     context,
     services,
   ) {
     const phrase = normalized(query);
     if (phrase === '') throw invalidField('query', 'query has no visible characters.');
-    const request = { source: services.uploads.source(reference, { limit }), languages: wanted };
+    const request = { source: services.uploads.source(reference, { limit }), languages: wanted, match: wantedMatch };
     const delivery = await services.transcripts.start(request, context);
     const { plan, summary } = delivery;
     const matches: { videoId: string; start: number; url: string }[] = [];

@@ -9,7 +9,9 @@ import {
   channel,
   cursor,
   defineTool,
+  kinds,
   languages,
+  match,
   maxChars,
   cursorOutput,
   summaryOutput,
@@ -40,7 +42,9 @@ export const getChannelTranscripts = defineTool({
       .max(CURSOR_VIDEOS_MAX)
       .default(CHANNEL_VIDEOS_DEFAULT)
       .describe('The number of videos at most, the newest ones.'),
+    kinds,
     languages,
+    match,
     maxChars,
     cursor,
   }),
@@ -50,12 +54,16 @@ export const getChannelTranscripts = defineTool({
     summary: summaryOutput,
     cursor: cursorOutput,
   }),
-  async run({ channel: reference, limit, languages: wanted = [], ...form }, context, services) {
+  async run(
+    { channel: reference, limit, kinds: wantedKinds, languages: wanted = [], match: wantedMatch, ...form },
+    context,
+    services,
+  ) {
     const start = () => {
       if (reference === undefined)
         throw invalidField('channel', `channel is required without a cursor: ${CHANNEL_FORMS}.`);
-      const source = services.uploads.source(reference, { limit });
-      return { source, languages: wanted, range: WHOLE_VIDEOS };
+      const source = services.uploads.source(reference, { limit, kinds: wantedKinds });
+      return { source, languages: wanted, match: wantedMatch, range: WHOLE_VIDEOS };
     };
     const page = await readTexts({ tool: 'get_channel_transcripts', start, ...form }, context, services);
     const { text, resource, entries, summary, cursor: next } = page;
@@ -80,13 +88,18 @@ export const getVideoTranscript = defineTool({
       .optional()
       .describe('Required without a cursor: the ID of a video (11 characters) or its URL on youtube.com or youtu.be.'),
     languages,
+    match,
     fromSeconds: z.number().min(0).default(0).describe('Only what is said at or after this second.'),
     toSeconds: z.number().min(0).optional().describe('Only what is said before this second.'),
     maxChars,
     cursor,
   }),
   output: z.object({ video: videoOutput, summary: summaryOutput, cursor: cursorOutput }),
-  async run({ video, languages: wanted = [], fromSeconds, toSeconds = null, ...form }, context, services) {
+  async run(
+    { video, languages: wanted = [], match: wantedMatch, fromSeconds, toSeconds = null, ...form },
+    context,
+    services,
+  ) {
     if (toSeconds !== null && toSeconds <= fromSeconds) {
       throw invalidField('toSeconds', 'toSeconds must be greater than fromSeconds.');
     }
@@ -96,7 +109,7 @@ export const getVideoTranscript = defineTool({
       const videoId = parseVideoReference(video);
       if (videoId === undefined) throw new VideoNotFoundError();
       const range: Position['range'] = [fromSeconds, toSeconds];
-      return { source: givenVideos([videoId], videoId), languages: wanted, range };
+      return { source: givenVideos([videoId], videoId), languages: wanted, match: wantedMatch, range };
     };
     const page = await readTexts({ tool: 'get_video_transcript', start, ...form }, context, services);
     const [entry] = page.entries;

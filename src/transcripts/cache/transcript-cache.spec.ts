@@ -53,6 +53,9 @@ const anyDetails: fc.Arbitrary<VideoDetails> = fc.record(
     durationSeconds: fc.option(number),
     viewCount: fc.option(number),
     kind: fc.option(fc.constantFrom(...VIDEO_KINDS)),
+    channel: fc.option(fc.record({ id: text, name: text }, { noNullPrototype: true })),
+    description: fc.option(text),
+    tags: fc.option(fc.array(text, { maxLength: 3 })),
     captionTracks: fc.option(
       fc.array(fc.record({ languageCode: text, name: text, generated: fc.boolean() }, { noNullPrototype: true }), {
         maxLength: 3,

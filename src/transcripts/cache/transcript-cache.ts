@@ -37,6 +37,9 @@ export const METADATA_FIELDS = {
 const detailsSchema: z.ZodType<VideoDetails> = z.object({
   ...METADATA_FIELDS,
   captionTracks: z.array(z.object({ languageCode: z.string(), name: z.string(), generated: z.boolean() })).nullable(),
+  channel: z.object({ id: z.string(), name: z.string() }).nullable(),
+  description: z.string().nullable(),
+  tags: z.array(z.string()).nullable(),
 });
 
 /** What is stored with the deflated text of a transcript, or alone for a video that has none. */

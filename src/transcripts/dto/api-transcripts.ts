@@ -68,13 +68,24 @@ const FAILED_ENTRY = {
   error: { code: 'transcript_unavailable', ...VIDEO_FAILURES.transcript_unavailable },
 } satisfies EntryDto;
 
+const CHANNEL = { id: 'UCharbourlight__________', name: 'Harbour Light Workshop' };
+const SUMMARY = { total: 2, succeeded: 1, failed: 1, cached: 0, fetched: 1 };
+
+/** The example of a response that has no channel of its own. */
+const withChannel = <T extends EntryDto>(entry: T): T => ({
+  ...entry,
+  metadata: { ...entry.metadata, channel: CHANNEL },
+});
+
+export const VIDEO_EXAMPLE = withChannel(ENTRY_EXAMPLE);
 export const VIDEOS_EXAMPLE: VideoTranscriptsDto = {
-  results: [ENTRY_EXAMPLE, FAILED_ENTRY],
-  summary: { total: 2, succeeded: 1, failed: 1, cached: 0, fetched: 1 },
+  results: [VIDEO_EXAMPLE, withChannel(FAILED_ENTRY)],
+  summary: SUMMARY,
 };
 export const TRANSCRIPTS_EXAMPLE: TranscriptsDto = {
-  channel: { id: 'UCharbourlight__________', name: 'Harbour Light Workshop', handle: '@harbourlight' },
-  ...VIDEOS_EXAMPLE,
+  channel: { ...CHANNEL, handle: '@harbourlight' },
+  results: [ENTRY_EXAMPLE, FAILED_ENTRY],
+  summary: SUMMARY,
 };
 export const PLAYLIST_EXAMPLE: PlaylistTranscriptsDto = {
   playlist: { id: 'PLharbourlight-boats', title: 'Boats from start to launch' },

@@ -38,7 +38,7 @@ describe('the query parameters of the operation', () => {
             [...given.keys()].every((key) => key === 'limit' || key === 'languages') &&
             (limit === undefined || (typeof limit === 'string' && /^0*[1-9][0-9]*$/.test(limit))) &&
             (!given.has('languages') ||
-              /^[a-z]{2,8}(-[a-z0-9]{1,8})*(,[a-z]{2,8})*$/i.test(String(given.get('languages')))) &&
+              /^[a-z]{2,3}(-[a-z0-9]{1,8})*(,[a-z]{2,8})*$/i.test(String(given.get('languages')))) &&
             !Array.isArray(given.get('languages'));
           if (!fine) {
             expect(response).toBeInstanceOf(InvalidRequestError);
@@ -63,13 +63,18 @@ describe('a list of languages', () => {
     ['en-GB,EN-gb,en', ['en-gb', 'en']],
     ['zh-Hans-CN', ['zh-hans-cn']],
     ['es-419', ['es-419']],
+    ['de,*', ['de', '*']],
+    ['*', ['*']],
   ])('%j is parsed in its order, without duplicates and in lower case', (value, expected) => {
     expect(parseLanguages(value)).toEqual(expected);
   });
 
-  it.each(['', ',en', 'en,,de', 'e', 'en de', 'en, de', 'en_GB', 'en-', '419', 'ＥＮ'])('%j is refused', (value) => {
-    expect(parseLanguages(value)).toBeNull();
-  });
+  it.each(['', ',en', 'en,,de', 'e', 'en de', 'en, de', 'en_GB', 'en-', '419', 'ＥＮ', 'any', 'de,original', '*,de'])(
+    '%j is refused',
+    (value) => {
+      expect(parseLanguages(value)).toBeNull();
+    },
+  );
 
   it.each([[undefined], [null], [['en', 'de']], [{ en: '' }], [5]])(
     '%j, which is not a string, is refused',
@@ -90,7 +95,7 @@ describe('a list of languages', () => {
       fc.property(fc.array(code, { minLength: 1, maxLength: 6 }), (codes) => {
         const languages = parseLanguages(codes.join(','));
         if (languages === null) return;
-        expect(languages.join(',')).toMatch(/^[a-z0-9-]+(,[a-z0-9-]+)*$/);
+        expect(languages.join(',')).toMatch(/^(?:\*|[a-z0-9-]+(,[a-z0-9-]+)*(,\*)?)$/);
         expect(new Set(languages).size).toBe(languages.length);
         expect(parseLanguages(languages.join(','))).toEqual(languages);
       }),

@@ -1,16 +1,26 @@
 import { applyDecorators } from '@nestjs/common';
 import { ApiPropertyOptional } from '@nestjs/swagger';
 import { Transform } from 'class-transformer';
-import { IsArray, Matches, Min } from 'class-validator';
-import { LANGUAGE_CODE, LANGUAGES_MAX, normalizeLanguages } from '../../domain/language-codes.js';
+import { IsArray, IsIn, Matches, Min } from 'class-validator';
+import {
+  areLanguages,
+  LANGUAGE_MATCHES,
+  LANGUAGES_MAX,
+  normalizeLanguages,
+  type LanguageMatch,
+} from '../../domain/language-codes.js';
 import { VIDEOS_PER_CALL_MAX } from '../../domain/plan.js';
+import { INCLUDABLE, VIDEO_KINDS, type Includable, type VideoKind } from '../../domain/transcript.js';
 import { VIDEO_ID } from '../../domain/video-reference.js';
-import { digitsOf, Optional } from '../../http/validation.js';
+import { digitsOf, IsIntegerBetween, Optional } from '../../http/validation.js';
 
 export const LIMIT_DEFAULT = 25;
+export const CHUNK_SECONDS_MIN = 15;
+export const CHUNK_SECONDS_MAX = 600;
 
-export const LANGUAGES_INVALID = `languages must be up to ${LANGUAGES_MAX} language codes separated by commas, such as en,de, given once.`;
-const LANGUAGE_LIST_INVALID = `languages must be a list of 1 to ${LANGUAGES_MAX} language codes, such as ["en", "de"], or these codes separated by commas.`;
+const ORIGINAL_HINT = 'For the original language of the video use *, as the last or the only one.';
+export const LANGUAGES_INVALID = `languages must be up to ${LANGUAGES_MAX} language codes separated by commas, such as en,de, given once. ${ORIGINAL_HINT}`;
+const LANGUAGE_LIST_INVALID = `languages must be a list of 1 to ${LANGUAGES_MAX} language codes, such as ["en", "de"], or these codes separated by commas. ${ORIGINAL_HINT}`;
 export const SINCE_INVALID = 'since must be the ID of a video (11 characters), given once.';
 
 const Limit = (): PropertyDecorator =>
@@ -37,7 +47,8 @@ export const Languages = (): PropertyDecorator =>
       description:
         `Up to ${LANGUAGES_MAX} language codes in order of preference, separated by commas, such as \`en,de\`. The response has ` +
         'a transcript for each of them that the video has. A code matches exactly or, failing that, another code of the same ' +
-        'language (`he` matches `iw`) or, failing that, by prefix: `en` matches `en-GB`. By default the transcript is in the ' +
+        'language (`he` matches `iw`) or, failing that, by prefix: `en` matches `en-GB`. `*`, as the last, is the original language ' +
+        'when none before it is there. By default the transcript is in the ' +
         'original language of the video. Transcripts are never machine-translated.',
       type: 'string',
     }),
@@ -61,12 +72,77 @@ export const LanguageList = (): PropertyDecorator =>
     IsArray({ message: LANGUAGE_LIST_INVALID }),
   );
 
+/** The parameter `match`. */
+export const Match = (): PropertyDecorator =>
+  applyDecorators(
+    ApiPropertyOptional({
+      description:
+        'Whether `languages` returns each language that the video has (`all`, the default), or only the first of them.',
+      enum: LANGUAGE_MATCHES,
+    }),
+    Optional(),
+    IsIn(LANGUAGE_MATCHES, { message: `match must be ${LANGUAGE_MATCHES.join(' or ')}, given once.` }),
+  );
+
+/**
+ * A parameter that is a list of some words.
+ *
+ * @param inBody whether it may also be a list of JSON
+ */
+const Words = (
+  name: string,
+  words: readonly string[],
+  { description, inBody = false }: { description: string; inBody?: boolean },
+): PropertyDecorator => {
+  const list = { type: 'array' as const, items: { type: 'string' as const, enum: [...words] }, minItems: 1 };
+  return applyDecorators(
+    inBody
+      ? ApiPropertyOptional({ description, oneOf: [list, { type: 'string' }] })
+      : ApiPropertyOptional({ description, type: 'string' }),
+    Optional(),
+    Transform(({ value }: { value: unknown }) => parseWords(inBody ? joined(value) : value, words)),
+    IsArray({ message: `${name} must be one or more of ${words.join(', ')}, separated by commas, given once.` }),
+  );
+};
+
+/** The parameter `include`. */
+export const Include = ({ inBody = false } = {}): PropertyDecorator =>
+  Words('include', INCLUDABLE, {
+    description:
+      'What to add to `metadata`, separated by commas: `description`, `chapters` (from the time stamps of the description) and ' +
+      '`tags`. It costs no further request.',
+    inBody,
+  });
+
+/** The parameter `chunkSeconds`: a number in a body, digits in a query. */
+export const ChunkSeconds = ({ inBody = false } = {}): PropertyDecorator =>
+  applyDecorators(
+    ApiPropertyOptional({
+      description:
+        'Joins the segments to chunks of about this many seconds, which end with a sentence where there is one, in every ' +
+        'format. By default segments are as in the captions.',
+      ...{ type: 'integer', minimum: CHUNK_SECONDS_MIN, maximum: CHUNK_SECONDS_MAX, example: 60 },
+    }),
+    Optional(),
+    Transform(({ value }: { value: unknown }) => (inBody ? value : digitsOf(value))),
+    IsIntegerBetween(CHUNK_SECONDS_MIN, CHUNK_SECONDS_MAX),
+  );
+
+/** The parameter `kinds`. */
+const Kinds = (): PropertyDecorator =>
+  Words('kinds', VIDEO_KINDS, {
+    description:
+      `The kinds of videos to return, separated by commas: ${VIDEO_KINDS.join(', ')}; by default all. \`limit\` counts what remains, ` +
+      'for which up to 500 videos of the list are read. A video whose kind YouTube does not state is kept.',
+  });
+
 const Since = (): PropertyDecorator =>
   applyDecorators(
     ApiPropertyOptional({
       description:
         'The ID of a video, such as the newest one that you already have: only the uploads that are newer than it are ' +
-        'returned. When it is not among the newest `limit` uploads, all of those are returned.',
+        'returned. When it is not among the newest `limit` uploads, all of those are returned, and `sinceFound` is false. What ' +
+        'was live, announced or without captions at an earlier call and is listed below it does not come back.',
       type: 'string',
       pattern: VIDEO_ID.source,
     }),
@@ -77,13 +153,28 @@ const Since = (): PropertyDecorator =>
 // Swagger's mapped types (`PickType` and others) look for class-validator and class-transformer by a `require` of their own,
 // which finds another copy than the bundle's, or none in the image: the class would lose its rules.
 
-/** The query parameters of a playlist, whose order is not by date. The validation pipe refuses all others. */
-export class PlaylistQueryDto {
+/** The query parameters of all operations that return transcripts. The validation pipe refuses all others. */
+export class TextQueryDto {
+  @Languages()
+  languages?: string[];
+
+  @Match()
+  match?: LanguageMatch;
+
+  @Include()
+  include?: Includable[];
+
+  @ChunkSeconds()
+  chunkSeconds?: number;
+}
+
+/** The query parameters of a playlist, whose order is not by date. */
+export class PlaylistQueryDto extends TextQueryDto {
   @Limit()
   limit: number = LIMIT_DEFAULT;
 
-  @Languages()
-  languages?: string[];
+  @Kinds()
+  kinds?: VideoKind[];
 }
 
 /** The query parameters of the transcripts of a channel. */
@@ -97,6 +188,9 @@ export class UploadsQueryDto {
   @Limit()
   limit: number = LIMIT_DEFAULT;
 
+  @Kinds()
+  kinds?: VideoKind[];
+
   @Since()
   since?: string;
 }
@@ -109,12 +203,24 @@ export class UploadsQueryDto {
 export function parseLanguages(value: unknown): string[] | null {
   if (typeof value !== 'string') return null;
   const languages = value.split(',');
-  if (languages.length > LANGUAGES_MAX || !languages.every((language) => LANGUAGE_CODE.test(language))) return null;
+  if (languages.length > LANGUAGES_MAX || !areLanguages(languages)) return null;
   return normalizeLanguages(languages);
 }
 
 /** Parses the languages of a body: a list of codes, or the comma-separated form of a query. @returns null when invalid */
 function parseLanguageList(value: unknown): string[] | null {
-  const isList = Array.isArray(value) && value.every((code) => typeof code === 'string' && !code.includes(','));
-  return parseLanguages(isList ? value.join(',') : value);
+  return parseLanguages(joined(value));
+}
+
+/** Parses a comma-separated list of some words. @returns null, which fails validation, for any other value */
+export function parseWords<Word extends string>(value: unknown, words: readonly Word[]): Word[] | null {
+  const parts = typeof value === 'string' ? value.split(',') : [];
+  const isValid = parts.length > 0 && parts.every((part) => words.some((word) => word === part));
+  return isValid ? words.filter((word) => parts.includes(word)) : null;
+}
+
+/** The form of a query for a list of texts; any other value as it is. */
+function joined(value: unknown): unknown {
+  const isList = Array.isArray(value) && value.every((text) => typeof text === 'string' && !text.includes(','));
+  return isList ? value.join(',') : value;
 }

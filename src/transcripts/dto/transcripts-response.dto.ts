@@ -5,9 +5,15 @@ import {
   VIDEO_FAILURES,
   VIDEO_KINDS,
   type Channel,
+  type VideoChannel,
   type VideoFailureCode,
   type VideoKind,
 } from '../../domain/transcript.js';
+
+/** What a response states about `since`. */
+export const SINCE_FOUND =
+  'Present exactly when the request has `since`. False when that video is not among the newest `limit` uploads, all of which are ' +
+  'listed then: uploads between them and the video are missing.';
 
 // The response is written as text (formats/json.ts), because cached transcripts are already JSON. The classes are
 // the types of what is written, and the e2e tests validate responses against the document.
@@ -18,6 +24,8 @@ const CHANNEL_PROPERTIES = {
   name: { type: 'string', description: 'The display name of the channel.' },
   handle: { type: 'string', nullable: true, description: HANDLE },
 } as const satisfies Record<keyof Channel, object>;
+
+const VIDEO_CHANNEL_PROPERTIES = { id: CHANNEL_PROPERTIES.id, name: CHANNEL_PROPERTIES.name };
 
 /** A channel that can be null, declared in place: in OpenAPI 3.0 a reference to another schema cannot be. */
 export const channelOrNull = (description: string) =>
@@ -42,6 +50,15 @@ export class ChannelDto implements Channel {
   handle: string | null;
 }
 
+@ApiSchema({ name: 'Chapter' })
+class ChapterDto {
+  @ApiProperty({ description: 'The title in the description.' })
+  title: string;
+
+  @ApiProperty({ type: 'integer', minimum: 0, description: 'Start time in seconds.' })
+  start: number;
+}
+
 @ApiSchema({ name: 'CaptionTrack' })
 class CaptionTrackDto {
   @ApiProperty({ description: 'The language of the track, as the BCP 47 code that YouTube uses.' })
@@ -54,7 +71,7 @@ class CaptionTrackDto {
   generated: boolean;
 }
 
-@ApiExtraModels(CaptionTrackDto)
+@ApiExtraModels(CaptionTrackDto, ChapterDto)
 export class VideoMetadata {
   @ApiProperty(textOrNull('The title. Null when YouTube lists the video without one.'))
   title: string | null;
@@ -104,6 +121,37 @@ export class VideoMetadata {
     description: 'Every caption track of the video. Null when the tracks could not be read.',
   })
   captionTracks: readonly CaptionTrackDto[] | null;
+
+  @ApiPropertyOptional({
+    type: 'object',
+    nullable: true,
+    properties: VIDEO_CHANNEL_PROPERTIES,
+    required: Object.keys(VIDEO_CHANNEL_PROPERTIES),
+    description:
+      'The channel of the video, in responses that have no `channel` of their own. Null when the video was not read.',
+  })
+  channel?: VideoChannel | null;
+
+  @ApiPropertyOptional(textOrNull('With `include=description`. Null when there is none, or the video was not read.'))
+  description?: string | null;
+
+  @ApiPropertyOptional({
+    type: 'array',
+    items: { $ref: getSchemaPath(ChapterDto) },
+    nullable: true,
+    description:
+      'With `include=chapters`: the chapters of the description, by its time stamps: at least three, ascending, from 0:00. Null ' +
+      'when the video was not read.',
+  })
+  chapters?: readonly ChapterDto[] | null;
+
+  @ApiPropertyOptional({
+    type: 'array',
+    items: { type: 'string' },
+    nullable: true,
+    description: 'With `include=tags`. Null when the video was not read.',
+  })
+  tags?: readonly string[] | null;
 }
 
 @ApiSchema({ name: 'Segment' })
@@ -183,6 +231,9 @@ export class Summary {
 
   @ApiProperty(countField('Transcripts fetched for this request: the number charged to the monthly quota.'))
   fetched: number;
+
+  @ApiPropertyOptional({ description: SINCE_FOUND })
+  sinceFound?: boolean;
 }
 
 const Results = (description: string): PropertyDecorator => ApiProperty({ type: [EntryDto], description });

@@ -10,6 +10,8 @@ export function lineText(text: string): string {
   return text.toWellFormed().replace(LINE_BREAKS, ' ').replace(INVALID, '').trim();
 }
 
+export const SENTENCE_END = /[.!?…。！？؟]["'”’)»」』]?$/u;
+
 /** Scripts that are written without spaces between words. */
 const UNSPACED_END = /[\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}\u3000-\u303f\uff00-\uffef]$/u;
 const UNSPACED_START = /^[\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}\u3000-\u303f\uff00-\uffef]/u;

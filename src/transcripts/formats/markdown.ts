@@ -4,7 +4,7 @@ import { inflate, readTranscript } from '../cache/transcript-text.js';
 import type { ListHeader } from '../sources/video-list.js';
 import type { Summary, VideoMetadata } from '../dto/transcripts-response.dto.js';
 import type { Entry, TranscriptsEvent } from '../transcript-events.js';
-import { clockTime, lineText, spaceBetween, wholeSeconds } from './line-text.js';
+import { clockTime, lineText, SENTENCE_END, spaceBetween, wholeSeconds } from './line-text.js';
 
 /**
  * Characters that CommonMark, GitHub's and Obsidian's Markdown can read as markup within a line: emphasis, code, links, HTML,
@@ -26,7 +26,6 @@ export function codeSpan(text: string): string {
 /** A paragraph ends after this time, or a little earlier with the end of a sentence. */
 const PARAGRAPH_SECONDS = 60;
 const SENTENCE_SECONDS = 45;
-const SENTENCE_END = /[.!?…。！？؟]["'”’)»」』]?$/u;
 
 /**
  * The response as one Markdown document: the head of the list, a section for each video with a transcript, one line for each

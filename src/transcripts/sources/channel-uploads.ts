@@ -14,6 +14,7 @@ import { METADATA_FIELDS } from '../cache/transcript-cache.js';
 import type { RequestContext } from '../../http/request-context.js';
 import { Call, CallEnded } from '../call.js';
 import { TranscriptMetrics } from '../transcript-metrics.js';
+import { readSelection, type Selection } from './selection.js';
 import type { VideoSource } from './video-list.js';
 
 export const channelSchema: z.ZodType<Channel> = z.object({
@@ -44,14 +45,8 @@ const UNKNOWN_CHANNELS_MAX = 10_000;
 export interface ChannelWithUploads {
   channel: Channel;
   uploads: Upload[];
-}
-
-/** Which of a channel's uploads a call is about. */
-interface UploadsSelection {
-  /** The number of uploads at most, the newest ones. */
-  limit: number;
-  /** The ID of a video: only the uploads that are newer; all when it is not among the newest `limit`. */
-  since?: string | undefined;
+  /** Whether the video of `since` was found; undefined without it. */
+  sinceFound: boolean | undefined;
 }
 
 /** The source of a channel's newest uploads. Reads from the platform are cached; concurrent calls share a request. */
@@ -78,10 +73,10 @@ export class ChannelUploads {
   }
 
   /** The newest uploads of a channel as the source of a call; the parameters are those of `list`. */
-  source(text: string, selection: UploadsSelection): VideoSource {
+  source(text: string, selection: Selection): VideoSource {
     return async (context) => {
-      const { channel, uploads } = await this.list(text, selection, context);
-      return { header: { type: 'channel', channel }, resource: channel.id, uploads };
+      const { channel, ...listed } = await this.list(text, selection, context);
+      return { header: { type: 'channel', channel }, resource: channel.id, ...listed };
     };
   }
 
@@ -90,11 +85,7 @@ export class ChannelUploads {
    *
    * @throws ChannelNotFoundError | UpstreamError
    */
-  async listWithinDeadline(
-    text: string,
-    selection: UploadsSelection,
-    context: RequestContext,
-  ): Promise<ChannelWithUploads> {
+  async listWithinDeadline(text: string, selection: Selection, context: RequestContext): Promise<ChannelWithUploads> {
     const { startedAtMs, responseEnd, caller } = context;
     const options = { startedAtMs, responseEnd, organizationId: caller.organization.id };
     const call = new Call(this.environment.REQUEST_DEADLINE_SECONDS, options);
@@ -113,19 +104,18 @@ export class ChannelUploads {
    * @param text the channel as the caller names it
    * @throws ChannelNotFoundError | UpstreamError, and the reason of `context.signal` when that is aborted first
    */
-  private list(text: string, { limit, since }: UploadsSelection, context: ReadingContext): Promise<ChannelWithUploads> {
+  private list(text: string, selection: Selection, context: ReadingContext): Promise<ChannelWithUploads> {
     return this.unlessUnknown(text, async (reference) => {
       const channelId = await this.resolve(reference, context);
-      const [channel, list] = await Promise.allSettled([
+      const [channel, selected] = await Promise.allSettled([
         this.channel(channelId, context),
-        this.uploads(channelId, limit, context),
+        readSelection(selection, (count) => this.uploads(channelId, count, context)),
       ]);
       // Other requests fail in arbitrary ways for a deleted channel: the reason of the channel itself is clear.
       if (channel.status === 'rejected') throw channel.reason;
-      if (list.status === 'rejected') throw list.reason;
-      const newest = list.value.uploads.slice(0, limit);
-      const end = newest.findIndex(({ videoId }) => videoId === since);
-      return { channel: channel.value, uploads: end === -1 ? newest : newest.slice(0, end) };
+      if (selected.status === 'rejected') throw selected.reason;
+      const { uploads, sinceFound } = selected.value;
+      return { channel: channel.value, uploads, sinceFound };
     });
   }
 

@@ -9,6 +9,7 @@ import { CACHE_FORMAT } from '../cache/keyed-codec.js';
 import { ReadThroughCache } from '../cache/read-through-cache.js';
 import { TranscriptMetrics } from '../transcript-metrics.js';
 import { uploadSchema } from './channel-uploads.js';
+import { readSelection, type Selection } from './selection.js';
 import type { VideoSource } from './video-list.js';
 
 const playlistSchema: z.ZodType<PlaylistVideos> = z.object({
@@ -32,22 +33,24 @@ export class PlaylistSource {
   }
 
   /**
-   * The first videos of a playlist, in its order, at most `limit`.
+   * The first videos of a playlist, in its order, those of a selection.
    *
    * @param reference the playlist as the caller names it
    * @throws PlaylistNotFoundError | InvalidRequestError when the text names no playlist that can be read
    */
-  source(reference: string, limit: number): VideoSource {
+  source(reference: string, selection: Omit<Selection, 'since'>): VideoSource {
     const id = playlistId(reference);
     return async (context) => {
-      const { playlist, uploads } = await this.lists.get(
-        `${CACHE_FORMAT}:playlist:${id}`,
-        context,
-        (shared) => this.platform.listPlaylist(id, limit, shared),
-        (list) => list.complete || list.uploads.length >= limit,
-        String(limit),
+      const { list, uploads } = await readSelection(selection, (count) =>
+        this.lists.get(
+          `${CACHE_FORMAT}:playlist:${id}`,
+          context,
+          (shared) => this.platform.listPlaylist(id, count, shared),
+          (known) => known.complete || known.uploads.length >= count,
+          String(count),
+        ),
       );
-      return { header: { type: 'playlist', playlist }, resource: playlist.id, uploads: uploads.slice(0, limit) };
+      return { header: { type: 'playlist', playlist: list.playlist }, resource: list.playlist.id, uploads };
     };
   }
 }

@@ -14,6 +14,8 @@ export interface VideoList {
   /** What the ledger and the log name the call by: the ID of the channel, the playlist or the video, or `videos`. */
   resource: string;
   uploads: readonly Upload[];
+  /** Whether the video of `since` is listed; undefined for a call without it. */
+  sinceFound?: boolean | undefined;
 }
 
 /**

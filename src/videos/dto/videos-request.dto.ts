@@ -1,7 +1,15 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { ArrayMaxSize, ArrayMinSize, IsArray, IsIn, IsString } from 'class-validator';
-import { LanguageList, Languages } from '../../transcripts/dto/transcripts-query.dto.js';
+import {
+  ChunkSeconds,
+  Include,
+  LanguageList,
+  Match,
+  TextQueryDto,
+} from '../../transcripts/dto/transcripts-query.dto.js';
+import type { LanguageMatch } from '../../domain/language-codes.js';
 import { InvalidRequestError } from '../../domain/errors.js';
+import type { Includable } from '../../domain/transcript.js';
 import { VIDEOS_PER_CALL_MAX } from '../../domain/plan.js';
 import { parseVideoReference } from '../../domain/video-reference.js';
 import { Optional } from '../../http/validation.js';
@@ -9,14 +17,8 @@ import { ENTRY_FORMATS, type EntryFormat } from '../../transcripts/response/tran
 
 const VIDEOS_INVALID = `videos must be a list of 1 to ${VIDEOS_PER_CALL_MAX} IDs or URLs of videos.`;
 
-/** The parameters of a message about one video, whose reply is always the entry. */
-export class VideoMessageDto {
-  @Languages()
-  languages?: string[];
-}
-
 /** The query parameters of the operation for one video. */
-export class VideoQueryDto extends VideoMessageDto {
+export class VideoQueryDto extends TextQueryDto {
   @ApiPropertyOptional({
     description:
       'The format of the response: `json` is the entry; `text` has one line per segment; `srt` (SubRip) and `vtt` (WebVTT) are ' +
@@ -49,6 +51,15 @@ export class VideosBodyDto {
 
   @LanguageList()
   languages?: string[];
+
+  @Match()
+  match?: LanguageMatch;
+
+  @Include({ inBody: true })
+  include?: Includable[];
+
+  @ChunkSeconds({ inBody: true })
+  chunkSeconds?: number;
 }
 
 /**

@@ -71,6 +71,9 @@ export interface Video {
   publishedAt: Date;
   /** Empty when captions are turned off. */
   tracks: readonly Track[];
+  /** By default that of its channel. */
+  description?: string;
+  tags?: readonly string[];
 }
 
 /** A `hub` is a channel of the platform itself: its page has a name only. */

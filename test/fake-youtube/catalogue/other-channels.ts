@@ -121,11 +121,15 @@ export const TIDEWATER: Channel = channelOf('tidewater', {
       'Leeks, butter, a potato each, and milk at the end.',
       'It is ready when the windows are steamed up.',
     ]),
-    recipe('tw-bread', 'Bread that keeps for a week at sea', 9, [
-      'Rye, wheat, salt, and the starter from the shelf.',
-      'It rises overnight while you sleep, or keep watch.',
-      'Bake it dark. Pale bread is wet bread by Wednesday.',
-    ]),
+    {
+      ...recipe('tw-bread', 'Bread that keeps for a week at sea', 9, [
+        'Rye, wheat, salt, and the starter from the shelf.',
+        'It rises overnight while you sleep, or keep watch.',
+        'Bake it dark. Pale bread is wet bread by Wednesday.',
+      ]),
+      description: 'Sea bread.\n\n0:00 Flour\n0:10 Rising\n(0:20) Baking\n\nMore at 1:00.',
+      tags: ['bread', 'rye'],
+    },
     recipe('tw-mackerel', 'Mackerel, four ways', 16, [
       'One fish each, four ways, and no washing up.',
       'Grilled, soused, smoked, and straight from the pan.',

@@ -15,6 +15,7 @@ const DETAILS = {
   thumbnailUrl: 'https://i.ytimg.com/vi/x/default.jpg',
   durationSeconds: 316,
   viewCount: 1_856_109,
+  ...{ description: '', tags: [] },
 };
 
 function readTracks(captions: object): PlayerReading & { kind: 'tracks' } {
@@ -275,6 +276,25 @@ describe('a refusal', () => {
     });
     const unusable = { title: 5, thumbnail: { thumbnails: [{ url: 'javascript:x', width: 1 }, null] } };
     expect(refused({ status: 'UNPLAYABLE' }, unusable)).toMatchObject({ details: { title: null, thumbnailUrl: null } });
+  });
+
+  it('includes the channel, the description and the tags, as far as they can be read', () => {
+    const video = { channelId: 'UCx', author: 'A channel', shortDescription: 'Words.', keywords: ['a', 1, '', 'b'] };
+    const known = refused({ status: 'UNPLAYABLE' }, video).details;
+    expect(known).toMatchObject({ channel: { id: 'UCx', name: 'A channel' }, description: 'Words.', tags: ['a', 'b'] });
+    for (const half of [{ channelId: 'UCx' }, { author: 'A channel' }])
+      expect(refused({ status: 'UNPLAYABLE' }, half).details.channel).toBeNull();
+    // Another client leaves them out.
+    expect(mergeDetails(known, DETAILS)).toMatchObject({
+      channel: known.channel,
+      description: 'Words.',
+      tags: ['a', 'b'],
+    });
+    expect(mergeDetails(DETAILS, known)).toMatchObject({
+      channel: known.channel,
+      description: 'Words.',
+      tags: ['a', 'b'],
+    });
   });
 
   it('includes the details of the video, but no tracks', () => {

@@ -111,11 +111,22 @@ function isUpcoming(video: unknown, playability: unknown): boolean {
   );
 }
 
+/** The platform accepts 5,000 characters, and tags of 500 characters together. */
+const DESCRIPTION_CHARACTERS_MAX = 10_000;
+const TAGS_MAX = 500;
+
 /** A running stream has the length 0. */
 function readDetails(video: unknown): VideoDetails {
+  if (!isObject(video)) return NO_DETAILS;
   const seconds = asCount(at(video, 'lengthSeconds'));
+  const [id, name] = [at(video, 'channelId'), at(video, 'author')].map(asString);
   return {
     ...NO_DETAILS,
+    channel: id && name ? { id, name } : null,
+    description: (asString(at(video, 'shortDescription')) ?? '').slice(0, DESCRIPTION_CHARACTERS_MAX),
+    tags: asArray(at(video, 'keywords'))
+      .slice(0, TAGS_MAX)
+      .flatMap((tag) => asString(tag) ?? []),
     title: asString(at(video, 'title')),
     thumbnailUrl: largestThumbnail(asArray(at(video, 'thumbnail', 'thumbnails'))),
     durationSeconds: seconds === 0 ? null : seconds,
@@ -152,6 +163,10 @@ export function mergeDetails(known: VideoDetails, parsed: Partial<VideoDetails>)
     captionTracks: parsed.captionTracks?.length
       ? parsed.captionTracks
       : (known.captionTracks ?? parsed.captionTracks ?? null),
+    channel: parsed.channel ?? known.channel,
+    // A client that leaves them out says nothing about them.
+    description: parsed.description || (known.description ?? parsed.description ?? null),
+    tags: parsed.tags?.length ? parsed.tags : (known.tags ?? parsed.tags ?? null),
   };
 }
 

@@ -1,4 +1,4 @@
-import { canonicalLanguage } from '../../../domain/language-codes.js';
+import { alternativesOf, canonicalLanguage, ORIGINAL_LANGUAGE } from '../../../domain/language-codes.js';
 import type { CaptionTrack } from '../../../domain/transcript.js';
 import { asArray, asCount, asString, at, isObject, textOf, UnreadableError } from '../response-parsing.js';
 
@@ -99,22 +99,34 @@ function languageOfOriginal(audioTrack: unknown): string | null {
  * track and each language code at most once. Empty when the video has none of them.
  *
  * @param languages empty: one track, in the video's original language; else each listed language that the video has,
- *   its code matched exactly, then in its canonical form (`he` finds `iw`), then by prefix (`en` finds `en-GB`)
+ *   its code matched exactly, then in its canonical form (`he` finds `iw`), then by prefix (`en` finds `en-GB`); of the
+ *   alternatives of an element the first that it has; `*` only when none before it is there
  */
 export function selectTracks(
   tracks: readonly PlayerTrack[],
   defaults: TrackDefaults,
   languages: readonly string[],
 ): PlayerTrack[] {
-  const chosen =
-    languages.length === 0
-      ? [chooseOriginal(tracks, defaults)]
-      : languages.map((language) => {
-          const code = canonicalLanguage(language);
-          const named = tracks.filter((track) => hasPrefix(track, code));
-          return best(named, isExactly(language), isCanonically(code), isManual, isDefault(defaults));
-        });
-  return [...new Set(chosen)].filter((track) => track !== undefined);
+  const chosen = new Set<PlayerTrack>();
+  for (const element of languages.length === 0 ? [ORIGINAL_LANGUAGE] : languages)
+    for (const code of alternativesOf(element)) {
+      if (code === ORIGINAL_LANGUAGE && chosen.size > 0) continue;
+      const track = code === ORIGINAL_LANGUAGE ? chooseOriginal(tracks, defaults) : chooseNamed(tracks, defaults, code);
+      if (track === undefined) continue;
+      chosen.add(track);
+      break;
+    }
+  return [...chosen];
+}
+
+function chooseNamed(
+  tracks: readonly PlayerTrack[],
+  defaults: TrackDefaults,
+  language: string,
+): PlayerTrack | undefined {
+  const code = canonicalLanguage(language);
+  const named = tracks.filter((track) => hasPrefix(track, code));
+  return best(named, isExactly(language), isCanonically(code), isManual, isDefault(defaults));
 }
 
 /**

@@ -1,0 +1,31 @@
+import { describe, expect, it } from '@jest/globals';
+import { unknownParameterMessage } from './unknown-parameter.js';
+
+const VALID = ['limit', 'languages', 'since', 'chunkSeconds'];
+
+describe('the message about an unknown parameter', () => {
+  it('names the valid ones', () => {
+    expect(unknownParameterMessage('page', 'operation', VALID)).toBe(
+      '"page" is not a parameter of this operation. Its parameters: limit, languages, since, chunkSeconds.',
+    );
+    expect(unknownParameterMessage('page', 'tool', [])).toBe(
+      '"page" is not a parameter of this tool. It takes no parameters here.',
+    );
+  });
+
+  it.each([
+    ['lang', 'languages'],
+    ['Language', 'languages'],
+    ['limits', 'limit'],
+    ['limt', 'limit'],
+    ['sinse', 'since'],
+    ['chunk_seconds', 'chunkSeconds'],
+    ['limit[]', 'limit'],
+  ])('names the one that %s means', (name, meant) => {
+    expect(unknownParameterMessage(name, 'operation', VALID)).toContain(` Did you mean ${meant}? `);
+  });
+
+  it.each(['page', 'offset', 'cursor', 'l', '', '__proto__', 'x'.repeat(80)])('guesses nothing for %p', (name) => {
+    expect(unknownParameterMessage(name, 'operation', VALID)).not.toContain('Did you mean');
+  });
+});

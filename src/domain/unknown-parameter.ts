@@ -1,0 +1,42 @@
+/** A shorter part of a name would mean too many parameters. */
+const PREFIX_CHARACTERS_MIN = 3;
+/** Letters that a misspelled name may have too many, too few or wrong. */
+const TYPOS_MAX = 2;
+
+/**
+ * The message about a parameter that does not exist: it names those that do, and the one that is meant.
+ *
+ * @param shown the name as it may be shown
+ */
+export function unknownParameterMessage(shown: string, of: 'operation' | 'tool', valid: readonly string[]): string {
+  const meant = meantParameter(shown, valid);
+  const hint = meant === undefined ? '' : ` Did you mean ${meant}?`;
+  const names = valid.length > 0 ? `Its parameters: ${valid.join(', ')}.` : 'It takes no parameters here.';
+  return `${JSON.stringify(shown)} is not a parameter of this ${of}.${hint} ${names}`;
+}
+
+/** The parameter that a name abbreviates, continues or misspells, such as `languages` for `lang`. */
+function meantParameter(name: string, valid: readonly string[]): string | undefined {
+  const wanted = lettersOf(name);
+  if (wanted.length < PREFIX_CHARACTERS_MIN) return undefined;
+  const byPrefix = valid.find((each) => lettersOf(each).startsWith(wanted) || wanted.startsWith(lettersOf(each)));
+  return byPrefix ?? valid.find((each) => editDistance(wanted, lettersOf(each)) <= TYPOS_MAX);
+}
+
+function lettersOf(name: string): string {
+  return name.toLowerCase().replace(/[^a-z]/g, '');
+}
+
+/** The number of letters to add, remove or replace (Levenshtein). */
+function editDistance(from: string, to: string): number {
+  let row = Array.from({ length: to.length + 1 }, (_, index) => index);
+  for (const [index, letter] of [...from].entries()) {
+    const next = [index + 1];
+    for (const [column, other] of [...to].entries())
+      next.push(
+        Math.min((row[column] ?? 0) + (letter === other ? 0 : 1), (row[column + 1] ?? 0) + 1, (next[column] ?? 0) + 1),
+      );
+    row = next;
+  }
+  return row.at(-1) ?? 0;
+}

@@ -1,0 +1,52 @@
+import { describe, expect, it } from '@jest/globals';
+import { unlistedVideo, type Upload, type VideoKind } from '../../domain/transcript.js';
+import { readSelection, type Selection } from './selection.js';
+
+const upload = (index: number, kind: VideoKind | null): Upload => ({
+  ...unlistedVideo(String(index).padStart(11, '0')),
+  kind,
+});
+
+/** A list whose every tenth video is a Short, and every hundredth of an unknown kind. */
+const ALL = Array.from({ length: 900 }, (_, index) =>
+  upload(index, index % 100 === 99 ? null : index % 10 === 0 ? 'short' : 'video'),
+);
+
+async function select(selection: Selection, all: readonly Upload[] = ALL) {
+  const counts: number[] = [];
+  const { uploads, sinceFound } = await readSelection(selection, (count) => {
+    counts.push(count);
+    const read = all.slice(0, Math.max(100, count));
+    return Promise.resolve({ uploads: read, complete: read.length === all.length });
+  });
+  return { ids: uploads.map(({ videoId }) => Number(videoId)), counts, sinceFound };
+}
+
+describe('a selection of a list', () => {
+  it('without kinds is its start', async () => {
+    expect(await select({ limit: 3 })).toEqual({ ids: [0, 1, 2], counts: [3], sinceFound: undefined });
+  });
+
+  it('counts what remains of the kinds, and reads deeper only for more than the first read has', async () => {
+    expect(await select({ limit: 2, kinds: ['short'] })).toMatchObject({ ids: [0, 10], counts: [2] });
+    const deep = await select({ limit: 25, kinds: ['short'] });
+    expect(deep.counts).toEqual([25, 500]);
+    expect(deep.ids.slice(8, 12)).toEqual([80, 90, 99, 100]);
+    expect(deep.ids).toHaveLength(25);
+  });
+
+  it('ends 500 videos deep, and keeps those of an unknown kind', async () => {
+    expect(await select({ limit: 100, kinds: ['live'] })).toMatchObject({ ids: [99, 199, 299, 399, 499] });
+  });
+
+  it('of a list that is complete is read once', async () => {
+    expect(await select({ limit: 5, kinds: ['live'] }, ALL.slice(0, 50))).toMatchObject({ ids: [], counts: [5] });
+  });
+
+  it('ends at the video of since, whatever its kind', async () => {
+    const selection: Selection = { limit: 25, kinds: ['short'], since: '00000000021' };
+    expect(await select(selection)).toEqual({ ids: [0, 10, 20], counts: [25], sinceFound: true });
+    expect(await select({ ...selection, since: 'aaaaaaaaaaa' })).toMatchObject({ sinceFound: false });
+    expect(await select({ limit: 3, since: '00000000003' })).toMatchObject({ ids: [0, 1, 2], sinceFound: false });
+  });
+});
