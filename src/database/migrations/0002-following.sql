@@ -1,0 +1,33 @@
+-- Jobs that do not end: subscriptions follow a channel. The results of all jobs are read in the order in which they became
+-- final.
+
+ALTER TABLE jobs
+  -- The rows of job_videos so far.
+  ADD COLUMN last_position integer NOT NULL DEFAULT 0,
+  -- The sequence of the last result.
+  ADD COLUMN last_sequence integer NOT NULL DEFAULT 0,
+  -- The results up to here were removed.
+  ADD COLUMN expired_sequence integer NOT NULL DEFAULT 0,
+  -- Of a subscription: the time between two checks. Null for an archive job.
+  ADD COLUMN check_seconds integer CHECK (check_seconds > 0),
+  ADD COLUMN next_check_at timestamptz,
+  -- When the list was last read up to an upload that was seen.
+  ADD COLUMN checked_at timestamptz,
+  -- When the caller last asked for a check.
+  ADD COLUMN check_requested_at timestamptz,
+  -- The rows up to here were seen by earlier checks: a check reads the list until it meets one of them. Null before the first
+  -- check has ended.
+  ADD COLUMN seen_position integer,
+  -- Whether every upload of the channel was seen, so that any other one is new wherever the list has it.
+  ADD COLUMN sees_all boolean NOT NULL DEFAULT false;
+
+ALTER TABLE job_videos
+  -- Counts the results of a job in the order in which they became final.
+  ADD COLUMN sequence integer,
+  ADD COLUMN decided_at timestamptz,
+  DROP CONSTRAINT job_videos_state_check,
+  -- 'seen': an upload that is not to be delivered, or whose result was removed.
+  ADD CONSTRAINT job_videos_state_check CHECK (state IN ('pending', 'succeeded', 'failed', 'seen')),
+  DROP CONSTRAINT job_videos_check,
+  ADD CONSTRAINT job_videos_check CHECK ((state IN ('pending', 'seen')) = (entry IS NULL));
+CREATE UNIQUE INDEX job_videos_sequence ON job_videos (job_id, sequence) WHERE sequence IS NOT NULL;
