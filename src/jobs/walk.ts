@@ -1,13 +1,11 @@
-import type { Upload, VideoKind } from '../../domain/transcript.js';
-import { ageSecondsMin } from '../../transcripts/cache/lifetimes.js';
-
-/** What is delivered first: nothing that is listed already, the newest uploads, or those above the video with this ID. */
-export type SubscriptionStart = 'now' | number | (string & {});
+import type { Upload, VideoKind } from '../domain/transcript.js';
+import { ageSecondsMin } from '../transcripts/cache/lifetimes.js';
+import type { Start } from './subscription.js';
 
 /** What a walk along the list goes by. A walk has as many pages as it takes to meet an upload that an earlier one has seen. */
 export interface Walk {
   /** Of the first walk; null for every later one. */
-  start: SubscriptionStart | null;
+  start: Start | null;
   /** Empty for all. */
   kinds: readonly VideoKind[];
   createdAtMs: number;
@@ -93,7 +91,7 @@ type NewRule = (upload: Upload, place: number) => boolean;
 /** The first walk delivers what it is to start with, and what is published while it lasts. */
 function firstRule(
   walk: Walk,
-  start: SubscriptionStart,
+  start: Start,
   uploads: readonly Upload[],
   known: ReadonlyMap<string, KnownUpload>,
 ): NewRule {
@@ -112,7 +110,7 @@ function firstRule(
 
 function meetsStart(
   { added, delivered }: Walk,
-  start: SubscriptionStart,
+  start: Start,
   uploads: readonly Upload[],
   additions: WalkStep['added'],
 ): boolean {

@@ -1,7 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { unlistedVideo, type Upload } from '../../domain/transcript.js';
-import { isWanted, walkPage, type KnownUpload, type SubscriptionStart, type Walk, type WalkPage } from './walk.js';
+import { unlistedVideo, type Upload } from '../domain/transcript.js';
+import type { Start } from './subscription.js';
+import { isWanted, walkPage, type KnownUpload, type Walk, type WalkPage } from './walk.js';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -67,7 +68,7 @@ class Subscription {
   private seesAll = false;
   private continuation: string | null = null;
 
-  constructor(private readonly start: SubscriptionStart) {}
+  constructor(private readonly start: Start) {}
 
   get delivered(): string[] {
     return [...this.rows].flatMap(([id, { state }]) => (state === 'pending' ? [id] : []));
@@ -165,7 +166,7 @@ function check(channel: Channel, subscription: Subscription, faults: readonly Fa
 }
 
 const START = fc.oneof(
-  fc.constant<SubscriptionStart>('now'),
+  fc.constant<Start>('now'),
   fc.integer({ min: 1, max: 100 }),
   fc.nat(300).map((place) => `video${place}`),
 );
