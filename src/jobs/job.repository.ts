@@ -30,6 +30,11 @@ interface JobRow {
   cached: number;
   fetched: number;
   setbacks: number;
+  last_position: number;
+  /** Null for an archive job. */
+  check_seconds: number | null;
+  seen_position: number | null;
+  sees_all: boolean;
   created_at: Date;
   started_at: Date | null;
   finished_at: Date | null;
@@ -149,7 +154,7 @@ export class JobRepository {
   async list(organizationId: string, count: number, after: JobCursor | undefined): Promise<JobDto[]> {
     const rows = await this.query<JobRow>(
       `SELECT ${columnsOf('job')} FROM jobs job
-         WHERE organization_id = $1 AND deleted_at IS NULL
+         WHERE organization_id = $1 AND deleted_at IS NULL AND check_seconds IS NULL
            AND ($2::timestamptz IS NULL OR (created_at, id) < ($2, $3::text))
          ORDER BY created_at DESC, id DESC LIMIT $4`,
       ...[organizationId, after?.createdAt ?? null, after?.id ?? null, count],
@@ -269,9 +274,13 @@ const logger = new Logger('Jobs');
 
 /** Logs the change of a job's state, as an error when it should not happen. @returns the changed job */
 export function logChange(by: Cause, row: ChangedRow): ChangedJob {
-  const { id: jobId, organization_id: organizationId, old_state: from, state: to, reason } = row;
-  const level = isTransition(by, from, to) ? 'log' : 'error';
-  if (from !== to) logger[level]({ event: 'job_state_changed', jobId, organizationId, by, from, to, reason });
+  const { id, organization_id: organizationId, old_state: from, state: to, reason } = row;
+  const isSubscription = row.check_seconds !== null;
+  const level = isTransition(by, from, to, isSubscription) ? 'log' : 'error';
+  const facts = isSubscription
+    ? { event: 'subscription_state_changed', subscriptionId: id }
+    : { event: 'job_state_changed', jobId: id };
+  if (from !== to) logger[level]({ ...facts, organizationId, by, from, to, reason });
   return { job: toJob(row), organizationId };
 }
 

@@ -4,6 +4,7 @@ import { BackgroundModule } from '../background/background-loops.js';
 import { MetricsRegistryModule } from '../observability/metrics-registry.js';
 import { QuotaModule } from '../quota/quota.module.js';
 import { TranscriptsModule } from '../transcripts/transcripts.module.js';
+import { CheckReader } from './check-reader.js';
 import { JobMetrics } from './job-metrics.js';
 import { JobRepository } from './job.repository.js';
 import { JobWorker } from './job-worker.js';
@@ -17,7 +18,16 @@ import { SliceRepository } from './slice.repository.js';
 /** Archive jobs: whole channels, in slices that any process runs. */
 @Module({
   imports: [BackgroundModule, MetricsRegistryModule, QuotaModule, TranscriptsModule],
-  providers: [JobMetrics, JobRepository, JobsService, JobWorker, SliceReader, SliceRepository, SliceRunner],
+  providers: [
+    CheckReader,
+    JobMetrics,
+    JobRepository,
+    JobsService,
+    JobWorker,
+    SliceReader,
+    SliceRepository,
+    SliceRunner,
+  ],
   exports: [BackgroundModule, JobsService, JobWorker],
 })
 export class JobEngineModule {}
