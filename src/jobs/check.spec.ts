@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { unlistedVideo, type VideoFailureCode } from '../domain/transcript.js';
 import { failedEntry, type FailedEntry } from '../transcripts/transcript-events.js';
 import { endOfCheck, followedRetrySeconds } from './check.js';
-import { NEW_JOB_EXAMPLE, RUNNING_JOB_EXAMPLE } from './dto/job.dto.js';
+import { NEW_JOB_EXAMPLE, RUNNING_JOB_EXAMPLE, type JobDto } from './dto/job.dto.js';
 import { endOf, type SliceOutcome } from './slice.js';
 
 const HOUR = 3_600;
@@ -52,7 +52,7 @@ describe('a subscription tries a video again', () => {
 describe('a check that has read nothing', () => {
   const end = (
     type: 'channel_not_found' | 'blocked',
-    { job = RUNNING_JOB_EXAMPLE as typeof RUNNING_JOB_EXAMPLE | typeof NEW_JOB_EXAMPLE, unreadDays = 0 } = {},
+    { job = RUNNING_JOB_EXAMPLE, unreadDays = 0 }: { job?: JobDto; unreadDays?: number } = {},
   ) =>
     endOfCheck(
       { job, setbacks: 1 },
