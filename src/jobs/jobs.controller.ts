@@ -35,7 +35,7 @@ import {
 import { CreateJobDto, idempotencyKey, JobsQueryDto, ResultsQueryDto } from './dto/jobs-request.dto.js';
 import { JOB_ID, JobFinishedError } from './job.js';
 import { JobsService } from './jobs.service.js';
-import { ResultsResponse } from './results-response.js';
+import { ResultsResponse, type ReadPart } from './results-response.js';
 
 /** Archive jobs. Only creating one needs a plan, so that a customer who changes the plan keeps the access to its results. */
 @ApiTags('jobs')
@@ -166,10 +166,10 @@ export class JobsController {
   @ApiOperation({
     summary: 'The results of an archive job',
     description:
-      'Returns the entries of a job in the order of the uploads, newest first, on every plan and also while the job runs. A page ends before ' +
-      'the first pending video. To read on, request `after` with the `next` of the last response: no entry is missing or ' +
+      'Returns the entries of a job in the order in which they became final, on every plan and also while the job runs. Each has ' +
+      'its `position` in the list. To read on, request `after` with the `next` of the last response: no entry is missing or ' +
       'repeated. While `next` is not null there can be more, now or after `job.checkAgainSeconds`. NDJSON without `limit` has every ' +
-      'entry so far, also those that follow a pending video. Results are deleted at `expiresAt`.',
+      'entry so far. Results are deleted at `expiresAt`.',
   })
   @ApiResults({
     type: JobResultsDto,
@@ -185,7 +185,9 @@ export class JobsController {
     @Req() request: Request,
     @Res() response: Response,
   ): Promise<void> {
-    return this.results.send(organizationOf(request, id), id, query, request, response);
+    const organizationId = organizationOf(request, id);
+    const read: ReadPart<'job'> = (limit, after) => this.jobs.results(organizationId, id, { limit, after });
+    return this.results.send('job', read, organizationId, query, request, response);
   }
 }
 

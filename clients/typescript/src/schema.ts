@@ -221,7 +221,7 @@ export interface paths {
         };
         /**
          * The results of an archive job
-         * @description Returns the entries of a job in the order of the uploads, newest first, on every plan and also while the job runs. A page ends before the first pending video. To read on, request `after` with the `next` of the last response: no entry is missing or repeated. While `next` is not null there can be more, now or after `job.checkAgainSeconds`. NDJSON without `limit` has every entry so far, also those that follow a pending video. Results are deleted at `expiresAt`.
+         * @description Returns the entries of a job in the order in which they became final, on every plan and also while the job runs. Each has its `position` in the list. To read on, request `after` with the `next` of the last response: no entry is missing or repeated. While `next` is not null there can be more, now or after `job.checkAgainSeconds`. NDJSON without `limit` has every entry so far. Results are deleted at `expiresAt`.
          */
         get: operations["getJobResults"];
         put?: never;
@@ -906,13 +906,28 @@ export interface components {
             data: components["schemas"]["JobEventData"];
         };
         JobRequest: {
-            /** @description The channel as the request named it. */
-            channel: string;
             /** @description Language codes in order of preference. Empty: the original language of each video. */
             languages: string[];
-            /** @description The maximum number of uploads. Null: every upload of the channel. */
+            /**
+             * @description Which of the languages that a video has are taken.
+             * @enum {string}
+             */
+            match: "all" | "first";
+            /** @description The kinds of videos. Empty: all. */
+            kinds: ("video" | "short" | "live" | "upcoming")[];
+            /** @description What is added to the metadata of each entry. */
+            include: ("description" | "chapters" | "tags")[];
+            /** @description The length of the chunks in seconds. Null: segments are as in the captions. */
+            chunkSeconds: number | null;
+            /** @description The channel as the request named it. */
+            channel: string | null;
+            /** @description The playlist as the request named it. */
+            playlist: string | null;
+            /** @description The IDs of the videos, each once, in their order. */
+            videos: string[] | null;
+            /** @description The maximum number of videos. Null: all. */
             limit: number | null;
-            /** @description Only uploads newer than this video are taken. Null: all. */
+            /** @description Only uploads of the channel newer than this video are taken. Null: all. */
             since: string | null;
             /**
              * @description What the job does when the monthly quota is used up.
@@ -3213,10 +3228,16 @@ export interface operations {
                      *           },
                      *           "request": {
                      *             "channel": "@harbourlight",
+                     *             "playlist": null,
+                     *             "videos": null,
                      *             "languages": [
                      *               "en",
                      *               "de"
                      *             ],
+                     *             "match": "all",
+                     *             "kinds": [],
+                     *             "include": [],
+                     *             "chunkSeconds": null,
                      *             "limit": null,
                      *             "since": null,
                      *             "onQuota": "pause"
@@ -3384,10 +3405,16 @@ export interface operations {
                      *       "channel": null,
                      *       "request": {
                      *         "channel": "@harbourlight",
+                     *         "playlist": null,
+                     *         "videos": null,
                      *         "languages": [
                      *           "en",
                      *           "de"
                      *         ],
+                     *         "match": "all",
+                     *         "kinds": [],
+                     *         "include": [],
+                     *         "chunkSeconds": null,
                      *         "limit": null,
                      *         "since": null,
                      *         "onQuota": "pause"
@@ -3605,10 +3632,16 @@ export interface operations {
                      *       },
                      *       "request": {
                      *         "channel": "@harbourlight",
+                     *         "playlist": null,
+                     *         "videos": null,
                      *         "languages": [
                      *           "en",
                      *           "de"
                      *         ],
+                     *         "match": "all",
+                     *         "kinds": [],
+                     *         "include": [],
+                     *         "chunkSeconds": null,
                      *         "limit": null,
                      *         "since": null,
                      *         "onQuota": "pause"
@@ -3922,10 +3955,16 @@ export interface operations {
                      *       },
                      *       "request": {
                      *         "channel": "@harbourlight",
+                     *         "playlist": null,
+                     *         "videos": null,
                      *         "languages": [
                      *           "en",
                      *           "de"
                      *         ],
+                     *         "match": "all",
+                     *         "kinds": [],
+                     *         "include": [],
+                     *         "chunkSeconds": null,
                      *         "limit": null,
                      *         "since": null,
                      *         "onQuota": "pause"
@@ -4132,10 +4171,16 @@ export interface operations {
                      *       },
                      *       "request": {
                      *         "channel": "@harbourlight",
+                     *         "playlist": null,
+                     *         "videos": null,
                      *         "languages": [
                      *           "en",
                      *           "de"
                      *         ],
+                     *         "match": "all",
+                     *         "kinds": [],
+                     *         "include": [],
+                     *         "chunkSeconds": null,
                      *         "limit": null,
                      *         "since": null,
                      *         "onQuota": "pause"
@@ -4427,10 +4472,16 @@ export interface operations {
                      *         },
                      *         "request": {
                      *           "channel": "@harbourlight",
+                     *           "playlist": null,
+                     *           "videos": null,
                      *           "languages": [
                      *             "en",
                      *             "de"
                      *           ],
+                     *           "match": "all",
+                     *           "kinds": [],
+                     *           "include": [],
+                     *           "chunkSeconds": null,
                      *           "limit": null,
                      *           "since": null,
                      *           "onQuota": "pause"
@@ -7537,10 +7588,16 @@ export interface operations {
                      *       },
                      *       "request": {
                      *         "channel": "@harbourlight",
+                     *         "playlist": null,
+                     *         "videos": null,
                      *         "languages": [
                      *           "en",
                      *           "de"
                      *         ],
+                     *         "match": "all",
+                     *         "kinds": [],
+                     *         "include": [],
+                     *         "chunkSeconds": null,
                      *         "limit": null,
                      *         "since": null,
                      *         "onQuota": "pause"
