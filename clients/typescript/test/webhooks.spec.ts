@@ -5,11 +5,12 @@ import { verifyWebhook, type WebhookPayload } from '../src/index.js';
 
 const SECRET = `whsec_${Buffer.from('a secret of a webhook, of 32 by').toString('base64')}`;
 const OTHER = `whsec_${Buffer.from('another secret, after a rotation').toString('base64')}`;
+const SUMMARY = { total: 0, succeeded: 0, failed: 0, cached: 0, fetched: 0, pending: 0 };
 const EVENT = {
   type: 'job.completed',
   timestamp: '2026-11-20T17:12:00.000Z',
-  data: { jobId: 'job_1', state: 'completed' },
-};
+  data: { jobId: 'job_1', state: 'completed', reason: null, channelId: null, summary: SUMMARY },
+} satisfies WebhookPayload;
 const BODY = JSON.stringify(EVENT);
 const SENT = new Date('2026-11-20T17:12:01Z');
 const AT = { now: SENT.getTime() };
