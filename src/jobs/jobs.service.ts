@@ -63,9 +63,7 @@ export class JobsService {
    */
   async create(wanted: WantedJob, payer: Payer, idempotencyKey?: string): Promise<JobDto> {
     const request = requestOf(wanted);
-    const { channel } = request;
-    if (channel === null) throw new ChannelNotFoundError();
-    requireChannelReference(channel);
+    requireChannelReference(request.channel ?? '');
     const id = `job_${bytesToBase62(randomBytes(16))}`;
     const { outcome, job } = await this.store.create(id, request, payer, idempotencyKey);
     if (outcome === 'conflict') throw new IdempotencyConflictError();
