@@ -77,14 +77,12 @@ export class CheckReader {
       continuation === null
         ? await this.newest.page(known.id, dueAgeMs, call)
         : await this.platform.listUploadsPage(known.id, continuation, call);
-    const uploads = await this.store.knownUploads(job.id, seenPosition, listed.uploads);
-    if (listed.uploads.every(({ videoId }) => uploads.has(videoId))) {
-      return { checked: walkPage(walk, listed, uploads, nowMs), channel: known, next: listed.next };
-    }
+    const checked = walkPage(walk, listed, await this.store.knownUploads(job.id, seenPosition, listed.uploads), nowMs);
+    if (checked.added.length + checked.changed.length === 0) return { checked, channel: known, next: listed.next };
     const channel = await this.channels.find(known.id, call);
     const page = continuation === null ? await this.newest.described(known.id, dueAgeMs, call) : listed;
     // A page that is described can be a later one, or have more uploads.
-    const described = await this.store.knownUploads(job.id, seenPosition, page.uploads);
-    return { checked: walkPage(walk, page, described, nowMs), channel, next: page.next };
+    const uploads = await this.store.knownUploads(job.id, seenPosition, page.uploads);
+    return { checked: walkPage(walk, page, uploads, nowMs), channel, next: page.next };
   }
 }
