@@ -14,13 +14,15 @@ const WAIT_MS_MAX = 600_000;
 
 /** How many subscriptions there are in all, and for how long they are measured. */
 const SIZES = [
-  { subscriptions: 1_000, seconds: 180, cpuShareMax: 0.03 },
-  { subscriptions: 10_000, seconds: 300, cpuShareMax: 0.3 },
+  { subscriptions: 1_000, seconds: 120, cpuShareMax: 0.03 },
+  { subscriptions: 10_000, seconds: 240, cpuShareMax: 0.3 },
 ];
 const QUICK_SIZES = [
-  { subscriptions: 50, seconds: 10, cpuShareMax: 0.03 },
-  { subscriptions: 100, seconds: 10, cpuShareMax: 0.3 },
+  { subscriptions: 500, seconds: 30, cpuShareMax: 0.03 },
+  { subscriptions: 1_000, seconds: 30, cpuShareMax: 0.3 },
 ];
+/** A check that is running at the end of the measurement has sent its request. */
+const REQUESTS_MAX = 1.05;
 /** Pages and channels are cached for a while, so the memory of a service that has just started grows. */
 const GROWTH_MB_MAX = 30;
 
@@ -177,7 +179,7 @@ function report(idle, measured) {
     ],
     goals: measured.flatMap(({ subscriptions, checks, requests, cpuShare, cpuShareMax, growthMb }) => [
       goal(`share of a core of ${subscriptions} subscriptions`, cpuShare, { atMost: cpuShareMax }),
-      goal('requests to the platform a check', requests / checks, { atMost: 1 }),
+      goal('requests to the platform a check', requests / checks, { atMost: REQUESTS_MAX }),
       goal('growth of the memory while it was measured', growthMb, { atMost: GROWTH_MB_MAX, unit: ' MB' }),
     ]),
   };
