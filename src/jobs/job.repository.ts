@@ -8,9 +8,11 @@ import { fromJson } from '../transcripts/cache/keyed-codec.js';
 import type { TranscriptText } from '../transcripts/cache/transcript-text.js';
 import type { Payer } from '../quota/quota.service.js';
 import { channelSchema } from '../transcripts/sources/channel-uploads.js';
+import { playlistSchema } from '../transcripts/sources/playlist-source.js';
 import type { JobDto, JobRequestDto } from './dto/job.dto.js';
+import { requestSchema } from './job-request.js';
 import { isTransition, type Cause, type JobState } from './job-states.js';
-import { checkAgainSeconds, requestSchema, type JobCursor, type JobReason } from './job.js';
+import { checkAgainSeconds, type JobCursor, type JobReason } from './job.js';
 
 /** A row of `jobs` with the time until its next slice. */
 interface JobRow {
@@ -23,6 +25,8 @@ interface JobRow {
   reason: JobReason | null;
   /** JSON. */
   channel: string | null;
+  /** JSON. */
+  playlist: string | null;
   continuation: string | null;
   total: number;
   succeeded: number;
@@ -246,7 +250,7 @@ export class JobRepository {
     return { job: toJob(first), expired: first.expired, isFinal: first.is_final, entries };
   }
 
-  /** Up to `count` videos of a job that have failed and are tried again, in the channel's order. */
+  /** Up to `count` videos of a job that have failed and are tried again, in the order of the list. */
   awaitedVideos(id: string, count: number): Promise<AwaitedVideo[]> {
     return this.query<AwaitedVideo>(
       `SELECT video_id AS "videoId", error_code AS code FROM job_videos
@@ -284,6 +288,7 @@ function toJob(row: JobRow): JobDto {
     state,
     reason,
     channel: (row.channel !== null && fromJson(Buffer.from(row.channel), channelSchema)) || null,
+    playlist: (row.playlist !== null && fromJson(Buffer.from(row.playlist), playlistSchema)) || null,
     request,
     summary: { total, succeeded, failed, cached, fetched, pending: total - succeeded - failed },
     createdAt: row.created_at.toISOString(),
