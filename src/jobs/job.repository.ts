@@ -8,24 +8,25 @@ import { fromJson } from '../transcripts/cache/keyed-codec.js';
 import type { TranscriptText } from '../transcripts/cache/transcript-text.js';
 import type { Payer } from '../quota/quota.service.js';
 import { channelSchema } from '../transcripts/sources/channel-uploads.js';
+import { playlistSchema } from '../transcripts/sources/playlist-source.js';
 import type { JobDto, JobRequestDto } from './dto/job.dto.js';
+import { requestSchema } from './job-request.js';
 import { isTransition, type Cause, type JobState } from './job-states.js';
-import { checkAgainSeconds, type JobCursor, type JobReason, type OnQuota } from './job.js';
+import { checkAgainSeconds, type JobCursor, type JobReason } from './job.js';
 
 /** A row of `jobs` with the time until its next slice. */
 interface JobRow {
   id: string;
   organization_id: string;
   key_id: string;
-  reference: string;
-  languages: string[];
-  video_limit: number | null;
-  since: string | null;
-  on_quota: OnQuota;
+  /** JSON. */
+  request: string;
   state: JobState;
   reason: JobReason | null;
   /** JSON. */
   channel: string | null;
+  /** JSON. */
+  playlist: string | null;
   continuation: string | null;
   total: number;
   succeeded: number;
@@ -63,7 +64,9 @@ export interface ChangedJob {
 
 /** The entry of a video as it is stored: its JSON, deflated to a part of a gzip member. */
 export interface StoredEntry {
-  /** The place of the video in the list of the channel, from 1. */
+  /** Counts the results of the job, from 1, in the order in which they became final: a reader goes on after it. */
+  sequence: number;
+  /** The place of the video in the list, from 1. */
   position: number;
   text: TranscriptText;
 }
@@ -85,8 +88,8 @@ export interface StoredResults {
 }
 
 type ResultRow = JobRow & { expired: boolean; is_final: boolean } & (
-    | { position: number; entry: Buffer; entry_bytes: number; entry_crc: string }
-    | { position: null; entry: null; entry_bytes: null; entry_crc: null }
+    | { sequence: number; position: number; entry: Buffer; entry_bytes: number; entry_crc: string }
+    | { sequence: null; position: null; entry: null; entry_bytes: null; entry_crc: null }
   );
 
 type CreateOutcome = 'created' | 'known' | 'conflict' | 'too_many' | 'too_many_stored' | 'too_much_stored';
@@ -118,14 +121,14 @@ export class JobRepository {
    */
   async create(
     id: string,
-    { channel, languages, limit, since, onQuota }: JobRequestDto,
+    request: JobRequestDto,
     { organizationId, keyId }: Payer,
     idempotencyKey: string | undefined,
   ): Promise<{ outcome: CreateOutcome; job: JobDto | undefined }> {
     const { JOB_RESULTS_TTL_HOURS, JOBS_PER_ORGANIZATION } = this.environment;
     const job = {
       ...{ id, organization_id: organizationId, key_id: keyId, idempotency_key: idempotencyKey },
-      ...{ reference: channel, languages, video_limit: limit, since, on_quota: onQuota },
+      ...{ request: JSON.stringify(request), video_limit: request.limit },
       results_seconds: JOB_RESULTS_TTL_HOURS * SECONDS_PER_HOUR,
     };
     const [row] = await this.change<JobRow & { outcome: CreateOutcome }>(
@@ -211,16 +214,15 @@ export class JobRepository {
   }
 
   /**
-   * A job with up to `count` decided entries after a position, in the channel's order, of about `bytesMax` bytes. Their
-   * lengths are known without reading them.
+   * A job with up to `count` entries after a sequence, in the order in which they became final, of about `bytesMax` bytes.
+   * Their lengths are known without reading them.
    *
-   * @param options.pastPending false to end before the first pending video that can still be decided
    * @returns undefined for an unknown job
    */
   async results(
     organizationId: string,
     id: string,
-    { count, after, pastPending, bytesMax }: { count: number; after: number; pastPending: boolean; bytesMax: number },
+    { count, after, bytesMax }: { count: number; after: number; bytesMax: number },
   ): Promise<StoredResults | undefined> {
     const rows = await this.query<ResultRow>(
       `WITH found AS MATERIALIZED (
@@ -228,29 +230,27 @@ export class JobRepository {
                 finished_at IS NOT NULL AND coalesce(claimed_until <= clock_now(), true) AS is_final
            FROM jobs job WHERE organization_id = $1 AND id = $2 AND deleted_at IS NULL
        ), decided AS (
-         SELECT position, sum(octet_length(entry)) OVER (ORDER BY position) - octet_length(entry) AS bytes_before
-           FROM (SELECT position, entry FROM job_videos WHERE job_id = $2 AND position > $3 AND state <> 'pending' AND (
-               $4 OR (SELECT is_final FROM found) OR position < coalesce(
-                 (SELECT min(position) FROM job_videos WHERE job_id = $2 AND state = 'pending' AND position > $3), 2147483647))
-             ORDER BY position LIMIT $5) page
+         SELECT position, sum(octet_length(entry)) OVER (ORDER BY sequence) - octet_length(entry) AS bytes_before
+           FROM (SELECT sequence, position, entry FROM job_videos WHERE job_id = $2 AND sequence > $3
+                   ORDER BY sequence LIMIT $4) page
        )
-       SELECT found.*, video.position, video.entry, video.entry_bytes, video.entry_crc
+       SELECT found.*, video.sequence, video.position, video.entry, video.entry_bytes, video.entry_crc
          FROM found LEFT JOIN (decided JOIN job_videos video ON video.job_id = $2 AND video.position = decided.position)
-           ON decided.bytes_before < $6
-         ORDER BY video.position`,
-      ...[organizationId, id, after, pastPending, count, bytesMax],
+           ON decided.bytes_before < $5
+         ORDER BY video.sequence`,
+      ...[organizationId, id, after, count, bytesMax],
     );
     const [first] = rows;
     if (!first) return undefined;
     const entries = rows.flatMap((row) => {
-      if (row.position === null) return [];
-      const { position, entry: deflated, entry_bytes: jsonBytes, entry_crc } = row;
-      return [{ position, text: { deflated, jsonBytes, crc32: Number(entry_crc) } }];
+      if (row.sequence === null) return [];
+      const { sequence, position, entry: deflated, entry_bytes: jsonBytes, entry_crc } = row;
+      return [{ sequence, position, text: { deflated, jsonBytes, crc32: Number(entry_crc) } }];
     });
     return { job: toJob(first), expired: first.expired, isFinal: first.is_final, entries };
   }
 
-  /** Up to `count` videos of a job that have failed and are tried again, in the channel's order. */
+  /** Up to `count` videos of a job that have failed and are tried again, in the order of the list. */
   awaitedVideos(id: string, count: number): Promise<AwaitedVideo[]> {
     return this.query<AwaitedVideo>(
       `SELECT video_id AS "videoId", error_code AS code FROM job_videos
@@ -281,13 +281,15 @@ export function logChange(by: Cause, row: ChangedRow): ChangedJob {
 
 function toJob(row: JobRow): JobDto {
   const { id, state, reason, total, succeeded, failed, cached, fetched } = row;
-  const { reference: channel, languages, video_limit: limit, since, on_quota: onQuota } = row;
+  const request = fromJson(Buffer.from(row.request), requestSchema);
+  if (!request) throw new Error(`The request of the job ${id} cannot be read.`);
   return {
     id,
     state,
     reason,
     channel: (row.channel !== null && fromJson(Buffer.from(row.channel), channelSchema)) || null,
-    request: { channel, languages, limit, since, onQuota },
+    playlist: (row.playlist !== null && fromJson(Buffer.from(row.playlist), playlistSchema)) || null,
+    request,
     summary: { total, succeeded, failed, cached, fetched, pending: total - succeeded - failed },
     createdAt: row.created_at.toISOString(),
     startedAt: row.started_at?.toISOString() ?? null,

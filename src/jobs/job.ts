@@ -1,5 +1,8 @@
+import { z } from 'zod';
 import { counted, DomainError, fixedError } from '../domain/errors.js';
 import { UnknownCursorError } from '../domain/page.js';
+import { LANGUAGE_MATCHES } from '../domain/language-codes.js';
+import { INCLUDABLE, VIDEO_KINDS } from '../domain/transcript.js';
 import { isFinished, type JobState } from './job-states.js';
 
 /** The form of the ID of a job. */
@@ -9,12 +12,21 @@ export const JOB_ID = /^job_[0-9A-Za-z]{22}$/;
 export const PAUSE_REASONS = ['plan_limit_exceeded', 'upstream_blocked', 'plan_changed', 'list_incomplete'] as const;
 
 /** Why a job is paused or has failed. */
-export const JOB_REASONS = [...PAUSE_REASONS, 'channel_not_found'] as const;
+export const JOB_REASONS = [...PAUSE_REASONS, 'channel_not_found', 'playlist_not_found'] as const;
 export type JobReason = (typeof JOB_REASONS)[number];
 
 /** What a job does when the monthly quota of its organization is used up. */
 export const ON_QUOTA = ['pause', 'fail'] as const;
 export type OnQuota = (typeof ON_QUOTA)[number];
+
+/** What the stored requests of jobs and subscriptions have in common. */
+export const TEXT_FIELDS = {
+  languages: z.array(z.string()),
+  match: z.enum(LANGUAGE_MATCHES),
+  kinds: z.array(z.enum(VIDEO_KINDS)),
+  include: z.array(z.enum(INCLUDABLE)),
+  chunkSeconds: z.number().nullable(),
+};
 
 const CHECK_AGAIN_SECONDS_MIN = 2;
 const CHECK_AGAIN_SECONDS_MAX = 3_600;

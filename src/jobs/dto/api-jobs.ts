@@ -65,7 +65,7 @@ export function ApiJobResults(): MethodDecorator {
     ApiExtraModels(JobResultsDto),
     ApiOkResponse({
       description:
-        'Entries in the order of the uploads, newest first. JSON is a page; NDJSON (`Accept: application/x-ndjson`) has all entries from `after` on, also those that follow a pending video.',
+        'Entries in the order in which they became final. JSON is a page; NDJSON (`Accept: application/x-ndjson`) has all entries from `after` on.',
       headers: {
         Vary: {
           description:
@@ -80,9 +80,9 @@ export function ApiJobResults(): MethodDecorator {
             schema: {
               type: 'string',
               description:
-                'One JSON object per line, with a `type`: a `result` with the fields `position` and `result` for each entry, and last ' +
+                'One JSON object per line, with a `type`: a `result` with the fields `cursor`, `position` and `result` for each entry, and last ' +
                 '`summary` with the fields `summary`, `next` and `job`. A body without the last line is incomplete: request `after` ' +
-                'with the `position` up to which every entry was received.',
+                'with the last `cursor`.',
             },
             example: RESULTS_NDJSON_EXAMPLE,
           },

@@ -44,9 +44,10 @@ export async function* serializeNdjson(events: Events): AsyncGenerator<Chunk> {
   }
 }
 
-/** The JSON of one entry, between two texts. */
-export function entryJson(before: string, entry: Entry, after: string): Chunk {
-  const head = `${before}{"videoId":${JSON.stringify(entry.videoId)},"ok":${entry.ok},"metadata":${JSON.stringify(entry.metadata)},"transcript":`;
+/** The JSON of one entry, between two texts. @param position of a result of a job: the place of the video in its list */
+export function entryJson(before: string, entry: Entry, after: string, position?: number): Chunk {
+  const place = position === undefined ? '' : `"position":${position},`;
+  const head = `${before}{${place}"videoId":${JSON.stringify(entry.videoId)},"ok":${entry.ok},"metadata":${JSON.stringify(entry.metadata)},"transcript":`;
   return entry.ok
     ? [head, entry.transcript, `,"cached":${entry.cached}}${after}`]
     : [`${head}{},"cached":false,"error":${JSON.stringify(entry.error)}}${after}`];
