@@ -48,6 +48,11 @@ export interface ChangedRow extends JobRow {
   old_state: JobState;
 }
 
+/** What is logged about a change of the state of a job or a subscription. */
+export type ChangedState = Pick<ChangedRow, 'id' | 'organization_id' | 'old_state' | 'state' | 'check_seconds'> & {
+  reason: string | null;
+};
+
 /** The columns of a `JobRow`, of the row that the expression names. */
 export function columnsOf(job: string): string {
   return `${job}.*, CASE WHEN ${job}.claimed_until > clock_now() THEN 0 WHEN ${job}.next_run_at IS NOT NULL
@@ -300,8 +305,14 @@ export class JobRepository {
 
 const logger = new Logger('Jobs');
 
-/** Logs the change of a job's state, as an error when it should not happen. @returns the changed job */
+/** Logs the change of a job's state. @returns the changed job */
 export function logChange(by: Cause, row: ChangedRow): ChangedJob {
+  logStateChange(by, row);
+  return { job: toJob(row), organizationId: row.organization_id };
+}
+
+/** Logs the change of the state of a job or a subscription, as an error when it should not happen. */
+export function logStateChange(by: Cause, row: ChangedState): void {
   const { id, organization_id: organizationId, old_state: from, state: to, reason } = row;
   const isSubscription = row.check_seconds !== null;
   const level = isTransition(by, from, to, isSubscription) ? 'log' : 'error';
@@ -309,7 +320,6 @@ export function logChange(by: Cause, row: ChangedRow): ChangedJob {
     ? { event: 'subscription_state_changed', subscriptionId: id }
     : { event: 'job_state_changed', jobId: id };
   if (from !== to) logger[level]({ ...facts, organizationId, by, from, to, reason });
-  return { job: toJob(row), organizationId };
 }
 
 function toJob(row: JobRow): JobDto {

@@ -110,7 +110,7 @@ export class SliceReader {
     const plan = await this.plan(slice, videos.map(requestedUpload), stop);
     if ('type' in plan) return plan;
     try {
-      const read = await this.read(plan, videos);
+      const read = await this.read(plan, videos, { withPositions: slice.subscription === null });
       const stopped = stop.aborted;
       const conditions = { blocked: isBlocked(read), stopped };
       const retrySeconds = slice.subscription ? followedRetrySeconds : undefined;
@@ -156,8 +156,16 @@ export class SliceReader {
     }
   }
 
-  /** Fetches the videos of a plan, which is settled when its slice is stored. */
-  private async read(plan: CallPlan, videos: readonly PendingVideo[]): Promise<Omit<Decision, 'disposition'>[]> {
+  /**
+   * Fetches the videos of a plan, which is settled when its slice is stored.
+   *
+   * @param options.withPositions whether the entries state their place in the list, which a feed does not have
+   */
+  private async read(
+    plan: CallPlan,
+    videos: readonly PendingVideo[],
+    { withPositions }: { withPositions: boolean },
+  ): Promise<Omit<Decision, 'disposition'>[]> {
     const delivery = this.transcripts.deliver(plan, RULES);
     const positions = new Map(videos.map(({ position, upload }) => [upload.videoId, position]));
     const entries = new Map<string, Pick<Decision, 'entry' | 'text'>>();
@@ -167,7 +175,7 @@ export class SliceReader {
       const { entry } = event;
       entries.set(entry.videoId, {
         entry,
-        text: GzipMember.join(entryJson('', entry, '', positions.get(entry.videoId))),
+        text: GzipMember.join(entryJson('', entry, '', withPositions ? positions.get(entry.videoId) : undefined)),
       });
     }
     return videos.flatMap(({ position, retries, upload: { videoId } }) => {
