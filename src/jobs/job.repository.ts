@@ -8,9 +8,11 @@ import { fromJson } from '../transcripts/cache/keyed-codec.js';
 import type { TranscriptText } from '../transcripts/cache/transcript-text.js';
 import type { Payer } from '../quota/quota.service.js';
 import { channelSchema } from '../transcripts/sources/channel-uploads.js';
+import { playlistSchema } from '../transcripts/sources/playlist-source.js';
 import type { JobDto, JobRequestDto } from './dto/job.dto.js';
+import { requestSchema } from './job-request.js';
 import { isTransition, type Cause, type JobState } from './job-states.js';
-import { checkAgainSeconds, requestSchema, type JobCursor, type JobReason } from './job.js';
+import { checkAgainSeconds, type JobCursor, type JobReason } from './job.js';
 
 /** A row of `jobs` with the time until its next slice. */
 export interface JobRow {
@@ -23,6 +25,8 @@ export interface JobRow {
   reason: JobReason | null;
   /** JSON. */
   channel: string | null;
+  /** JSON. */
+  playlist: string | null;
   continuation: string | null;
   total: number;
   succeeded: number;
@@ -284,7 +288,7 @@ export class JobRepository {
     return { row: first, entries };
   }
 
-  /** Up to `count` videos of a job that have failed and are tried again, in the channel's order. */
+  /** Up to `count` videos of a job that have failed and are tried again, in the order of the list. */
   awaitedVideos(id: string, count: number): Promise<AwaitedVideo[]> {
     return this.query<AwaitedVideo>(
       `SELECT video_id AS "videoId", error_code AS code FROM job_videos
@@ -330,6 +334,7 @@ function toJob(row: JobRow): JobDto {
     id,
     state,
     reason,
+    playlist: (row.playlist !== null && fromJson(Buffer.from(row.playlist), playlistSchema)) || null,
     request,
     ...commonFields(row),
     startedAt: row.started_at?.toISOString() ?? null,

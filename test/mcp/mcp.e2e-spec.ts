@@ -272,7 +272,7 @@ describe('a refused call of a tool', () => {
     ['get_video_transcript', { video: 'https://example.com/watch?v=hl-dinghy__' }, 'video_not_found: '],
     ['get_video_transcript', { video: 'hl-dinghy__', fromSeconds: 5, toSeconds: 5 }, 'invalid_request: toSeconds'],
     ['search_channel_transcripts', { channel: '@harbourlight', query: ' \u0000 ' }, 'invalid_request: query'],
-    ['start_archive_job', {}, 'invalid_request: channel'],
+    ['start_archive_job', {}, 'invalid_request: One of channel, playlist'],
     ['start_archive_job', { channel: '@harbourlight', idempotencyKey: 'é' }, 'invalid_request: idempotencyKey'],
     ['start_archive_job', { channel: 'https://example.com/@x' }, 'channel_not_found: '],
     ['get_job', { id: 'job_\u0000' }, 'job_not_found: '],

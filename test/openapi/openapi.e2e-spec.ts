@@ -323,7 +323,7 @@ describe('a response matches the document', () => {
     await match(400, 'POST', jobs, jobs, { body: { limit: 0 } });
     await match(403, 'POST', jobs, jobs, { body, as: free.key });
     await match(404, 'POST', jobs, jobs, { body: { channel: 'UC' } });
-    await match(413, 'POST', jobs, jobs, { body: { channel: 'x'.repeat(17_000) } });
+    await match(413, 'POST', jobs, jobs, { body: { channel: 'x'.repeat(2 ** 20) } });
     await match(415, 'POST', jobs, jobs, { body, headers: { 'Content-Type': 'text/plain' } });
     await expectMatch(405, jobs, () => service.request('PUT', jobs));
     const mine = `/jobs/${id}`;
