@@ -280,6 +280,15 @@ describe('the newest uploads by themselves', () => {
     await expect(newest('UCnobody________________')).rejects.toMatchObject({ code: 'channel_not_found' });
   });
 
+  it('of a list that ended early are read once more to be described, because Shorts may continue it', async () => {
+    fakeYoutube.set({ listEndsAt: 100 });
+    const page = await newest(others.FOG_SIGNAL.id);
+    expect(page).toMatchObject({ next: null, incomplete: true });
+    fakeYoutube.set({ listEndsAt: null });
+    const described = await adapter.platform.describeUploads(others.FOG_SIGNAL.id, page, context());
+    expect(described).toMatchObject({ next: expect.any(String), incomplete: false });
+  });
+
   it('that cannot be read are a failure, and no empty page', async () => {
     fakeYoutube.setFaults({ kind: 'incomplete', match: { kind: 'browse' } });
     await expect(newest(HARBOUR_LIGHT.id)).rejects.toMatchObject({ code: 'upstream_failure' });

@@ -1,5 +1,4 @@
 import { ApiProperty, ApiSchema } from '@nestjs/swagger';
-import { VIDEO_ID } from '../../domain/video-reference.js';
 import { dateTime, dateTimeOrNull, nextCursorField, textOrNull } from '../../http/response-docs.js';
 import { TRANSCRIPTS_EXAMPLE } from '../../transcripts/dto/api-transcripts.js';
 import { ChannelDto, channelOrNull, EntryDto } from '../../transcripts/dto/transcripts-response.dto.js';
@@ -60,9 +59,8 @@ export const SUBSCRIPTIONS_PAGE_EXAMPLE = {
 /** How the document describes `start`, here and in the body that creates a subscription. */
 export const START_FIELD: { oneOf: object[]; description: string } = {
   oneOf: [
-    { type: 'string', enum: ['now'] },
     { type: 'integer', minimum: 1, maximum: START_UPLOADS_MAX },
-    { type: 'string', pattern: VIDEO_ID.source },
+    { type: 'string', pattern: '^(now|[A-Za-z0-9_-]{11})$' },
   ],
   description:
     'What is delivered first: `"now"` delivers what is uploaded from now on, a number (1 to 100) the newest uploads of the ' +

@@ -7,8 +7,8 @@ import { ReadThroughCache } from '../cache/read-through-cache.js';
 import { TranscriptMetrics } from '../transcript-metrics.js';
 import { uploadSchema } from './channel-uploads.js';
 
-/** Longer than checks that are due together wait for their turns. */
-const TTL_SECONDS = 600;
+/** Longer than checks that are due together wait for their turns; pages of many channels would push transcripts out of the cache. */
+const TTL_SECONDS = 120;
 
 /** A page with the time when its reading began, in milliseconds. */
 interface DatedPage extends UploadsListPage {
@@ -28,7 +28,6 @@ const datedPageSchema: z.ZodType<DatedPage> = z.object({
 @Injectable()
 export class NewestUploads {
   private readonly pages: ReadThroughCache<DatedPage>;
-  private readonly descriptions: ReadThroughCache<DatedPage>;
   /** By channel, when the latest reading that is in progress began. */
   private readonly reading = new Map<string, number>();
 
@@ -38,7 +37,6 @@ export class NewestUploads {
     metrics: TranscriptMetrics,
   ) {
     this.pages = new ReadThroughCache('newest_uploads', TTL_SECONDS, datedPageSchema, cache, metrics);
-    this.descriptions = new ReadThroughCache('newest_uploads', TTL_SECONDS, datedPageSchema, cache, metrics);
   }
 
   /**
@@ -54,7 +52,7 @@ export class NewestUploads {
   async described(channelId: string, dueAgeMs: number, context: ReadingContext): Promise<UploadsListPage> {
     const page = await this.datedPage(channelId, dueAgeMs, context);
     const { readAtMs } = page;
-    return this.descriptions.get(
+    return this.pages.get(
       `${CACHE_FORMAT}:described:${channelId}`,
       context,
       async (shared) => ({ ...(await this.platform.describeUploads(channelId, page, shared)), readAtMs }),

@@ -36,7 +36,7 @@ describe('publishing over the control pages', () => {
     expect(await feed()).toEqual(before);
   });
 
-  it('never gives an ID twice, also after a reset', async () => {
+  it('never gives an ID twice, also after a reset', () => {
     const [earlier] = fakeYoutube.publish({ channel: '@tidewater' });
     fakeYoutube.reset();
     expect(fakeYoutube.publish({ channel: '@tidewater' })).not.toContain(earlier);

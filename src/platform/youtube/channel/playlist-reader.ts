@@ -148,15 +148,12 @@ export class PlaylistReader {
     const response = await this.request(kind, playlistId, after?.token ?? null, scope);
     // An invalid token gets 400, as any invalid argument.
     if (after !== null && isJsonError(response, 400, 404)) throw new ContinuationRejectedError();
-    if (isUnknownPlaylist(kind, after?.token ?? null, response)) return { kind: 'none', state: 'unknown' };
     if (response.kind !== 'parsed') throw upstreamError(response, playlistId);
     const page = response.value;
-    if (page.kind === 'page') {
-      const { title, uploads, next } = page;
-      return { kind: 'list', title, uploads, next, progress: withPage(after?.progress ?? NOTHING_LISTED, page) };
-    }
-    if (after !== null) throw new ContinuationRejectedError();
-    return page;
+    if (page.kind === 'none' && after !== null) throw new ContinuationRejectedError();
+    if (page.kind === 'none') return page;
+    const { title, uploads, next } = page;
+    return { kind: 'list', title, uploads, next, progress: withPage(after?.progress ?? NOTHING_LISTED, page) };
   }
 
   /** The additions to a page that was read before. */
@@ -233,7 +230,6 @@ export class PlaylistReader {
     let progress = NOTHING_LISTED;
     for (let pages = 1; pages <= pagesMax; pages += 1) {
       const response = await this.request(kind, playlistId, token, scope);
-      if (isUnknownPlaylist(kind, token, response)) return { kind: 'none', state: 'unknown' };
       if (response.kind !== 'parsed') throw upstreamError(response, playlistId);
       const page = response.value;
       if (page.kind === 'none') {
@@ -271,6 +267,9 @@ export class PlaylistReader {
     const fields = named ? PLAYLIST_FIELDS : UPLOADS_FIELDS;
     const query = { kind, client: 'WEB', path: 'browse', payload, fields } as const;
     const response = await this.innertube.queryWhole(query, readPlaylistPage, scope, hasContents);
+    // As for an unknown channel. The lists of a channel are known to belong to one, whose page decides whether it exists.
+    if (named && token === null && isJsonError(response, 404))
+      return { kind: 'parsed', value: { kind: 'none', state: 'unknown' } };
     if (response.kind === 'parsed' && response.value.kind === 'page') {
       const page = response.value;
       this.metrics.notice('shape', kind, page.shape);
@@ -284,11 +283,6 @@ export class PlaylistReader {
     }
     return response;
   }
-}
-
-/** As for an unknown channel. The lists of a channel are known to belong to one, whose page decides whether it exists. */
-function isUnknownPlaylist(kind: ListKind, token: string | null, response: ParsedResponse<ParsedListPage>): boolean {
-  return kind === 'playlist' && token === null && isJsonError(response, 404);
 }
 
 /** The list, if there is one; throws `PlaylistNotFoundError`. */
