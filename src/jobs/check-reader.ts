@@ -6,10 +6,10 @@ import { VideoPlatform } from '../platform/video-platform.js';
 import { Call } from '../transcripts/call.js';
 import { ChannelUploads } from '../transcripts/sources/channel-uploads.js';
 import { NewestUploads } from '../transcripts/sources/newest-uploads.js';
-import type { CheckedPage, ClaimedSubscription } from './check.js';
+import type { CheckedPage } from './check.js';
 import type { JobDto } from './dto/job.dto.js';
 import { SliceRepository } from './slice.repository.js';
-import type { ClaimedSlice, SliceOutcome } from './slice.js';
+import type { ClaimedSlice, ClaimedSubscription, SliceOutcome } from './slice.js';
 import { walkPage } from './walk.js';
 
 const CHECK_RESULTS = ['new', 'unchanged', 'unread'] as const;

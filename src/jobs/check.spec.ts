@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import { unlistedVideo, type VideoFailureCode } from '../domain/transcript.js';
 import { failedEntry, type FailedEntry } from '../transcripts/transcript-events.js';
-import { endOfCheck, followedRetrySeconds } from './check.js';
+import { endOf, endOfCheck, followedRetrySeconds } from './check.js';
 import { NEW_JOB_EXAMPLE, RUNNING_JOB_EXAMPLE, type JobDto } from './dto/job.dto.js';
-import { endOf, type SliceOutcome } from './slice.js';
+import type { SliceOutcome } from './slice.js';
 
 const HOUR = 3_600;
 const DAY = 24 * HOUR;

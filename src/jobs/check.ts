@@ -2,24 +2,8 @@ import type { Channel } from '../domain/transcript.js';
 import { ageSecondsMin } from '../transcripts/cache/lifetimes.js';
 import type { FailedEntry } from '../transcripts/transcript-events.js';
 import { CAPTIONS_DELAY_SECONDS, RETRY_DELAYS_SECONDS, setbackDelaySeconds } from './retry-delays.js';
-import type { ClaimedSlice, SliceEnd, SliceOutcome } from './slice.js';
-import type { Walk, WalkStep } from './walk.js';
-
-/** What the slices of a subscription go by, beside what those of a job do. */
-export interface ClaimedSubscription {
-  /** Whether the slice is one page of a check, or one of videos. */
-  isCheck: boolean;
-  /** When the check became due, as the database writes it, and how long ago that was. */
-  dueAt: string;
-  dueAgeMs: number;
-  /** How long the channel was not read. */
-  unreadSeconds: number;
-  /** The uploads up to there were seen by earlier walks; null for the first walk. */
-  seenPosition: number | null;
-  walk: Walk;
-  /** The time of the database. */
-  nowMs: number;
-}
+import { endOfJob, type ClaimedSlice, type ClaimedSubscription, type SliceEnd, type SliceOutcome } from './slice.js';
+import type { WalkStep } from './walk.js';
 
 /** A page of a check, and what is new on it. */
 export interface CheckedPage {
@@ -50,7 +34,7 @@ export function followedRetrySeconds({ error, metadata }: FailedEntry, retries: 
 }
 
 /** Decides what a slice of videos makes of its subscription, by what it would make of a job: a block does not pause it. */
-export function endOfFollowed({ job }: Pick<ClaimedSlice, 'job'>, end: SliceEnd): SliceEnd {
+function endOfFollowed({ job }: Pick<ClaimedSlice, 'job'>, end: SliceEnd): SliceEnd {
   if (end.reason === 'upstream_blocked') return { ...end, state: null };
   return { ...end, reason: end.reason ?? (job.reason === 'list_incomplete' ? job.reason : null) };
 }
@@ -77,4 +61,11 @@ export function endOfCheck(
   if (wasNeverFound || unreadSeconds >= UNREAD_SECONDS_MAX)
     return { ...setback, state: 'paused', reason, delaySeconds: DAY_SECONDS };
   return { ...setback, state: null, reason: outcome.type === 'blocked' ? reason : null };
+}
+
+/** Decides what a slice makes of its job or subscription. */
+export function endOf(slice: Pick<ClaimedSlice, 'job' | 'setbacks' | 'subscription'>, outcome: SliceOutcome): SliceEnd {
+  const end = endOfJob(slice, outcome);
+  if (!slice.subscription) return end;
+  return slice.subscription.isCheck ? endOfCheck(slice, slice.subscription, outcome, end) : endOfFollowed(slice, end);
 }

@@ -12,12 +12,12 @@ import { ContinuationRejectedError } from '../platform/video-platform.js';
 import { CallEnded } from '../transcripts/call.js';
 import { addToSummary, emptySummary } from '../transcripts/transcript-events.js';
 import { TranscriptMetrics } from '../transcripts/transcript-metrics.js';
-import type { CheckedPage } from './check.js';
+import { endOf, type CheckedPage } from './check.js';
 import { CheckReader } from './check-reader.js';
 import type { ChangedJob } from './job.repository.js';
 import { SliceReader, type ReadSlice } from './slice-reader.js';
 import { SliceRepository } from './slice.repository.js';
-import { endOf, SLICE_EXPIRED, type ClaimedSlice, type ListedPage, type SliceOutcome } from './slice.js';
+import { SLICE_EXPIRED, type ClaimedSlice, type ListedPage, type SliceOutcome } from './slice.js';
 
 /**
  * `committed` slices are stored. One that `lost` its claim, or that `expired` with its reservation, is not stored and not

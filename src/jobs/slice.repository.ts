@@ -8,13 +8,14 @@ import { PLANS, planIncludes, type Plan } from '../domain/plan.js';
 import { unlistedVideo, type Upload } from '../domain/transcript.js';
 import { fromJson } from '../transcripts/cache/keyed-codec.js';
 import { uploadSchema } from '../transcripts/sources/channel-uploads.js';
-import type { CheckedPage, ClaimedSubscription } from './check.js';
+import type { CheckedPage } from './check.js';
 import type { JobState } from './job-states.js';
 import { CHANGED, logChange, type ChangedJob, type ChangedRow } from './job.repository.js';
 import type { JobReason } from './job.js';
 import {
   listRetrySeconds,
   type ClaimedSlice,
+  type ClaimedSubscription,
   type ListedPage,
   type PendingVideo,
   type SliceEnd,

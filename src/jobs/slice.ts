@@ -4,10 +4,26 @@ import { mayGetCaptions, type Channel, type Playlist, type Upload } from '../dom
 import type { UploadsListPage } from '../platform/video-platform.js';
 import type { OpenReservation } from '../quota/settlement-retries.js';
 import { type Entry, type FailedEntry, statesBlock } from '../transcripts/transcript-events.js';
-import { endOfCheck, endOfFollowed, type ClaimedSubscription } from './check.js';
 import type { ChangedJob } from './job.repository.js';
 import type { JobReason } from './job.js';
 import { CAPTIONS_DELAY_SECONDS, RETRY_DELAYS_SECONDS, setbackDelaySeconds } from './retry-delays.js';
+import type { Walk } from './walk.js';
+
+/** What the slices of a subscription go by, beside what those of a job do. */
+export interface ClaimedSubscription {
+  /** Whether the slice is one page of a check, or one of videos. */
+  isCheck: boolean;
+  /** When the check became due, as the database writes it, and how long ago that was. */
+  dueAt: string;
+  dueAgeMs: number;
+  /** How long the channel was not read. */
+  unreadSeconds: number;
+  /** The uploads up to there were seen by earlier walks; null for the first walk. */
+  seenPosition: number | null;
+  walk: Walk;
+  /** The time of the database. */
+  nowMs: number;
+}
 
 /** A slice that this process runs. */
 export interface ClaimedSlice extends ChangedJob {
@@ -163,14 +179,8 @@ const GOES_ON: SliceEnd = { state: null, reason: null, delaySeconds: 0, setbacks
 const STOPS: SliceEnd = { ...GOES_ON, delaySeconds: null };
 const BLOCKED = { state: 'paused', reason: 'upstream_blocked' } as const;
 
-/** Decides what a slice makes of its job or subscription. */
-export function endOf(slice: Pick<ClaimedSlice, 'job' | 'setbacks' | 'subscription'>, outcome: SliceOutcome): SliceEnd {
-  const end = endOfJob(slice, outcome);
-  if (!slice.subscription) return end;
-  return slice.subscription.isCheck ? endOfCheck(slice, slice.subscription, outcome, end) : endOfFollowed(slice, end);
-}
-
-function endOfJob({ job, setbacks }: Pick<ClaimedSlice, 'job' | 'setbacks'>, outcome: SliceOutcome): SliceEnd {
+/** Decides what a slice makes of its job. */
+export function endOfJob({ job, setbacks }: Pick<ClaimedSlice, 'job' | 'setbacks'>, outcome: SliceOutcome): SliceEnd {
   // A pause for a block goes on until the platform has served a slice.
   const unserved: SliceEnd = job.reason === 'upstream_blocked' ? { ...GOES_ON, ...BLOCKED, setbacks } : GOES_ON;
   const setback = { ...unserved, delaySeconds: setbackDelaySeconds(setbacks), setbacks: setbacks + 1 };

@@ -6,7 +6,8 @@ import { TRANSITIONS, type Cause, type JobState, type Transitions } from '../../
 import type { JobReason, OnQuota } from '../../src/jobs/job.js';
 import { JobRepository } from '../../src/jobs/job.repository.js';
 import { SliceRepository } from '../../src/jobs/slice.repository.js';
-import { endOf, type ClaimedSlice, type ListedPage, type SliceOutcome } from '../../src/jobs/slice.js';
+import { endOf } from '../../src/jobs/check.js';
+import type { ClaimedSlice, ListedPage, SliceOutcome } from '../../src/jobs/slice.js';
 import { failedEntry } from '../../src/transcripts/transcript-events.js';
 import { startService, type TestOrganization, type TestService } from '../harness/service.js';
 
