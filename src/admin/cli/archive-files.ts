@@ -137,7 +137,7 @@ export class ArchiveFiles {
     const stored = { videoId, metadata: metadataOf(upload), transcript: read };
     await this.write(
       file,
-      format === 'json' ? [json, '\n'] : [...formatTranscript(format, stored, languages)].join(''),
+      format === 'json' ? [json, '\n'] : [...formatTranscript(format, stored, { languages })].join(''),
     );
     this.written++;
   }
