@@ -25,7 +25,6 @@ describe('the chapters of a description', () => {
     ['a start after 0:00', '0:01 Launch\n2:15 The keel\n3:00 Varnish'],
     ['another order', '0:00 Launch\n3:00 The keel\n2:15 Varnish'],
     ['one twice', '0:00 Launch\n2:15 The keel\n2:15 Varnish'],
-    ['one of nine seconds', '0:00 Launch\n2:15 The keel\n2:24 Varnish'],
     ['one after the end', '0:00 Launch\n2:15 The keel\n10:00 Varnish'],
     ['no titles', '0:00\n2:15\n3:00'],
     ['no times', 'Launch at 0:00 sharp.'],
@@ -36,7 +35,7 @@ describe('the chapters of a description', () => {
 
   it('that keep the rules are found again, in any title', () => {
     const title = fc.stringMatching(/^[\p{L}][\p{L} ,'&]{0,30}$/u).map((text) => text.trim());
-    const part = fc.record({ title, seconds: fc.integer({ min: 10, max: 5_000 }) });
+    const part = fc.record({ title, seconds: fc.integer({ min: 1, max: 5_000 }) });
     fc.assert(
       fc.property(fc.array(part, { minLength: 3, maxLength: 20 }), (parts) => {
         let start = 0;
@@ -61,7 +60,7 @@ describe('the chapters of a description', () => {
         for (const [index, { title, start }] of chapters.entries()) {
           expect(title).toBe(title.trim());
           expect(title).not.toBe('');
-          if (index > 0) expect(start - (chapters[index - 1]?.start ?? 0)).toBeGreaterThanOrEqual(10);
+          if (index > 0) expect(start).toBeGreaterThan(chapters[index - 1]?.start ?? 0);
         }
       }),
     );

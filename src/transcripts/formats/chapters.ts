@@ -4,9 +4,8 @@ export interface Chapter {
   start: number;
 }
 
-/** The rules of the platform (its help pages, 2026): fewer or shorter ones are no chapters. */
+/** The rule of the platform (its help pages, 2026): fewer are no chapters. */
 const CHAPTERS_MIN = 3;
-const SECONDS_MIN = 10;
 
 /** A time stamp before a title, such as `1:02:03 - Varnish`, `[0:00] Intro` or `• (02:15) The keel`. */
 const LEADING = /^[^\p{L}\p{N}]{0,8}(?:(\d{1,2}):)?(\d{1,3}):([0-5]\d)(?!\d|:\d)[\])]?(.*)$/u;
@@ -17,8 +16,8 @@ const LINE_CHARACTERS_MAX = 500;
 const SEPARATORS = /^[\s\p{Pd}:|.•>→]+|[\s\p{Pd}:|•([]{1,20}$/gu;
 
 /**
- * The chapters of a video by the time stamps of its description, a line each: at least three, ascending, from 0:00, each of
- * at least ten seconds. Empty when these rules are not met.
+ * The chapters of a video by the time stamps of its description, a line each: at least three, ascending, from 0:00. Empty
+ * when these rules are not met.
  *
  * @param durationSeconds of the video, if it is known
  */
@@ -26,7 +25,7 @@ export function chaptersOf(description: string, durationSeconds: number | null):
   const chapters = description.split(/\r?\n/).flatMap(chapterOf);
   const ends = [...chapters.slice(1).map(({ start }) => start), durationSeconds ?? Number.POSITIVE_INFINITY];
   const isWhole = chapters[0]?.start === 0 && chapters.length >= CHAPTERS_MIN;
-  return isWhole && chapters.every(({ start }, index) => (ends[index] ?? 0) - start >= SECONDS_MIN) ? chapters : [];
+  return isWhole && chapters.every(({ start }, index) => (ends[index] ?? 0) > start) ? chapters : [];
 }
 
 function chapterOf(line: string): Chapter[] {
