@@ -63,6 +63,8 @@ export interface ChangedJob {
 
 /** The entry of a video as it is stored: its JSON, deflated to a part of a gzip member. */
 export interface StoredEntry {
+  /** Counts the results in the order in which they became final, from 1: a reader goes on after it. */
+  sequence?: number;
   /** The place of the video in the list of the channel, from 1. */
   position: number;
   text: TranscriptText;

@@ -35,7 +35,7 @@ export interface JobResultsPage extends Omit<StoredResults, 'expired'> {
 }
 
 /** Bounds the memory of one read of results, which ends after the entry that exceeds it. */
-const READ_BYTES_MAX = 8 * 1024 * 1024;
+export const READ_BYTES_MAX = 8 * 1024 * 1024;
 
 /** PostgreSQL stores no text with these, and no reference to a channel needs them. */
 const UNSTORABLE = /[\p{Cc}\p{Cs}]/u;
@@ -66,7 +66,7 @@ export class JobsService {
   async create(wanted: WantedJob, payer: Payer, idempotencyKey?: string): Promise<JobDto> {
     const { channel, languages = [], limit = null, since = null, onQuota } = wanted;
     const request = { channel, languages, limit, since, onQuota };
-    if (UNSTORABLE.test(channel) || !parseChannelReference(channel)) throw new ChannelNotFoundError();
+    requireChannelReference(channel);
     const id = `job_${bytesToBase62(randomBytes(16))}`;
     const { outcome, job } = await this.store.create(id, request, payer, idempotencyKey);
     if (outcome === 'conflict') throw new IdempotencyConflictError();
@@ -83,7 +83,11 @@ export class JobsService {
   /** Lists the jobs of an organization, newest first. @throws UnknownCursorError */
   async list(organizationId: string, page: { limit: number; after?: string | undefined }): Promise<JobsPageDto> {
     const { limit, after } = page;
-    const rows = await this.store.list(organizationId, limit + 1, after === undefined ? undefined : parseCursor(after));
+    const rows = await this.store.list(
+      organizationId,
+      limit + 1,
+      after === undefined ? undefined : parseCursor(after, JOB_ID),
+    );
     const { items: jobs, next } = toPage(rows, limit, toCursor);
     return { jobs, next };
   }
@@ -162,9 +166,23 @@ export class JobsService {
   }
 }
 
+/** @throws ChannelNotFoundError when a text is no reference to a channel, or cannot be stored */
+export function requireChannelReference(text: string): void {
+  if (UNSTORABLE.test(text) || !parseChannelReference(text)) throw new ChannelNotFoundError();
+}
+
 /** What a statement returns for a job; only the form of an ID is looked up. @throws JobNotFoundError */
-async function found<T>(id: string, lookUp: (id: string) => Promise<T | undefined>): Promise<T> {
-  const result = JOB_ID.test(id) ? await lookUp(id) : undefined;
-  if (result === undefined) throw new JobNotFoundError();
+function found<T>(id: string, lookUp: (id: string) => Promise<T | undefined>): Promise<T> {
+  return foundById(JOB_ID.test(id), JobNotFoundError, () => lookUp(id));
+}
+
+/** What a statement returns for what has an ID. @throws the error when there is nothing, or the text is no such ID */
+export async function foundById<T>(
+  isId: boolean,
+  NotFound: new () => Error,
+  lookUp: () => Promise<T | undefined>,
+): Promise<T> {
+  const result = isId ? await lookUp() : undefined;
+  if (result === undefined) throw new NotFound();
   return result;
 }

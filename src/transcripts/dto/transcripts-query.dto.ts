@@ -129,11 +129,12 @@ export const ChunkSeconds = ({ inBody = false } = {}): PropertyDecorator =>
   );
 
 /** The parameter `kinds`. */
-const Kinds = (): PropertyDecorator =>
+export const Kinds = ({ inBody = false } = {}): PropertyDecorator =>
   Words('kinds', VIDEO_KINDS, {
     description:
       `The kinds of videos to return, separated by commas: ${VIDEO_KINDS.join(', ')}; by default all. \`limit\` counts what remains, ` +
       'for which up to 500 videos of the list are read. A video whose kind YouTube does not state is kept.',
+    inBody,
   });
 
 const Since = (): PropertyDecorator =>
