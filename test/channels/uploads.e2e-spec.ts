@@ -137,7 +137,8 @@ describe('rare kinds', () => {
     const { requests } = service.fakeYoutube;
     const lists = () => requests.count({ kind: ['browse-uploads', 'browse-continuation'] });
     const found = await service.get(`${CHANNEL}/uploads?limit=30&kinds=short`, key);
-    expect(found.body.uploads.map(({ metadata }: any) => metadata.kind)).toEqual(Array(30).fill('short'));
+    const kinds = found.body.uploads.map(({ metadata }: { metadata: { kind: string } }) => metadata.kind) as string[];
+    expect(kinds).toEqual(Array(30).fill('short'));
     const listed = lists();
     const all = await service.get(`${CHANNEL}/uploads?limit=100&kinds=short`, key);
     expect([idsOf(all).length, idsOf(all).slice(0, 30)]).toEqual([100, idsOf(found)]);

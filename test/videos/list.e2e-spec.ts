@@ -100,7 +100,7 @@ describe('a list of videos', () => {
     for (const [format, form] of [
       ['srt', /^1\n[\d:,]+ --> [\d:,]+\nPick it above/],
       ['vtt', /^WEBVTT\n\n[\d:.]+ --> [\d:.]+\nPick it above/],
-      ['markdown', /^# [^]*\n\nChapters:[^]*\n\nDescription:\n\n> Sea bread\.  \n>  \n> 0:00 Flour  \n/],
+      ['markdown', /^# [^]*\n\nChapters:[^]*\n\nDescription:\n\n> Sea bread\. {2}\n> {2}\n> 0:00 Flour {2}\n/],
     ] as const) {
       const video = format === 'markdown' ? 'tw-bread___' : 'tw-pickles_';
       const query = `format=${format}&chunkSeconds=600&include=description,chapters,tags&languages=de,*&match=first`;
