@@ -23,7 +23,7 @@ import type { InnertubeQuery } from '../innertube/clients.js';
 import { InnertubeClient, parsed } from '../innertube/innertube-client.js';
 import { UpstreamMetrics } from '../upstream-metrics.js';
 import { ChannelReader } from './channel-reader.js';
-import { isComplete, NOTHING_LISTED } from './list-progress.js';
+import { type Continuation, isComplete, NOTHING_LISTED } from './list-progress.js';
 import { PlaylistReader, type ReadUploads } from './playlist-reader.js';
 
 Logger.overrideLogger(false);
@@ -59,7 +59,13 @@ function open(respond: (argument: string) => unknown, feed: UpstreamResponse = F
   return {
     list: (count = 1, known?: KnownUploads, ofList = retries) =>
       channels.uploads(CHANNEL_ID, count, scope(ofList), known),
-    next: (token: string) => playlists.nextUploads(CHANNEL_ID, token, NOTHING_LISTED, scope()),
+    first: (described: boolean) => channels.firstPage(CHANNEL_ID, described, scope(retries)),
+    next: async (token: string) => {
+      const page = await playlists.uploadsPage(CHANNEL_ID, { token, progress: NOTHING_LISTED }, scope());
+      if (page === null) throw new Error('A later page of no list.');
+      return page;
+    },
+    playlist: (id: string, after: Continuation | null = null) => playlists.playlistPage(id, after, scope(retries)),
     resolve: () => channels.resolve({ kind: 'handle', handle: 'somebody' }, scope(retries)),
     read: () => channels.read(CHANNEL_ID, scope(retries)),
     requested,
@@ -82,8 +88,11 @@ describe('a page of all uploads', () => {
       '2': continuedPage([newToken('3')]),
       '3': continuedPage([minute(B), hour]),
     };
-    const { list, next, requested } = open((argument) => pages[argument]);
-    const first = await list();
+    const { first: firstPage, next, requested } = open((argument) => pages[argument]);
+    const stated = await firstPage(false);
+    expect(stated.uploads.map(({ kind }) => kind)).toEqual([null, null, null]);
+    expect(requested.splice(0)).toEqual([UPLOADS]);
+    const first = await firstPage(true);
     expect(first.uploads.map(({ kind }) => kind)).toEqual(['video', 'short', null]);
     expect(first.next).toBe('2');
     expect(await next('2')).toMatchObject({ uploads: [], next: '3' });
