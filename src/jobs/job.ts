@@ -1,5 +1,9 @@
+import { z } from 'zod';
 import { counted, DomainError, fixedError } from '../domain/errors.js';
 import { UnknownCursorError } from '../domain/page.js';
+import { LANGUAGE_MATCHES } from '../domain/language-codes.js';
+import { INCLUDABLE, VIDEO_KINDS } from '../domain/transcript.js';
+import type { JobRequestDto } from './dto/job.dto.js';
 import { isFinished, type JobState } from './job-states.js';
 
 /** The form of the ID of a job. */
@@ -15,6 +19,26 @@ export type JobReason = (typeof JOB_REASONS)[number];
 /** What a job does when the monthly quota of its organization is used up. */
 export const ON_QUOTA = ['pause', 'fail'] as const;
 export type OnQuota = (typeof ON_QUOTA)[number];
+
+/** What the stored requests of jobs and subscriptions have in common. */
+export const TEXT_FIELDS = {
+  languages: z.array(z.string()),
+  match: z.enum(LANGUAGE_MATCHES),
+  kinds: z.array(z.enum(VIDEO_KINDS)),
+  include: z.array(z.enum(INCLUDABLE)),
+  chunkSeconds: z.number().nullable(),
+};
+
+/** The stored request of a job. */
+export const requestSchema: z.ZodType<JobRequestDto> = z.object({
+  channel: z.string().nullable(),
+  playlist: z.string().nullable(),
+  videos: z.array(z.string()).nullable(),
+  ...TEXT_FIELDS,
+  limit: z.number().nullable(),
+  since: z.string().nullable(),
+  onQuota: z.enum(ON_QUOTA),
+});
 
 const CHECK_AGAIN_SECONDS_MIN = 2;
 const CHECK_AGAIN_SECONDS_MAX = 3_600;

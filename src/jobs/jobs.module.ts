@@ -13,19 +13,32 @@ import { ResultsResponse } from './results-response.js';
 import { SliceReader } from './slice-reader.js';
 import { SliceRunner } from './slice-runner.js';
 import { SliceRepository } from './slice.repository.js';
+import { SubscriptionRepository } from './subscription.repository.js';
+import { SubscriptionsController } from './subscriptions.controller.js';
+import { SubscriptionsService } from './subscriptions.service.js';
 
-/** Archive jobs: whole channels, in slices that any process runs. */
+/** Archive jobs and subscriptions: channels, in slices that any process runs. */
 @Module({
   imports: [BackgroundModule, MetricsRegistryModule, QuotaModule, TranscriptsModule],
-  providers: [JobMetrics, JobRepository, JobsService, JobWorker, SliceReader, SliceRepository, SliceRunner],
-  exports: [BackgroundModule, JobsService, JobWorker],
+  providers: [
+    JobMetrics,
+    JobRepository,
+    JobsService,
+    JobWorker,
+    SliceReader,
+    SliceRepository,
+    SliceRunner,
+    SubscriptionRepository,
+    SubscriptionsService,
+  ],
+  exports: [BackgroundModule, JobsService, JobWorker, SubscriptionsService],
 })
 export class JobEngineModule {}
 
-/** The operations on archive jobs over HTTP. */
+/** The operations on archive jobs and subscriptions over HTTP. */
 @Module({
   imports: [AuthModule, JobEngineModule, TranscriptsModule],
-  controllers: [JobsController],
+  controllers: [JobsController, SubscriptionsController],
   providers: [ResultsResponse],
   exports: [JobEngineModule],
 })

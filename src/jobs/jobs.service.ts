@@ -28,8 +28,8 @@ import {
   type StoredResults,
 } from './job.repository.js';
 
-/** A part of the results, in the channel's order. */
-export interface JobResultsPage extends Omit<StoredResults, 'expired'> {
+/** A part of the results, in the order in which they became final. */
+export interface JobResultsPage extends Omit<StoredResults, 'expired' | 'isFinal'> {
   /** The `after` of the next page; null at the end of a finished job. */
   next: number | null;
 }
@@ -41,9 +41,7 @@ export const READ_BYTES_MAX = 8 * 1024 * 1024;
 const UNSTORABLE = /[\p{Cc}\p{Cs}]/u;
 
 /** The request of a new job as a call, a tool or a command has it: what is absent has its default. */
-type WantedJob = Pick<JobRequestDto, 'channel' | 'onQuota'> & {
-  [Name in keyof Omit<JobRequestDto, 'channel' | 'onQuota'>]?: JobRequestDto[Name] | undefined;
-};
+type WantedJob = { [Name in keyof JobRequestDto]?: JobRequestDto[Name] | undefined };
 
 /** Creates archive jobs and reads, cancels, resumes and deletes them. */
 @Injectable()
@@ -64,9 +62,8 @@ export class JobsService {
    * was deleted | ChannelNotFoundError when the text is no reference to a channel
    */
   async create(wanted: WantedJob, payer: Payer, idempotencyKey?: string): Promise<JobDto> {
-    const { channel, languages = [], limit = null, since = null, onQuota } = wanted;
-    const request = { channel, languages, limit, since, onQuota };
-    requireChannelReference(channel);
+    const request = requestOf(wanted);
+    requireChannelReference(request.channel ?? '');
     const id = `job_${bytesToBase62(randomBytes(16))}`;
     const { outcome, job } = await this.store.create(id, request, payer, idempotencyKey);
     if (outcome === 'conflict') throw new IdempotencyConflictError();
@@ -133,27 +130,25 @@ export class JobsService {
   }
 
   /**
-   * The entries that are decided, in the channel's order. While the job can still decide others, a page ends before the
-   * first video that is pending, so that a reader who goes on from `next` misses none.
+   * The entries in the order in which they became final.
    *
    * @param page.after the `next` of the previous page
-   * @param page.pastPending whether the entries after a pending video are included
    * @throws JobNotFoundError | ResultsExpiredError
    */
   async results(
     organizationId: string,
     id: string,
-    page: { limit: number; after?: number | undefined; pastPending?: boolean },
+    page: { limit: number; after?: number | undefined },
   ): Promise<JobResultsPage> {
-    const { limit: count, after = 0, pastPending = false } = page;
-    const options = { count, after, pastPending, bytesMax: READ_BYTES_MAX };
+    const { limit: count, after = 0 } = page;
+    const options = { count, after, bytesMax: READ_BYTES_MAX };
     const { job, expired, isFinal, entries } = await found(id, (known) =>
       this.store.results(organizationId, known, options),
     );
     if (expired) throw new ResultsExpiredError(job.expiresAt ?? '');
-    const next = entries.at(-1)?.position ?? after;
-    const ended = isFinal && (entries.length === 0 || next === job.summary.total);
-    return { job, entries, next: ended ? null : next, isFinal };
+    const next = entries.at(-1)?.sequence ?? after;
+    const { succeeded, failed } = job.summary;
+    return { job, entries, next: isFinal && next >= succeeded + failed ? null : next };
   }
 
   /** Up to `count` videos of a job that have failed and are tried again, in the channel's order. */
@@ -169,6 +164,13 @@ export class JobsService {
 /** @throws ChannelNotFoundError when a text is no reference to a channel, or cannot be stored */
 export function requireChannelReference(text: string): void {
   if (UNSTORABLE.test(text) || !parseChannelReference(text)) throw new ChannelNotFoundError();
+}
+
+/** The whole request of a new job. */
+function requestOf(wanted: WantedJob): JobRequestDto {
+  const { channel = null, playlist = null, videos = null, languages = [], match = 'all', kinds = [] } = wanted;
+  const { include = [], chunkSeconds = null, limit = null, since = null, onQuota = 'pause' } = wanted;
+  return { channel, playlist, videos, languages, match, kinds, include, chunkSeconds, limit, since, onQuota };
 }
 
 /** What a statement returns for a job; only the form of an ID is looked up. @throws JobNotFoundError */

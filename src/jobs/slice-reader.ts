@@ -86,7 +86,7 @@ export class SliceReader {
     const options = { organizationId, responseEnd: stop, background: true };
     const call = new Call(this.environment.REQUEST_DEADLINE_SECONDS, options);
     try {
-      const channel = job.channel ?? (await this.channels.find(job.request.channel, call));
+      const channel = job.channel ?? (await this.channels.find(job.request.channel ?? '', call));
       const page = await this.platform.listUploadsPage(channel.id, continuation ?? undefined, call);
       return { channel, ...requestedPart(page, job.request.since) };
     } catch (error) {
@@ -153,12 +153,16 @@ export class SliceReader {
   /** Fetches the videos of a plan, which is settled when its slice is stored. */
   private async read(plan: CallPlan, videos: readonly PendingVideo[]): Promise<Omit<Decision, 'disposition'>[]> {
     const delivery = this.transcripts.deliver(plan, RULES);
+    const positions = new Map(videos.map(({ position, upload }) => [upload.videoId, position]));
     const entries = new Map<string, Pick<Decision, 'entry' | 'text'>>();
     for await (const event of delivery.events('as-finished')) {
       if (event.type !== 'result') continue;
       // Joined at once: the text belongs to the delivery, which releases it with the next event.
       const { entry } = event;
-      entries.set(entry.videoId, { entry, text: GzipMember.join(entryJson('', entry, '')) });
+      entries.set(entry.videoId, {
+        entry,
+        text: GzipMember.join(entryJson('', entry, '', positions.get(entry.videoId))),
+      });
     }
     return videos.flatMap(({ position, retries, upload: { videoId } }) => {
       const found = entries.get(videoId);

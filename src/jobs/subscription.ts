@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import { counted, DomainError, fixedError } from '../domain/errors.js';
-import { LANGUAGE_MATCHES } from '../domain/language-codes.js';
-import { INCLUDABLE, VIDEO_KINDS } from '../domain/transcript.js';
 import { VIDEO_ID } from '../domain/video-reference.js';
+import { TEXT_FIELDS } from './job.js';
 
 /** The form of the ID of a subscription, which is a job that does not end. */
 export const SUBSCRIPTION_ID = /^sub_[0-9A-Za-z]{22}$/;
@@ -43,11 +42,7 @@ export function isStart(value: unknown): value is Start {
 /** The request of a subscription as it is stored. */
 export const subscriptionRequestSchema = z.object({
   channel: z.string(),
-  languages: z.array(z.string()),
-  match: z.enum(LANGUAGE_MATCHES),
-  kinds: z.array(z.enum(VIDEO_KINDS)),
-  include: z.array(z.enum(INCLUDABLE)),
-  chunkSeconds: z.number().nullable(),
+  ...TEXT_FIELDS,
   checkMinutes: z.number(),
   start: z.custom<Start>(isStart),
 });

@@ -120,8 +120,8 @@ export class SubscriptionsService {
     id: string,
     { limit: count, after }: { limit: number; after?: number | undefined },
   ): Promise<FeedPage> {
-    const page = { count, after, bytesMax: READ_BYTES_MAX };
-    const feed = await found(id, () => this.store.results(organizationId, id, page));
+    const range = { count, after: after ?? 0, bytesMax: READ_BYTES_MAX };
+    const feed = await found(id, () => this.store.results(organizationId, id, range));
     const { subscription, expiredSequence, entries } = feed;
     if (after !== undefined && after < expiredSequence) throw new CursorExpiredError(expiredSequence);
     return { subscription, entries, next: entries.at(-1)?.sequence ?? after ?? expiredSequence };

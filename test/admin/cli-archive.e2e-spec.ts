@@ -92,8 +92,8 @@ describe('the command archive', () => {
   it('runs no job of another organization of the same database', async () => {
     const { organizationId, keyId } = await database.newCustomer();
     await database.dataSource.query(
-      `INSERT INTO jobs (id, organization_id, key_id, results_seconds, reference, languages, on_quota, created_at, next_run_at)
-         VALUES ('job_of_a_customer', $1, $2, 1, '@tidewater', '{}', 'pause', clock_now(), clock_now())`,
+      `INSERT INTO jobs (id, organization_id, key_id, results_seconds, request, created_at, next_run_at)
+         VALUES ('job_of_a_customer', $1, $2, 1, '{}', clock_now(), clock_now())`,
       [organizationId, keyId],
     );
     expect((await archive('@tidewater', newDirectory())).code).toBe(0);

@@ -6,10 +6,9 @@ import { QuotaService } from '../../src/quota/quota.service.js';
 import type { TestOrganization, TestService } from '../harness/service.js';
 import { waitForJob } from './job-requests.js';
 
-const REQUEST: JobRequest = { channel: '', languages: [], limit: null, since: null, onQuota: 'pause' };
-
 /** An entry as the results have it. */
 export interface EntryJson {
+  position: number;
   videoId: string;
   ok: boolean;
   metadata: { title: string };
@@ -33,7 +32,7 @@ export class JobRun {
     request: Partial<JobRequest> = {},
   ): Promise<JobRun> {
     const payer = { organizationId: organization.id, keyId: organization.keyId, requestId: 'test' };
-    const { id } = await service.app.get(JobsService).create({ ...REQUEST, channel, ...request }, payer);
+    const { id } = await service.app.get(JobsService).create({ channel, ...request }, payer);
     return new JobRun(service, organization, id);
   }
 

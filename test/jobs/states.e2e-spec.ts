@@ -159,22 +159,25 @@ function sliceOf(id: string, { state, reason }: Situation, onQuota: OnQuota = 'p
   return { job, organizationId, keyId, claim: CLAIM, plan: 'pro', listed: true, continuation: null, setbacks: 0 };
 }
 
+const REQUEST = JSON.stringify(NEW_JOB_EXAMPLE.request);
+
 async function insert({ state, reason, isStarted, list, videos }: Situation, isClaimed: boolean): Promise<string> {
   const id = `job_${randomUUID()}`;
   const isFinished = ['completed', 'canceled', 'failed'].includes(state);
   const waits = reason === 'plan_changed' || reason === 'plan_limit_exceeded';
   const now = (isTrue: boolean): string => (isTrue ? 'clock_now()' : 'NULL');
   await service.query(`
-    INSERT INTO jobs (id, organization_id, key_id, reference, languages, on_quota, results_seconds, state, reason, created_at,
-                      started_at, finished_at, next_run_at, listed_at, list_retry_at, claim, claimed_until, total, failed)
-      VALUES ('${id}', '${organization.id}', '${organization.keyId}', '@northwindrowing', '{}', 'pause', 3600, '${state}',
+    INSERT INTO jobs (id, organization_id, key_id, request, results_seconds, state, reason, created_at,
+                      started_at, finished_at, next_run_at, listed_at, list_retry_at, claim, claimed_until, total, failed,
+                      last_position, last_sequence)
+      VALUES ('${id}', '${organization.id}', '${organization.keyId}', '${REQUEST}', 3600, '${state}',
               ${reason ? `'${reason}'` : 'NULL'}, clock_now(), ${now(isStarted)}, ${now(isFinished)},
               ${now(!isFinished && !waits)}, ${now(list === 'complete')}, ${now(list === 'again')},
               ${isClaimed ? `'${CLAIM}', clock_now() + interval '1 hour'` : 'NULL, NULL'},
-              ${videos === 'none' ? 0 : 1}, ${videos === 'decided' ? 1 : 0});
-    INSERT INTO job_videos (job_id, position, video_id, upload, state, entry)
+              ${videos === 'none' ? 0 : 1}, ${videos === 'decided' ? 1 : 0}, ${videos === 'none' ? 0 : 1}, ${videos === 'decided' ? 1 : 0});
+    INSERT INTO job_videos (job_id, position, video_id, upload, state, entry, sequence)
       SELECT '${id}', 1, 'northwind00', '{}', CASE WHEN decided THEN 'failed' ELSE 'pending' END,
-             CASE WHEN decided THEN '\\x'::bytea END
+             CASE WHEN decided THEN '\\x'::bytea END, CASE WHEN decided THEN 1 END
         FROM (SELECT ${videos === 'decided'} AS decided) video WHERE ${videos !== 'none'}`);
   return id;
 }

@@ -38,6 +38,8 @@ export {
   verifyWebhook,
   type HeadersGiven,
   type JobEvent,
+  type SubscriptionEvent,
+  type UploadEvent,
   type Webhook,
   type WebhookDelivery,
   type WebhookEvent,

@@ -8,7 +8,10 @@ const JOB: Job = {
   state: 'running',
   reason: null,
   channel: null,
-  request: { channel: '@tidewater', languages: [], limit: null, since: null, onQuota: 'pause' },
+  request: {
+    ...{ channel: '@tidewater', playlist: null, videos: null, languages: [], match: 'all', kinds: [], include: [] },
+    ...{ chunkSeconds: null, limit: null, since: null, onQuota: 'pause' },
+  },
   summary: { total: 0, succeeded: 0, failed: 0, cached: 0, fetched: 0, pending: 0 },
   createdAt: '2026-11-20T16:00:00.000Z',
   startedAt: null,

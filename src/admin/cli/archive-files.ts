@@ -75,8 +75,8 @@ export class ArchiveFiles {
   /** The number of files that were written. */
   written = 0;
   private isMarked = false;
-  /** The videos of the job, in the order of its results. */
-  private readonly current = new Map<string, IndexedVideo>();
+  /** The videos of the job, with their positions in its list. */
+  private readonly current = new Map<string, { position: number; video: IndexedVideo }>();
   /** The file of each video in the index: its name can have a date that the list no longer has. */
   private readonly knownFiles: ReadonlyMap<string, string | null>;
 
@@ -125,19 +125,21 @@ export class ArchiveFiles {
   }
 
   /** Writes the file of a video unless it exists. */
-  async add({ text }: StoredEntry): Promise<void> {
-    const json = await inflate(text);
-    const { videoId, metadata, transcript, error } = storedResult.parse(JSON.parse(json.toString()));
+  async add({ position, text }: StoredEntry): Promise<void> {
+    // The position is that in the list of one job.
+    const json = (await inflate(text)).toString().replace(/^\{"position":\d+,/, '{');
+    const { videoId, metadata, transcript, error } = storedResult.parse(JSON.parse(json));
     const upload = uploadSchema.parse({ ...metadata, videoId, failure: null });
     const { out, format, languages } = this.options;
     const file = error ? null : (this.knownFiles.get(videoId) ?? archiveFileName(upload, format));
-    this.current.set(videoId, { videoId, title: upload.title, file, error });
+    this.current.set(videoId, { position, video: { videoId, title: upload.title, file, error } });
     if (file === null || existsSync(join(out, file))) return;
     const read = await readTranscript(Buffer.from(JSON.stringify(transcript)));
     const stored = { videoId, metadata: metadataOf(upload), transcript: read };
     await this.write(
       file,
-      format === 'json' ? [json, '\n'] : [...formatTranscript(format, stored, { languages })].join(''),
+      format === 'json' ? `${json}
+` : [...formatTranscript(format, stored, { languages })].join(''),
     );
     this.written++;
   }
@@ -145,8 +147,10 @@ export class ArchiveFiles {
   /** Writes the index of all videos, the newest first, after a completed job. */
   async saveIndex(channel: Channel): Promise<void> {
     const others = this.known?.videos.filter(({ videoId }) => !this.current.has(videoId)) ?? [];
+    const current = [...this.current.values()].sort((one, other) => one.position - other.position);
     const { limit = null } = this.options;
-    await this.writeIndex({ channel, unfinishedJob: null, limit, videos: [...this.current.values(), ...others] });
+    const videos = [...current.map(({ video }) => video), ...others];
+    await this.writeIndex({ channel, unfinishedJob: null, limit, videos });
   }
 
   private async writeIndex(state: Omit<ArchiveIndex, 'format' | 'languages'>): Promise<void> {

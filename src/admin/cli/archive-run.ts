@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ChannelNotFoundError } from '../../domain/errors.js';
 import type { Channel } from '../../domain/transcript.js';
-import type { JobDto, JobRequestDto } from '../../jobs/dto/job.dto.js';
+import type { JobDto } from '../../jobs/dto/job.dto.js';
 import { isFinished } from '../../jobs/job-states.js';
 import type { AwaitedVideo } from '../../jobs/job.repository.js';
 import type { JobsService } from '../../jobs/jobs.service.js';
@@ -65,7 +65,7 @@ async function startJob(
   jobs: JobsService,
   payer: Payer,
 ): Promise<JobDto> {
-  const request: JobRequestDto = { channel: reference, languages, limit: limit ?? null, since, onQuota: 'pause' };
+  const request = { channel: reference, languages, limit, since, onQuota: 'pause' } as const;
   const key = createHash('sha256')
     .update(JSON.stringify([resolve(out), request]))
     .digest('hex');
@@ -138,7 +138,7 @@ class ArchiveRun {
       if (job.channel) await this.files.mark(job.channel, job.id);
       for (const entry of entries) {
         await this.files.add(entry);
-        this.after = entry.position;
+        this.after = entry.sequence;
       }
       if (entries.length === 0) return;
     }

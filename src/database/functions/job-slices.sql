@@ -66,13 +66,14 @@ BEGIN
       JOIN job_videos known ON known.job_id = p_job_id AND known.video_id = listed.item->>'video_id';
   END IF;
   INSERT INTO job_videos (job_id, position, video_id, upload)
-    SELECT p_job_id, job.total + row_number() OVER (ORDER BY place), listed.item->>'video_id', listed.item->>'upload'
+    SELECT p_job_id, job.last_position + row_number() OVER (ORDER BY place), listed.item->>'video_id', listed.item->>'upload'
       FROM json_array_elements(v_page.uploads) WITH ORDINALITY AS listed (item, place)
       WHERE place > v_above AND NOT EXISTS (
         SELECT FROM job_videos known WHERE known.job_id = p_job_id AND known.video_id = listed.item->>'video_id')
       ORDER BY place LIMIT job.video_limit - job.total;
   GET DIAGNOSTICS v_added = ROW_COUNT;
   UPDATE jobs SET channel_id = v_page.channel_id, channel = v_page.channel, total = total + v_added,
+      last_position = last_position + v_added,
       continuation = v_page.continuation,
       listed_at = CASE WHEN coalesce(v_page.continuation, v_page.list_retry_seconds::text) IS NULL OR total + v_added >= video_limit
                        THEN clock_now() END,
@@ -119,13 +120,18 @@ BEGIN
   old_state := job.state;
   v_now := clock_now();
   WITH given AS (
-    SELECT *, sum(length) OVER (ORDER BY position) - length AS start FROM json_to_recordset(v_slice.videos) AS video (
-      position integer, state text, code text, "retryAfterSeconds" double precision, cached boolean, length integer,
-      bytes integer, crc bigint)
+    SELECT *, sum(length) OVER (ORDER BY position) - length AS start,
+        -- The row of the job is locked, so the order of the sequences is that of the commits.
+        job.last_sequence + row_number() OVER (PARTITION BY state = 'pending' ORDER BY position) AS sequence
+      FROM json_to_recordset(v_slice.videos) AS video (
+        position integer, state text, code text, "retryAfterSeconds" double precision, cached boolean, length integer,
+        bytes integer, crc bigint)
   ), changed AS (
     UPDATE job_videos video SET state = given.state, cached = given.cached, entry_bytes = given.bytes,
         entry_crc = given.crc, retries = video.retries + (given."retryAfterSeconds" IS NOT NULL)::integer,
         retry_at = v_now + make_interval(secs => given."retryAfterSeconds"), error_code = given.code,
+        sequence = CASE WHEN given.state <> 'pending' THEN given.sequence END,
+        decided_at = CASE WHEN given.state <> 'pending' THEN v_now END,
         entry = CASE WHEN given.length > 0 THEN substring(p_entries FROM given.start::integer + 1 FOR given.length) END
       FROM given
       WHERE video.job_id = p_job_id AND video.position = given.position AND video.state = 'pending'
@@ -145,6 +151,7 @@ BEGIN
   END IF;
   UPDATE jobs SET succeeded = succeeded + v_counts.cached + v_counts.fetched, failed = failed + v_counts.failed,
       cached = cached + v_counts.cached, fetched = fetched + v_counts.fetched,
+      last_sequence = last_sequence + v_counts.cached + v_counts.fetched + v_counts.failed,
       stored_bytes = stored_bytes + octet_length(p_entries), setbacks = v_slice.setbacks, claim = NULL, claimed_until = NULL,
       continuation = CASE WHEN NOT v_slice.restart_list THEN continuation END,
       state = CASE WHEN finished_at IS NULL THEN coalesce(v_slice.state, 'running') ELSE state END,

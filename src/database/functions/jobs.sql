@@ -109,16 +109,15 @@ BEGIN
   END IF;
   SELECT * INTO job FROM jobs WHERE organization_id = v_new.organization_id AND idempotency_key = v_new.idempotency_key;
   IF FOUND THEN
-    outcome := CASE WHEN (job.reference, job.languages, job.video_limit, job.since, job.on_quota)
-      IS DISTINCT FROM (v_new.reference, v_new.languages, v_new.video_limit, v_new.since, v_new.on_quota) THEN 'conflict' ELSE 'known' END;
+    outcome := CASE WHEN job.request::jsonb <> v_new.request::jsonb THEN 'conflict' ELSE 'known' END;
   ELSE
     outcome := coalesce(job_refusal(v_new.organization_id, p_unfinished_max, p_stored_max, p_bytes_max), 'created');
   END IF;
   IF outcome = 'created' THEN
-    INSERT INTO jobs (id, organization_id, key_id, idempotency_key, reference, languages, video_limit, since, on_quota,
-                      results_seconds, created_at, next_run_at)
-      VALUES (v_new.id, v_new.organization_id, v_new.key_id, v_new.idempotency_key, v_new.reference, v_new.languages,
-              v_new.video_limit, v_new.since, v_new.on_quota, v_new.results_seconds, v_now, v_now)
+    INSERT INTO jobs (id, organization_id, key_id, idempotency_key, request, video_limit, results_seconds, created_at,
+                      next_run_at)
+      VALUES (v_new.id, v_new.organization_id, v_new.key_id, v_new.idempotency_key, v_new.request, v_new.video_limit,
+              v_new.results_seconds, v_now, v_now)
       RETURNING * INTO job;
   END IF;
   RETURN NEXT;

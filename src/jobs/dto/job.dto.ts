@@ -2,6 +2,8 @@ import { ApiProperty, ApiSchema } from '@nestjs/swagger';
 import { countField, dateTime, dateTimeOrNull, textOrNull } from '../../http/response-docs.js';
 import { TRANSCRIPTS_EXAMPLE } from '../../transcripts/dto/api-transcripts.js';
 import { ChannelDto, channelOrNull, EntryDto } from '../../transcripts/dto/transcripts-response.dto.js';
+import { LANGUAGE_MATCHES, type LanguageMatch } from '../../domain/language-codes.js';
+import { INCLUDABLE, VIDEO_KINDS, type Includable, type VideoKind } from '../../domain/transcript.js';
 import { JOB_STATES, type JobState } from '../job-states.js';
 import { JOB_REASONS, ON_QUOTA, type JobReason, type OnQuota } from '../job.js';
 
@@ -11,7 +13,11 @@ export const NEW_JOB_EXAMPLE = {
   state: 'queued',
   reason: null,
   channel: null,
-  request: { channel: '@harbourlight', languages: ['en', 'de'], limit: null, since: null, onQuota: 'pause' },
+  request: {
+    ...{ channel: '@harbourlight', playlist: null, videos: null },
+    ...{ languages: ['en', 'de'], match: 'all', kinds: [], include: [], chunkSeconds: null },
+    ...{ limit: null, since: null, onQuota: 'pause' },
+  },
   summary: { total: 0, succeeded: 0, failed: 0, cached: 0, fetched: 0, pending: 0 },
   createdAt: '2026-11-20T16:00:00.000Z',
   startedAt: null,
@@ -38,27 +44,52 @@ export const CANCELED_JOB_EXAMPLE = {
 
 export const JOBS_PAGE_EXAMPLE = { jobs: [RUNNING_JOB_EXAMPLE], next: null } satisfies JobsPageDto;
 
-/** What a job was created with. Uploads are the newest ones. */
-@ApiSchema({ name: 'JobRequest' })
-export class JobRequestDto {
-  @ApiProperty({ description: 'The channel as the request named it.' })
-  channel: string;
-
+/** What the requests of jobs and of subscriptions have in common. */
+export class TextRequestDto {
   @ApiProperty({
     type: [String],
     description: 'Language codes in order of preference. Empty: the original language of each video.',
   })
   languages: readonly string[];
 
+  @ApiProperty({ enum: LANGUAGE_MATCHES, description: 'Which of the languages that a video has are taken.' })
+  match: LanguageMatch;
+
+  @ApiProperty({ enum: VIDEO_KINDS, isArray: true, description: 'The kinds of videos. Empty: all.' })
+  kinds: readonly VideoKind[];
+
+  @ApiProperty({ enum: INCLUDABLE, isArray: true, description: 'What is added to the metadata of each entry.' })
+  include: readonly Includable[];
+
+  @ApiProperty({
+    type: 'integer',
+    nullable: true,
+    description: 'The length of the chunks in seconds. Null: segments are as in the captions.',
+  })
+  chunkSeconds: number | null;
+}
+
+/** What a job was created with: one of `channel`, `playlist` and `videos`; the others are null. */
+@ApiSchema({ name: 'JobRequest' })
+export class JobRequestDto extends TextRequestDto {
+  @ApiProperty(textOrNull('The channel as the request named it.'))
+  channel: string | null;
+
+  @ApiProperty(textOrNull('The playlist as the request named it.'))
+  playlist: string | null;
+
+  @ApiProperty({ type: [String], nullable: true, description: 'The IDs of the videos, each once, in their order.' })
+  videos: readonly string[] | null;
+
   @ApiProperty({
     type: 'integer',
     nullable: true,
     minimum: 1,
-    description: 'The maximum number of uploads. Null: every upload of the channel.',
+    description: 'The maximum number of videos. Null: all.',
   })
   limit: number | null;
 
-  @ApiProperty(textOrNull('Only uploads newer than this video are taken. Null: all.'))
+  @ApiProperty(textOrNull('Only uploads of the channel newer than this video are taken. Null: all.'))
   since: string | null;
 
   @ApiProperty({ enum: ON_QUOTA, description: 'What the job does when the monthly quota is used up.' })

@@ -1,6 +1,4 @@
 import { ApiProperty, ApiSchema } from '@nestjs/swagger';
-import { LANGUAGE_MATCHES, type LanguageMatch } from '../../domain/language-codes.js';
-import { INCLUDABLE, VIDEO_KINDS, type Includable, type VideoKind } from '../../domain/transcript.js';
 import { VIDEO_ID } from '../../domain/video-reference.js';
 import { dateTime, dateTimeOrNull, nextCursorField, textOrNull } from '../../http/response-docs.js';
 import { TRANSCRIPTS_EXAMPLE } from '../../transcripts/dto/api-transcripts.js';
@@ -15,7 +13,7 @@ import {
   type SubscriptionReason,
   type SubscriptionState,
 } from '../subscription.js';
-import { JobSummaryDto } from './job.dto.js';
+import { JobSummaryDto, TextRequestDto } from './job.dto.js';
 
 /** The examples of the OpenAPI document: a subscription that was just created, and one that was checked. */
 export const NEW_SUBSCRIPTION_EXAMPLE = {
@@ -73,32 +71,9 @@ export const START_FIELD: { oneOf: object[]; description: string } = {
 
 /** What a subscription was created with; `checkMinutes` can be changed later. */
 @ApiSchema({ name: 'SubscriptionRequest' })
-export class SubscriptionRequestDto {
+export class SubscriptionRequestDto extends TextRequestDto {
   @ApiProperty({ description: 'The channel as the request named it.' })
   channel: string;
-
-  @ApiProperty({
-    type: [String],
-    description: 'Language codes in order of preference. Empty: the original language of each video.',
-  })
-  languages: readonly string[];
-
-  @ApiProperty({ enum: LANGUAGE_MATCHES, description: 'Whether all of `languages` are returned, or only the first.' })
-  match: LanguageMatch;
-
-  @ApiProperty({ enum: VIDEO_KINDS, isArray: true, description: 'The kinds of uploads. Empty: all.' })
-  kinds: readonly VideoKind[];
-
-  @ApiProperty({ enum: INCLUDABLE, isArray: true, description: 'What is added to `metadata`.' })
-  include: readonly Includable[];
-
-  @ApiProperty({
-    type: 'integer',
-    nullable: true,
-    minimum: 1,
-    description: 'The length of the chunks in seconds. Null: segments as in the captions.',
-  })
-  chunkSeconds: number | null;
 
   @ApiProperty({
     type: 'integer',

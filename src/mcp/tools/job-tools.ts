@@ -101,7 +101,7 @@ const REASONS: Readonly<Record<JobReason, string>> = {
 
 function resultOf(job: JobDto): ToolResult {
   const { id, state, reason, summary, expiresAt, checkAgainSeconds } = job;
-  const name = job.channel ? escapeMarkdown(job.channel.name) : codeSpan(job.request.channel);
+  const name = job.channel ? escapeMarkdown(job.channel.name) : codeSpan(job.request.channel ?? '');
   const { total, succeeded, failed, cached, fetched, pending } = summary;
   const expired = expiresAt !== null && Date.parse(expiresAt) <= Date.now();
   const lines = [
