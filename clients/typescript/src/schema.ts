@@ -1206,7 +1206,7 @@ export interface components {
             /** @description The minutes between two checks. */
             checkMinutes: number;
             /** @description What is delivered first: `"now"` delivers what is uploaded from now on, a number (1 to 100) the newest uploads of the channel too, and the ID of a video all uploads above it, up to 500. */
-            start: "now" | number | string;
+            start: number | string;
         };
         Subscription: {
             /** @description The ID of the subscription. */
@@ -1287,7 +1287,7 @@ export interface components {
              * @description What is delivered first: `"now"` delivers what is uploaded from now on, a number (1 to 100) the newest uploads of the channel too, and the ID of a video all uploads above it, up to 500.
              * @default now
              */
-            start: "now" | number | string;
+            start: number | string;
         };
         Subscriptions: {
             /** @description Subscriptions of the organization, newest first. */

@@ -138,8 +138,10 @@ export class ArchiveFiles {
     const stored = { videoId, metadata: metadataOf(upload), transcript: read };
     await this.write(
       file,
-      format === 'json' ? `${json}
-` : [...formatTranscript(format, stored, { languages })].join(''),
+      format === 'json'
+        ? `${json}
+`
+        : [...formatTranscript(format, stored, { languages })].join(''),
     );
     this.written++;
   }
