@@ -38,10 +38,7 @@ describe('verifying a webhook', () => {
           return `${event.data.videoId} ${event.data.results}`;
         case 'subscription.paused':
           return `${event.data.subscriptionId} ${event.data.reason}`;
-        case 'job.completed':
-        case 'job.failed':
-        case 'job.paused':
-        case 'job.canceled':
+        default:
           return `${event.data.jobId} ${event.data.state}`;
       }
     };
