@@ -30,6 +30,11 @@ export interface JobRow {
   cached: number;
   fetched: number;
   setbacks: number;
+  last_position: number;
+  /** Null for an archive job. */
+  check_seconds: number | null;
+  seen_position: number | null;
+  sees_all: boolean;
   created_at: Date;
   started_at: Date | null;
   finished_at: Date | null;
@@ -297,9 +302,13 @@ const logger = new Logger('Jobs');
 
 /** Logs the change of a job's state, as an error when it should not happen. @returns the changed job */
 export function logChange(by: Cause, row: ChangedRow): ChangedJob {
-  const { id: jobId, organization_id: organizationId, old_state: from, state: to, reason } = row;
-  const level = isTransition(by, from, to) ? 'log' : 'error';
-  if (from !== to) logger[level]({ event: 'job_state_changed', jobId, organizationId, by, from, to, reason });
+  const { id, organization_id: organizationId, old_state: from, state: to, reason } = row;
+  const isSubscription = row.check_seconds !== null;
+  const level = isTransition(by, from, to, isSubscription) ? 'log' : 'error';
+  const facts = isSubscription
+    ? { event: 'subscription_state_changed', subscriptionId: id }
+    : { event: 'job_state_changed', jobId: id };
+  if (from !== to) logger[level]({ ...facts, organizationId, by, from, to, reason });
   return { job: toJob(row), organizationId };
 }
 

@@ -29,15 +29,15 @@ export const TEXT_FIELDS = {
   chunkSeconds: z.number().nullable(),
 };
 
-/** The stored request of a job. */
+/** The stored request of a job. That of a subscription is read as one too, by the defaults. */
 export const requestSchema: z.ZodType<JobRequestDto> = z.object({
   channel: z.string().nullable(),
-  playlist: z.string().nullable(),
-  videos: z.array(z.string()).nullable(),
+  playlist: z.string().nullable().default(null),
+  videos: z.array(z.string()).nullable().default(null),
   ...TEXT_FIELDS,
-  limit: z.number().nullable(),
-  since: z.string().nullable(),
-  onQuota: z.enum(ON_QUOTA),
+  limit: z.number().nullable().default(null),
+  since: z.string().nullable().default(null),
+  onQuota: z.enum(ON_QUOTA).default('pause'),
 });
 
 const CHECK_AGAIN_SECONDS_MIN = 2;

@@ -4,6 +4,7 @@ import { BackgroundModule } from '../background/background-loops.js';
 import { MetricsRegistryModule } from '../observability/metrics-registry.js';
 import { QuotaModule } from '../quota/quota.module.js';
 import { TranscriptsModule } from '../transcripts/transcripts.module.js';
+import { CheckReader } from './check-reader.js';
 import { JobMetrics } from './job-metrics.js';
 import { JobRepository } from './job.repository.js';
 import { JobWorker } from './job-worker.js';
@@ -21,6 +22,7 @@ import { SubscriptionsService } from './subscriptions.service.js';
 @Module({
   imports: [BackgroundModule, MetricsRegistryModule, QuotaModule, TranscriptsModule],
   providers: [
+    CheckReader,
     JobMetrics,
     JobRepository,
     JobsService,

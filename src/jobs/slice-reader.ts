@@ -14,6 +14,7 @@ import type { DeliveryRules } from '../transcripts/transcript-delivery.js';
 import { failedEntry, type Entry } from '../transcripts/transcript-events.js';
 import { TranscriptsService } from '../transcripts/transcripts.service.js';
 import { SliceRepository } from './slice.repository.js';
+import { followedRetrySeconds } from './check.js';
 import {
   dispositionOf,
   isBlocked,
@@ -23,6 +24,7 @@ import {
   type PendingVideo,
   type ReadVideo,
   type SliceOutcome,
+  type UploadEvent,
   type VideoChange,
   type VideoResults,
 } from './slice.js';
@@ -111,11 +113,15 @@ export class SliceReader {
       const read = await this.read(plan, videos);
       const stopped = stop.aborted;
       const conditions = { blocked: isBlocked(read), stopped };
-      const decisions = read.map((video) => ({ ...video, disposition: dispositionOf(video, conditions) }));
+      const retrySeconds = slice.subscription ? followedRetrySeconds : undefined;
+      const decisions = read.map((video) => ({
+        ...video,
+        disposition: dispositionOf(video, conditions, retrySeconds),
+      }));
       const durationSeconds = (performance.now() - startedAtMs) / 1000;
       const outcome: SliceOutcome = { type: 'read', videos: read, stopped, durationSeconds };
       const decided = decisions.flatMap(({ entry, disposition }) => (disposition === 'decided' ? [entry] : []));
-      const results = { reservation: plan.reservation, ...storedForms(decisions) };
+      const results = { reservation: plan.reservation, ...storedForms(decisions, slice.subscription !== null) };
       return { outcome, results, decided, pending: read.length - decided.length };
     } catch (error) {
       this.release(plan);
@@ -185,17 +191,30 @@ function requestedUpload({ upload, retries }: PendingVideo): Upload {
   return passed ? { ...upload, failure: null } : upload;
 }
 
-/** The changes of the videos, the joined forms of the decided ones, and what they cost. */
-function storedForms(decisions: readonly Decision[]): Omit<VideoResults, 'reservation'> {
+/**
+ * The changes of the videos, the joined forms of the decided ones, and what they cost.
+ *
+ * @param withEvents whether each decided one is an event
+ */
+function storedForms(decisions: readonly Decision[], withEvents: boolean): Omit<VideoResults, 'reservation'> {
   const stored: Buffer[] = [];
   const videos = decisions.flatMap(({ position, entry, text, disposition }): VideoChange[] => {
     if (disposition === 'untried') return [];
     if (disposition !== 'decided')
       return [{ position, state: 'pending', code: entry.ok ? null : entry.error.code, ...disposition }];
     stored.push(text.deflated);
-    const form = { position, length: text.deflated.length, bytes: text.jsonBytes, crc: text.crc32 };
+    const { deflated, jsonBytes: bytes, crc32: crc } = text;
+    const form = { position, length: deflated.length, bytes, crc, ...(withEvents && { event: eventOf(entry) }) };
     return [entry.ok ? { ...form, state: 'succeeded', cached: entry.cached } : { ...form, state: 'failed' }];
   });
   const fetched = videos.filter((video) => video.state === 'succeeded' && !video.cached).length;
   return { fetched, videos, entries: Buffer.concat(stored) };
+}
+
+/** What jsonb cannot store is left out of the title. */
+function eventOf(entry: Entry): UploadEvent {
+  const { videoId, metadata } = entry;
+  const { url, title, publishedAt } = metadata;
+  const storable = title?.replaceAll('\0', '').toWellFormed() ?? null;
+  return { videoId, url, title: storable, publishedAt, code: entry.ok ? null : entry.error.code };
 }

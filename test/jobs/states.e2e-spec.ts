@@ -156,7 +156,15 @@ function sliceOf(id: string, { state, reason }: Situation, onQuota: OnQuota = 'p
     request: { ...NEW_JOB_EXAMPLE.request, onQuota },
   };
   const { id: organizationId, keyId } = organization;
-  return { job, organizationId, keyId, claim: CLAIM, plan: 'pro', listed: true, continuation: null, setbacks: 0 };
+  const facts = {
+    claim: CLAIM,
+    plan: 'pro',
+    listed: true,
+    continuation: null,
+    setbacks: 0,
+    subscription: null,
+  } as const;
+  return { job, organizationId, keyId, ...facts };
 }
 
 const REQUEST = JSON.stringify(NEW_JOB_EXAMPLE.request);

@@ -38,7 +38,10 @@ describe('verifying a webhook', () => {
           return `${event.data.videoId} ${event.data.results}`;
         case 'subscription.paused':
           return `${event.data.subscriptionId} ${event.data.reason}`;
-        default:
+        case 'job.completed':
+        case 'job.failed':
+        case 'job.paused':
+        case 'job.canceled':
           return `${event.data.jobId} ${event.data.state}`;
       }
     };

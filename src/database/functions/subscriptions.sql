@@ -161,3 +161,37 @@ BEGIN
     WHERE id = p_job_id RETURNING * INTO job;
   RETURN NEXT;
 END $$;
+
+-- Stores an event for each result of a slice, in their order. Each names where the feed goes on with it.
+CREATE OR REPLACE FUNCTION subscription_upload_events(p_job jobs, p_events json[]) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+  PERFORM webhook_enqueue(
+      p_job.organization_id, CASE WHEN event->>'code' IS NULL THEN 'upload.ready' ELSE 'upload.failed' END,
+      jsonb_build_object('subscriptionId', p_job.id) || event::jsonb || jsonb_build_object(
+        'results', format('/subscriptions/%s/results?after=%s', p_job.id, p_job.last_sequence + place - 1)))
+    FROM unnest(p_events) WITH ORDINALITY AS decided (event, place) ORDER BY place;
+END $$;
+
+-- Removes the results of a subscription that have expired, some rows at a time. Its uploads stay known.
+CREATE OR REPLACE FUNCTION subscription_remove_batch(p_job jobs, p_rows_max integer) RETURNS integer LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+  v_until timestamptz := clock_now() - make_interval(secs => p_job.results_seconds);
+  v_removed record;
+BEGIN
+  WITH oldest AS (
+    SELECT position, sequence, octet_length(entry) AS bytes, decided_at FROM job_videos
+      WHERE job_id = p_job.id AND sequence > p_job.expired_sequence ORDER BY sequence LIMIT p_rows_max
+  ), removed AS (
+    UPDATE job_videos video SET state = 'seen', upload = '{}', cached = NULL, sequence = NULL, error_code = NULL,
+        entry = NULL, entry_bytes = NULL, entry_crc = NULL
+      FROM oldest WHERE video.job_id = p_job.id AND video.position = oldest.position AND oldest.decided_at <= v_until
+      RETURNING oldest.sequence, oldest.bytes
+  )
+  SELECT count(*) AS videos, max(sequence) AS sequence, coalesce(sum(bytes), 0) AS bytes INTO v_removed FROM removed;
+  UPDATE jobs SET stored_bytes = stored_bytes - v_removed.bytes,
+      expired_sequence = coalesce(v_removed.sequence, expired_sequence),
+      remove_at = (SELECT decided_at + make_interval(secs => results_seconds) FROM job_videos
+                     WHERE job_id = p_job.id AND sequence > p_job.expired_sequence ORDER BY sequence LIMIT 1)
+    WHERE id = p_job.id;
+  RETURN greatest(v_removed.videos, 1);
+END $$;

@@ -98,17 +98,15 @@ export class YoutubePlatform extends VideoPlatform implements OnApplicationShutd
     continuation: string | undefined,
     context: ReadingContext,
   ): Promise<UploadsListPage> {
-    const list = await this.readPage(channelId, continuation, context, async (scope, after) => {
-      if (after === null) return this.channels.firstPage(channelId, true, scope);
-      const page = await this.playlists.uploadsPage(channelId, after, scope);
-      if (page === null) throw new ContinuationRejectedError();
-      return page;
-    });
+    const list = await this.readPage(channelId, continuation, context, (scope, after) =>
+      this.channels.uploadsPage(channelId, after, true, scope),
+    );
     return pageOf(list);
   }
 
   override async newestUploads(channelId: string, context: ReadingContext): Promise<UploadsListPage> {
-    return pageOf(await this.readList(channelId, context, (scope) => this.channels.firstPage(channelId, false, scope)));
+    const read = (scope: RequestScope) => this.channels.uploadsPage(channelId, null, false, scope);
+    return pageOf(await this.readList(channelId, context, read));
   }
 
   override async describeUploads(

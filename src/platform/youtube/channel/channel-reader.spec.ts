@@ -23,7 +23,7 @@ import type { InnertubeQuery } from '../innertube/clients.js';
 import { InnertubeClient, parsed } from '../innertube/innertube-client.js';
 import { UpstreamMetrics } from '../upstream-metrics.js';
 import { ChannelReader } from './channel-reader.js';
-import { type Continuation, isComplete, NOTHING_LISTED } from './list-progress.js';
+import { isComplete, NOTHING_LISTED } from './list-progress.js';
 import { PlaylistReader, type ReadUploads } from './playlist-reader.js';
 
 Logger.overrideLogger(false);
@@ -59,13 +59,8 @@ function open(respond: (argument: string) => unknown, feed: UpstreamResponse = F
   return {
     list: (count = 1, known?: KnownUploads, ofList = retries) =>
       channels.uploads(CHANNEL_ID, count, scope(ofList), known),
-    first: (described: boolean) => channels.firstPage(CHANNEL_ID, described, scope(retries)),
-    next: async (token: string) => {
-      const page = await playlists.uploadsPage(CHANNEL_ID, { token, progress: NOTHING_LISTED }, scope());
-      if (page === null) throw new Error('A later page of no list.');
-      return page;
-    },
-    playlist: (id: string, after: Continuation | null = null) => playlists.playlistPage(id, after, scope(retries)),
+    first: (described: boolean) => channels.uploadsPage(CHANNEL_ID, null, described, scope(retries)),
+    next: (token: string) => channels.uploadsPage(CHANNEL_ID, { token, progress: NOTHING_LISTED }, true, scope()),
     resolve: () => channels.resolve({ kind: 'handle', handle: 'somebody' }, scope(retries)),
     read: () => channels.read(CHANNEL_ID, scope(retries)),
     requested,

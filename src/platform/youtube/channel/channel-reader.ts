@@ -11,7 +11,7 @@ import { CHANNEL_FIELDS } from '../innertube/field-masks.js';
 import { InnertubeClient, type ParsedResponse } from '../innertube/innertube-client.js';
 import { isJsonError, upstreamError } from './channel-errors.js';
 import { type ChannelPage, findHandle, readChannelPage, readResolvedUrl } from './channel-page.js';
-import { NOTHING_LISTED } from './list-progress.js';
+import { type Continuation, NOTHING_LISTED } from './list-progress.js';
 import { type ReadList, type ReadUploads, PlaylistReader } from './playlist-reader.js';
 
 /** A reference that has to be resolved to an ID. */
@@ -69,11 +69,15 @@ export class ChannelReader {
     return list ?? { uploads: [], next: null, progress: NOTHING_LISTED, settled: true };
   }
 
-  /** Reads the first page of all uploads: as the list states them by one request, or with their kinds and dates. */
-  async firstPage(channelId: string, described: boolean, scope: RequestScope): Promise<ReadList> {
-    const list = await this.uploadsOf(channelId, scope, (id) =>
-      described ? this.playlists.describedPage(id, scope) : this.playlists.uploadsPage(id, null, scope),
-    );
+  /** Reads a page of all uploads; the parameters are those of `PlaylistReader.uploadsPage`. */
+  async uploadsPage(
+    channelId: string,
+    after: Continuation | null,
+    described: boolean,
+    scope: RequestScope,
+  ): Promise<ReadList> {
+    const read = (id: string) => this.playlists.uploadsPage(id, after, described, scope);
+    const list = await this.uploadsOf(channelId, scope, read);
     return list ?? { kind: 'list', title: null, uploads: [], next: null, progress: NOTHING_LISTED };
   }
 

@@ -105,17 +105,19 @@ export class PlaylistReader {
   /**
    * Reads a page of all uploads of a channel, by one request and with what the list itself states; null when the playlist
    * does not exist. The errors are those of `page`.
+   *
+   * @param described whether a first page gets kinds and dates too, as far as these can be read
    */
-  async uploadsPage(channelId: string, after: Continuation | null, scope: RequestScope): Promise<ReadList | null> {
+  async uploadsPage(
+    channelId: string,
+    after: Continuation | null,
+    described: boolean,
+    scope: RequestScope,
+  ): Promise<ReadList | null> {
     const list = await this.page('uploads', uploadsPlaylist(channelId), after, scope);
-    return list.kind === 'none' ? null : { ...list, uploads: withKinds(list.uploads, null) };
-  }
-
-  /** Reads the first page of all uploads with kinds and dates, as far as these can be read; else as `uploadsPage`. */
-  async describedPage(channelId: string, scope: RequestScope): Promise<ReadList | null> {
-    const list = await this.uploadsPage(channelId, null, scope);
-    if (list === null) return null;
-    const additions = await this.additionsInTime(channelId, scope);
+    if (list.kind === 'none') return null;
+    const isAdded = described && after === null;
+    const additions = isAdded ? await this.additionsInTime(channelId, scope) : NO_ADDITIONS;
     const whole = withRestOfShorts(list, additions.shorts);
     return { ...whole, uploads: withAdditions(whole.uploads, additions) };
   }
