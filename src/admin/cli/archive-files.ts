@@ -35,14 +35,19 @@ const video = z.object({
 
 type IndexedVideo = z.infer<typeof video>;
 
+/** The subscription that is written to the directory, and the place in its feed up to which that was done. */
+const followed = z.object({ id: z.string(), after: z.int() });
+
 /** The document `index.json` of an archive. Its videos are in the order of the channel's uploads. */
 const index = z.object({
   channel: channelSchema,
   /** The job whose files are being written, and are not among `videos` yet; null when it is complete. */
   unfinishedJob: z.string().nullable().default(null),
+  /** Null when the channel is not followed. */
+  subscription: followed.nullable().default(null),
   format: z.enum(ARCHIVE_FORMATS),
   languages: z.array(z.string()),
-  /** Of the last complete job; null for all uploads. */
+  /** Of the last complete job; null for all uploads, 0 when there was none. */
   limit: z.int().nullable(),
   videos: z.array(video),
 });
@@ -93,6 +98,16 @@ export class ArchiveFiles {
     return this.known.videos[0]?.videoId ?? null;
   }
 
+  /** The subscription of the directory; null when its channel is not followed. */
+  get subscription(): z.infer<typeof followed> | null {
+    return this.known?.subscription ?? null;
+  }
+
+  /** The newest video of the directory. */
+  get newest(): string | undefined {
+    return this.known?.videos[0]?.videoId;
+  }
+
   /** Reads the index of the directory, which need not exist. @throws Error when it has something else than this archive */
   static async open(options: ArchiveOptions): Promise<ArchiveFiles> {
     const path = join(options.out, INDEX);
@@ -115,13 +130,24 @@ export class ArchiveFiles {
    */
   async mark(channel: Channel, jobId: string): Promise<void> {
     if (this.isMarked) return;
-    const other = this.known?.channel;
-    if (other && other.id !== channel.id)
-      throw new Error(`${this.options.out} has the archive of ${other.name} (${other.id}). Choose another directory.`);
+    this.refuseOther(channel);
     // What is known of a complete job stays as it is: the next job begins above its newest video.
     const { limit = this.options.limit ?? null, videos = [] } = this.known ?? {};
-    await this.writeIndex({ channel, unfinishedJob: jobId, limit, videos });
+    await this.writeIndex({ channel, unfinishedJob: jobId, subscription: this.subscription, limit, videos });
     this.isMarked = true;
+  }
+
+  /** Writes the index of a directory whose channel is followed, once and after the files of each part of the feed. @throws as `mark` */
+  async saveFollowed(channel: Channel, subscription: z.infer<typeof followed>): Promise<void> {
+    this.refuseOther(channel);
+    const { unfinishedJob = null, limit = 0 } = this.known ?? {};
+    await this.writeIndex({ channel, unfinishedJob, subscription, limit, videos: this.videos() });
+  }
+
+  private refuseOther({ id }: Channel): void {
+    const other = this.known?.channel;
+    if (other && other.id !== id)
+      throw new Error(`${this.options.out} has the archive of ${other.name} (${other.id}). Choose another directory.`);
   }
 
   /** Writes the file of a video unless it exists. */
@@ -138,27 +164,33 @@ export class ArchiveFiles {
     const stored = { videoId, metadata: metadataOf(upload), transcript: read };
     await this.write(
       file,
-      format === 'json'
-        ? `${json}
-`
-        : [...formatTranscript(format, stored, { languages })].join(''),
+      format === 'json' ? `${json}\n` : [...formatTranscript(format, stored, { languages })].join(''),
     );
     this.written++;
   }
 
   /** Writes the index of all videos, the newest first, after a completed job. */
   async saveIndex(channel: Channel): Promise<void> {
+    const { limit = null } = this.options;
+    await this.writeIndex({
+      channel,
+      unfinishedJob: null,
+      subscription: this.subscription,
+      limit,
+      videos: this.videos(),
+    });
+  }
+
+  private videos(): IndexedVideo[] {
     const others = this.known?.videos.filter(({ videoId }) => !this.current.has(videoId)) ?? [];
     const current = [...this.current.values()].sort((one, other) => one.position - other.position);
-    const { limit = null } = this.options;
-    const videos = [...current.map(({ video }) => video), ...others];
-    await this.writeIndex({ channel, unfinishedJob: null, limit, videos });
+    return [...current.map(({ video }) => video), ...others];
   }
 
   private async writeIndex(state: Omit<ArchiveIndex, 'format' | 'languages'>): Promise<void> {
-    const { channel, unfinishedJob, limit, videos } = state;
+    const { channel, unfinishedJob, subscription, limit, videos } = state;
     const { format, languages } = this.options;
-    const document: ArchiveIndex = { channel, unfinishedJob, format, languages, limit, videos };
+    const document: ArchiveIndex = { channel, unfinishedJob, subscription, format, languages, limit, videos };
     await this.write(INDEX, `${JSON.stringify(document, null, 2)}\n`);
   }
 

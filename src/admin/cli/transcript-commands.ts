@@ -1,6 +1,15 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
+import { parseWholeNumber } from '../../config/variables.js';
 import { LANGUAGE_MATCHES } from '../../domain/language-codes.js';
 import { INCLUDABLE, VIDEO_KINDS } from '../../domain/transcript.js';
+import {
+  CHECK_MINUTES_DEFAULT,
+  CHECK_MINUTES_MAX,
+  CHECK_MINUTES_MIN,
+  isStart,
+  START_UPLOADS_MAX,
+  type Start,
+} from '../../jobs/subscription.js';
 import {
   CHUNK_SECONDS_MAX,
   CHUNK_SECONDS_MIN,
@@ -13,6 +22,7 @@ import { ENTRY_FORMATS } from '../../transcripts/response/transcripts-response.j
 import { ARCHIVE_FORMATS } from './archive-files.js';
 import { archiveChannel, type ArchiveRequest, type ArchiveResult } from './archive-run.js';
 import { wholeNumberArgument, type CommandResult, type RunWork } from './output.js';
+import { followChannel, type FollowRequest } from './follow-run.js';
 import { printTranscripts, type PrintOptions } from './print-transcripts.js';
 
 const REFERENCE =
@@ -30,6 +40,14 @@ const languagesOption = (): Option =>
       if (!languages) throw new InvalidArgumentError(LANGUAGES_INVALID);
       return languages;
     });
+
+const matchOption = (): Option =>
+  new Option('--match <match>', 'which of the languages').choices(LANGUAGE_MATCHES).default('all');
+
+const chunkSecondsOption = (): Option =>
+  new Option('--chunk-seconds <n>', 'join segments to chunks of about n seconds').argParser(
+    wholeNumberArgument(CHUNK_SECONDS_MIN, CHUNK_SECONDS_MAX),
+  );
 
 function wordsOption(flags: string, description: string, words: readonly string[]): Option {
   const names = words.join(',');
@@ -52,13 +70,9 @@ export function addTranscriptCommands(program: Command, run: RunWork): void {
     .option('--limit <n>', 'number of videos at most', wholeNumberArgument(1), LIMIT_DEFAULT)
     .addOption(wordsOption('--kinds <kinds>', 'the kinds of videos', VIDEO_KINDS))
     .addOption(languagesOption())
-    .addOption(new Option('--match <match>', 'which of the languages').choices(LANGUAGE_MATCHES).default('all'))
+    .addOption(matchOption())
     .addOption(wordsOption('--include <names>', 'what to add to the metadata', INCLUDABLE))
-    .option(
-      '--chunk-seconds <n>',
-      'join segments to chunks of about n seconds',
-      wholeNumberArgument(CHUNK_SECONDS_MIN, CHUNK_SECONDS_MAX),
-    )
+    .addOption(chunkSecondsOption())
     .addOption(
       new Option('--format <format>', 'text, srt and vtt for one video only').choices(ENTRY_FORMATS).default('json'),
     )
@@ -84,6 +98,55 @@ export function addTranscriptCommands(program: Command, run: RunWork): void {
         { handlesSignals: true },
       ),
     );
+}
+
+/** Adds `follow`, which keeps a directory up to date until it is stopped. */
+export function addFollowCommand(program: Command, run: RunWork): void {
+  program
+    .command('follow')
+    .description(
+      'write the transcript of each new upload of a channel to a directory, until Ctrl-C; continues what was stopped',
+    )
+    .argument('<channel>', '@handle, ID or URL')
+    .requiredOption('--out <directory>', 'created unless it exists; also that of an archive')
+    .addOption(new Option('--format <format>', 'format of the files').choices(ARCHIVE_FORMATS).default('json'))
+    .addOption(
+      new Option('--start <start>', 'now, a number of the newest uploads, or the ID of the video above which to begin')
+        .default(undefined, 'the newest video of the directory, or now')
+        .argParser(startArgument),
+    )
+    .option(
+      '--check-minutes <n>',
+      'minutes between two checks',
+      wholeNumberArgument(CHECK_MINUTES_MIN, CHECK_MINUTES_MAX),
+      CHECK_MINUTES_DEFAULT,
+    )
+    .addOption(wordsOption('--kinds <kinds>', 'the kinds of videos', VIDEO_KINDS))
+    .addOption(languagesOption())
+    .addOption(matchOption())
+    .addOption(wordsOption('--include <names>', 'what to add to the metadata', INCLUDABLE))
+    .addOption(chunkSecondsOption())
+    .action((channel: string, options: Omit<FollowRequest, 'channel'>) =>
+      run(
+        async (services) => {
+          const follow = (stop: AbortSignal) => followChannel({ channel, ...options }, services, stop, showProgress);
+          const { subscription, written } = await untilSignal(follow).finally(() => showProgress(''));
+          const files = `${written} new ${written === 1 ? 'file' : 'files'} in ${options.out}`;
+          return {
+            json: { subscription, directory: options.out, written },
+            text: `Stopped: ${files}. The same command continues.`,
+          };
+        },
+        { handlesSignals: true },
+      ),
+    );
+}
+
+function startArgument(text: string): Start {
+  const start = parseWholeNumber(text) ?? text;
+  if (!isStart(start))
+    throw new InvalidArgumentError(`Use now, a number from 1 to ${START_UPLOADS_MAX}, or the ID of a video.`);
+  return start;
 }
 
 /** Shows a line on a terminal, instead of the one before. */
