@@ -1,14 +1,8 @@
 import type { Channel } from '../domain/transcript.js';
 import { ageSecondsMin } from '../transcripts/cache/lifetimes.js';
 import type { FailedEntry } from '../transcripts/transcript-events.js';
-import {
-  CAPTIONS_DELAY_SECONDS,
-  RETRY_DELAYS_SECONDS,
-  setbackDelaySeconds,
-  type ClaimedSlice,
-  type SliceEnd,
-  type SliceOutcome,
-} from './slice.js';
+import { CAPTIONS_DELAY_SECONDS, RETRY_DELAYS_SECONDS, setbackDelaySeconds } from './retry-delays.js';
+import type { ClaimedSlice, SliceEnd, SliceOutcome } from './slice.js';
 import type { Walk, WalkStep } from './walk.js';
 
 /** What the slices of a subscription go by, beside what those of a job do. */

@@ -7,6 +7,7 @@ import { type Entry, type FailedEntry, statesBlock } from '../transcripts/transc
 import { endOfCheck, endOfFollowed, type ClaimedSubscription } from './check.js';
 import type { ChangedJob } from './job.repository.js';
 import type { JobReason } from './job.js';
+import { CAPTIONS_DELAY_SECONDS, RETRY_DELAYS_SECONDS, setbackDelaySeconds } from './retry-delays.js';
 
 /** A slice that this process runs. */
 export interface ClaimedSlice extends ChangedJob {
@@ -91,19 +92,11 @@ export interface SliceEnd {
   restartList: boolean;
 }
 
-/** When a video is tried again, in seconds after each failure. */
-export const RETRY_DELAYS_SECONDS = [600, 3_600, 21_600] as const;
-
-/** For so long a new video without captions is not asked for again (`UNAVAILABLE_TTL_SECONDS` by default). */
-export const CAPTIONS_DELAY_SECONDS = 3_600;
-
 /** When a list that ended incomplete is read again, by how often that added nothing. */
 export function listRetrySeconds(setbacks: number): number {
   return RETRY_DELAYS_SECONDS[setbacks] ?? RETRY_DELAYS_SECONDS[2];
 }
 
-const SETBACK_DELAY_SECONDS = 30;
-const SETBACK_DELAY_SECONDS_MAX = 900;
 /** Of a video whose failure does not say when a retry can succeed. */
 const BUSY_SECONDS = 30;
 /** Other calls hold the rest of the quota, for as long as they run. */
@@ -211,9 +204,4 @@ function endOfJob({ job, setbacks }: Pick<ClaimedSlice, 'job' | 'setbacks'>, out
       return stopped ? { ...unserved, setbacks } : setback;
     }
   }
-}
-
-/** The pause doubles with each consecutive setback. */
-export function setbackDelaySeconds(setbacks: number): number {
-  return Math.min(SETBACK_DELAY_SECONDS_MAX, SETBACK_DELAY_SECONDS * 2 ** Math.min(setbacks, 10));
 }
