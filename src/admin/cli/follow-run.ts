@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
 import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { parseChannelReference } from '../../domain/channel-reference.js';
 import { ChannelNotFoundError } from '../../domain/errors.js';
 import type { SubscriptionDto } from '../../jobs/dto/subscription.dto.js';
-import { SubscriptionNotFoundError } from '../../jobs/subscription.js';
+import { CheckRequestedError, SubscriptionNotFoundError } from '../../jobs/subscription.js';
 import type { SubscriptionsService, WantedSubscription } from '../../jobs/subscriptions.service.js';
 import type { Payer } from '../../quota/quota.service.js';
 import { ArchiveFiles, type ArchiveFormat } from './archive-files.js';
@@ -65,11 +66,38 @@ async function findOrCreate(
       .digest('hex');
     return subscriptions.create(request, { organizationId, ...payer }, key);
   }
+  if (!isNamed(known, wanted.channel))
+    throw new Error(`${out} is the directory of another channel. Choose another directory.`);
   for (const name of ['match', 'kinds', 'include', 'chunkSeconds'] as const)
     if (JSON.stringify(wanted[name] ?? known.request[name]) !== JSON.stringify(known.request[name]))
       throw new Error(`${out} is followed with another value of ${name}. Use the same, or another directory.`);
   const { checkMinutes } = wanted;
-  return subscriptions.change(organizationId, known.id, { checkMinutes, state: 'active' });
+  const changed = await subscriptions.change(organizationId, known.id, { checkMinutes, state: 'active' });
+  // One that was paused is checked at once; a killed run has left it active.
+  return known.state === 'paused' ? changed : checkedNow(subscriptions, organizationId, changed);
+}
+
+async function checkedNow(
+  subscriptions: SubscriptionsService,
+  organizationId: string,
+  subscription: SubscriptionDto,
+): Promise<SubscriptionDto> {
+  try {
+    return await subscriptions.check(organizationId, subscription.id);
+  } catch (error) {
+    if (error instanceof CheckRequestedError) return subscription;
+    throw error;
+  }
+}
+
+const handleOf = (text: string): string => text.replace(/^@/, '').toLowerCase();
+
+/** Whether a text names the channel of a subscription, as the subscription does or by its ID or handle. */
+function isNamed({ request, channel }: SubscriptionDto, text: string): boolean {
+  const reference = parseChannelReference(text);
+  if (reference?.kind === 'id' && channel) return reference.id === channel.id;
+  if (reference?.kind === 'handle' && channel?.handle) return handleOf(reference.handle) === handleOf(channel.handle);
+  return text === request.channel;
 }
 
 async function unlessDeleted(found: Promise<SubscriptionDto>): Promise<SubscriptionDto | undefined> {
