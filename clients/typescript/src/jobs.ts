@@ -82,8 +82,7 @@ export class Jobs {
   }
 
   /**
-   * Yields the results of a job in the channel's order, also while it runs, to its end: each once, and none is missing. Returns
-   * the finished job.
+   * Yields the results of a job as they become final, to its end: each once, and none is missing. Returns the finished job.
    */
   async *results(
     id: string,
