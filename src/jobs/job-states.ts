@@ -14,12 +14,12 @@ const CANCELED = {
 
 /**
  * Every change of a job's state, by what causes it; a job is created `queued`. The database decides between the states of a
- * job that goes on: it is `queued` until its first slice, `listing` until its list is complete, and `running` until the last
- * video is decided.
+ * job that goes on: it is `queued` until its first slice, `listing` until its list is complete, which a list of videos is at once,
+ * and `running` until the last video is decided.
  */
 export const TRANSITIONS = {
   /** A worker begins a slice. */
-  claim: { queued: ['listing'] },
+  claim: { queued: ['listing', 'running'] },
   /** A slice ends, as `endOf` decides. */
   slice: {
     listing: ['running', 'paused', 'completed', 'canceled', 'failed'],

@@ -8,9 +8,11 @@ import { fromJson } from '../transcripts/cache/keyed-codec.js';
 import type { TranscriptText } from '../transcripts/cache/transcript-text.js';
 import type { Payer } from '../quota/quota.service.js';
 import { channelSchema } from '../transcripts/sources/channel-uploads.js';
+import { playlistSchema } from '../transcripts/sources/playlist-source.js';
 import type { JobDto, JobRequestDto } from './dto/job.dto.js';
+import { requestSchema } from './job-request.js';
 import { isTransition, type Cause, type JobState } from './job-states.js';
-import { checkAgainSeconds, requestSchema, type JobCursor, type JobReason } from './job.js';
+import { checkAgainSeconds, type JobCursor, type JobReason } from './job.js';
 
 /** A row of `jobs` with the time until its next slice. */
 export interface JobRow {
@@ -23,6 +25,8 @@ export interface JobRow {
   reason: JobReason | null;
   /** JSON. */
   channel: string | null;
+  /** JSON. */
+  playlist: string | null;
   continuation: string | null;
   total: number;
   succeeded: number;
@@ -47,6 +51,11 @@ export interface JobRow {
 export interface ChangedRow extends JobRow {
   old_state: JobState;
 }
+
+/** What is logged about a change of the state of a job or a subscription. */
+export type ChangedState = Pick<ChangedRow, 'id' | 'organization_id' | 'old_state' | 'state' | 'check_seconds'> & {
+  reason: string | null;
+};
 
 /** The columns of a `JobRow`, of the row that the expression names. */
 export function columnsOf(job: string): string {
@@ -279,7 +288,7 @@ export class JobRepository {
     return { row: first, entries };
   }
 
-  /** Up to `count` videos of a job that have failed and are tried again, in the channel's order. */
+  /** Up to `count` videos of a job that have failed and are tried again, in the order of the list. */
   awaitedVideos(id: string, count: number): Promise<AwaitedVideo[]> {
     return this.query<AwaitedVideo>(
       `SELECT video_id AS "videoId", error_code AS code FROM job_videos
@@ -300,8 +309,14 @@ export class JobRepository {
 
 const logger = new Logger('Jobs');
 
-/** Logs the change of a job's state, as an error when it should not happen. @returns the changed job */
+/** Logs the change of a job's state. @returns the changed job */
 export function logChange(by: Cause, row: ChangedRow): ChangedJob {
+  logStateChange(by, row);
+  return { job: toJob(row), organizationId: row.organization_id };
+}
+
+/** Logs the change of the state of a job or a subscription, as an error when it should not happen. */
+export function logStateChange(by: Cause, row: ChangedState): void {
   const { id, organization_id: organizationId, old_state: from, state: to, reason } = row;
   const isSubscription = row.check_seconds !== null;
   const level = isTransition(by, from, to, isSubscription) ? 'log' : 'error';
@@ -309,7 +324,6 @@ export function logChange(by: Cause, row: ChangedRow): ChangedJob {
     ? { event: 'subscription_state_changed', subscriptionId: id }
     : { event: 'job_state_changed', jobId: id };
   if (from !== to) logger[level]({ ...facts, organizationId, by, from, to, reason });
-  return { job: toJob(row), organizationId };
 }
 
 function toJob(row: JobRow): JobDto {
@@ -320,6 +334,7 @@ function toJob(row: JobRow): JobDto {
     id,
     state,
     reason,
+    playlist: (row.playlist !== null && fromJson(Buffer.from(row.playlist), playlistSchema)) || null,
     request,
     ...commonFields(row),
     startedAt: row.started_at?.toISOString() ?? null,

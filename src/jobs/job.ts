@@ -3,7 +3,6 @@ import { counted, DomainError, fixedError } from '../domain/errors.js';
 import { UnknownCursorError } from '../domain/page.js';
 import { LANGUAGE_MATCHES } from '../domain/language-codes.js';
 import { INCLUDABLE, VIDEO_KINDS } from '../domain/transcript.js';
-import type { JobRequestDto } from './dto/job.dto.js';
 import { isFinished, type JobState } from './job-states.js';
 
 /** The form of the ID of a job. */
@@ -13,7 +12,7 @@ export const JOB_ID = /^job_[0-9A-Za-z]{22}$/;
 export const PAUSE_REASONS = ['plan_limit_exceeded', 'upstream_blocked', 'plan_changed', 'list_incomplete'] as const;
 
 /** Why a job is paused or has failed. */
-export const JOB_REASONS = [...PAUSE_REASONS, 'channel_not_found'] as const;
+export const JOB_REASONS = [...PAUSE_REASONS, 'channel_not_found', 'playlist_not_found'] as const;
 export type JobReason = (typeof JOB_REASONS)[number];
 
 /** What a job does when the monthly quota of its organization is used up. */
@@ -28,17 +27,6 @@ export const TEXT_FIELDS = {
   include: z.array(z.enum(INCLUDABLE)),
   chunkSeconds: z.number().nullable(),
 };
-
-/** The stored request of a job. That of a subscription is read as one too, by the defaults. */
-export const requestSchema: z.ZodType<JobRequestDto> = z.object({
-  channel: z.string().nullable(),
-  playlist: z.string().nullable().default(null),
-  videos: z.array(z.string()).nullable().default(null),
-  ...TEXT_FIELDS,
-  limit: z.number().nullable().default(null),
-  since: z.string().nullable().default(null),
-  onQuota: z.enum(ON_QUOTA).default('pause'),
-});
 
 const CHECK_AGAIN_SECONDS_MIN = 2;
 const CHECK_AGAIN_SECONDS_MAX = 3_600;

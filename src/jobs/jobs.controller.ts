@@ -1,5 +1,5 @@
 import { Body, Controller, Delete, Get, HttpCode, HttpStatus, Param, Post, Query, Req, Res } from '@nestjs/common';
-import { ApiExtraModels, ApiNoContentResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { ApiBody, ApiExtraModels, ApiNoContentResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { RequiresFeature } from '../auth/auth.decorators.js';
 import { invalidField } from '../domain/errors.js';
@@ -8,7 +8,7 @@ import { UnknownCursorError } from '../domain/page.js';
 import { ApiErrors } from '../http/error-docs.js';
 import { requestContext } from '../http/request-context.js';
 import { ApiResult } from '../http/response-docs.js';
-import { AllowsHead } from '../http/route.decorators.js';
+import { AllowsHead, BodyBytesMax } from '../http/route.decorators.js';
 import {
   ApiIdempotencyKey,
   ApiResults,
@@ -32,7 +32,14 @@ import {
   RESULTS_NDJSON_EXAMPLE,
   RUNNING_JOB_EXAMPLE,
 } from './dto/job.dto.js';
-import { CreateJobDto, idempotencyKey, JobsQueryDto, ResultsQueryDto } from './dto/jobs-request.dto.js';
+import {
+  CreateJobDto,
+  idempotencyKey,
+  JOB_BYTES_MAX,
+  JobsQueryDto,
+  NEW_JOB_BODIES,
+  ResultsQueryDto,
+} from './dto/jobs-request.dto.js';
 import { JOB_ID, JobFinishedError } from './job.js';
 import { JobsService } from './jobs.service.js';
 import { ResultsResponse, type ReadPart } from './results-response.js';
@@ -52,11 +59,13 @@ export class JobsController {
   @ApiOperation({
     summary: 'Create an archive job',
     description:
-      'Fetches the transcripts of all uploads of a channel in the background. Requires the Pro plan. The list of uploads is taken ' +
+      'Fetches the transcripts of a channel, a playlist or up to 10,000 videos in the background. Requires the Pro plan. The list is taken ' +
       'once; then the videos are fetched in slices of up to 25, each of which reserves and charges quota like a call. Every video is charged ' +
       'once at most. Videos that can succeed later are tried again after 10 minutes, 1 hour and 6 hours. The results are available while the job runs.',
   })
+  @BodyBytesMax(JOB_BYTES_MAX)
   @ApiIdempotencyKey('job')
+  @ApiBody({ type: CreateJobDto, examples: NEW_JOB_BODIES })
   @ApiResult(
     HttpStatus.ACCEPTED,
     JobDto,
@@ -67,6 +76,7 @@ export class JobsController {
   @ApiErrors(
     invalidField('limit', 'limit must be an integer from 1 to 2147483647.'),
     'channel_not_found',
+    'playlist_not_found',
     CONFLICTING_KEY,
     TOO_MANY_JOBS,
     TOO_MUCH_STORED,

@@ -3,11 +3,9 @@ import { Injectable, Logger } from '@nestjs/common';
 import { Environment } from '../config/environment.js';
 import type { Actor } from '../domain/caller.js';
 import { bytesToBase62 } from '../domain/base62.js';
-import { parseChannelReference } from '../domain/channel-reference.js';
-import { ChannelNotFoundError } from '../domain/errors.js';
 import { toPage } from '../domain/page.js';
 import type { Payer } from '../quota/quota.service.js';
-import type { JobDto, JobRequestDto, JobsPageDto } from './dto/job.dto.js';
+import type { JobDto, JobsPageDto } from './dto/job.dto.js';
 import {
   IdempotencyConflictError,
   JOB_ID,
@@ -19,6 +17,7 @@ import {
   TooManyJobsError,
   toCursor,
 } from './job.js';
+import { jobRequest, type WantedJob } from './job-request.js';
 import { JobWorker } from './job-worker.js';
 import {
   JobRepository,
@@ -37,12 +36,6 @@ export interface JobResultsPage extends Omit<StoredResults, 'expired' | 'isFinal
 /** Bounds the memory of one read of results, which ends after the entry that exceeds it. */
 export const READ_BYTES_MAX = 8 * 1024 * 1024;
 
-/** PostgreSQL stores no text with these, and no reference to a channel needs them. */
-const UNSTORABLE = /[\p{Cc}\p{Cs}]/u;
-
-/** The request of a new job as a call, a tool or a command has it: what is absent has its default. */
-type WantedJob = { [Name in keyof JobRequestDto]?: JobRequestDto[Name] | undefined };
-
 /** Creates archive jobs and reads, cancels, resumes and deletes them. */
 @Injectable()
 export class JobsService {
@@ -59,11 +52,10 @@ export class JobsService {
    *
    * @param payer the key that creates the job, and the organization that is charged
    * @throws TooManyJobsError | StoredResultsLimitError | IdempotencyConflictError | InvalidApiKeyError when the organization
-   * was deleted | ChannelNotFoundError when the text is no reference to a channel
+   * was deleted, and what `jobRequest` throws
    */
   async create(wanted: WantedJob, payer: Payer, idempotencyKey?: string): Promise<JobDto> {
-    const request = requestOf(wanted);
-    requireChannelReference(request.channel ?? '');
+    const request = jobRequest(wanted);
     const id = `job_${bytesToBase62(randomBytes(16))}`;
     const { outcome, job } = await this.store.create(id, request, payer, idempotencyKey);
     if (outcome === 'conflict') throw new IdempotencyConflictError();
@@ -151,7 +143,7 @@ export class JobsService {
     return { job, entries, next: isFinal && next >= succeeded + failed ? null : next };
   }
 
-  /** Up to `count` videos of a job that have failed and are tried again, in the channel's order. */
+  /** Up to `count` videos of a job that have failed and are tried again, in the order of the list. */
   awaitedVideos(id: string, count: number): Promise<AwaitedVideo[]> {
     return this.store.awaitedVideos(id, count);
   }
@@ -159,18 +151,6 @@ export class JobsService {
   private tooMuchStored(): StoredResultsLimitError {
     return new StoredResultsLimitError({ megabytes: this.environment.JOB_RESULTS_MAX_MEGABYTES });
   }
-}
-
-/** @throws ChannelNotFoundError when a text is no reference to a channel, or cannot be stored */
-export function requireChannelReference(text: string): void {
-  if (UNSTORABLE.test(text) || !parseChannelReference(text)) throw new ChannelNotFoundError();
-}
-
-/** The whole request of a new job. */
-function requestOf(wanted: WantedJob): JobRequestDto {
-  const { channel = null, playlist = null, videos = null, languages = [], match = 'all', kinds = [] } = wanted;
-  const { include = [], chunkSeconds = null, limit = null, since = null, onQuota = 'pause' } = wanted;
-  return { channel, playlist, videos, languages, match, kinds, include, chunkSeconds, limit, since, onQuota };
 }
 
 /** What a statement returns for a job; only the form of an ID is looked up. @throws JobNotFoundError */

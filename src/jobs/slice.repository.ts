@@ -111,11 +111,12 @@ export class SliceRepository {
    */
   async commitPage(
     { job, claim, setbacks }: ClaimedSlice,
-    { channel, uploads, next, incomplete }: ListedPage,
+    { channel, playlist, uploads, next, incomplete }: ListedPage,
   ): Promise<ChangedJob | undefined> {
     const page = {
-      channel_id: channel.id,
-      channel: JSON.stringify(channel),
+      channel_id: channel?.id,
+      channel: channel && JSON.stringify(channel),
+      playlist: playlist && JSON.stringify(playlist),
       uploads: uploads.map((upload) => ({ video_id: upload.videoId, upload: JSON.stringify(upload) })),
       continuation: next,
       list_retry_seconds: incomplete ? listRetrySeconds(setbacks) : null,

@@ -1,6 +1,6 @@
 import type { QuotaState } from '../domain/errors.js';
 import type { Plan } from '../domain/plan.js';
-import { mayGetCaptions, type Channel, type Upload } from '../domain/transcript.js';
+import { mayGetCaptions, type Channel, type Playlist, type Upload } from '../domain/transcript.js';
 import type { UploadsListPage } from '../platform/video-platform.js';
 import type { OpenReservation } from '../quota/settlement-retries.js';
 import { type Entry, type FailedEntry, statesBlock } from '../transcripts/transcript-events.js';
@@ -28,7 +28,10 @@ export interface ClaimedSlice extends ChangedJob {
 
 /** A page of the list. */
 export interface ListedPage extends UploadsListPage {
-  channel: Channel;
+  /** Whose uploads they are; null for a playlist. */
+  channel: Channel | null;
+  /** With the first page of one. */
+  playlist: Playlist | null;
 }
 
 export interface PendingVideo {
@@ -72,7 +75,8 @@ export const SLICE_EXPIRED = 'CT001';
 
 /** What a slice has found out. */
 export type SliceOutcome =
-  | { type: 'organization_deleted' | 'plan_excludes' | 'channel_not_found' | 'blocked' | 'nothing_due' }
+  | { type: 'organization_deleted' | 'plan_excludes' | 'blocked' | 'nothing_due' }
+  | { type: 'channel_not_found' | 'playlist_not_found' }
   /** The list is read again from its first page when the platform rejects where it goes on. */
   | { type: 'stopped' | 'failed'; restartList: boolean }
   /** Not even one video fits into the quota. */
@@ -176,7 +180,8 @@ function endOfJob({ job, setbacks }: Pick<ClaimedSlice, 'job' | 'setbacks'>, out
     case 'plan_excludes':
       return { ...STOPS, state: 'paused', reason: 'plan_changed' };
     case 'channel_not_found':
-      return { ...STOPS, state: 'failed', reason: 'channel_not_found' };
+    case 'playlist_not_found':
+      return { ...STOPS, state: 'failed', reason: outcome.type };
     case 'without_quota':
       if (outcome.quota.used < outcome.quota.limit) return { ...unserved, delaySeconds: RESERVED_SECONDS };
       return { ...STOPS, state: job.request.onQuota === 'fail' ? 'failed' : 'paused', reason: 'plan_limit_exceeded' };

@@ -5,10 +5,13 @@ import type { Payer } from '../quota/quota.service.js';
 import { fromJson } from '../transcripts/cache/keyed-codec.js';
 import type { SubscriptionDto, SubscriptionRequestDto } from './dto/subscription.dto.js';
 import {
+  CHANGED,
   columnsOf,
   commonFields,
   JobRepository,
+  logStateChange,
   SECONDS_PER_HOUR,
+  type ChangedState,
   type JobRow,
   type ResultsRange,
   type StoredEntry,
@@ -82,12 +85,14 @@ export class SubscriptionRepository {
   async change(organizationId: string, id: string, change: SubscriptionChange): Promise<SubscriptionDto | undefined> {
     const checkSeconds = change.checkMinutes === undefined ? null : change.checkMinutes * SECONDS_PER_MINUTE;
     const state = change.state === 'active' ? 'running' : (change.state ?? null);
-    const [row] = await this.jobs.change<SubscriptionRow>(
+    const [row] = await this.jobs.change<SubscriptionRow & ChangedState>(
       organizationId,
-      `SELECT ${columnsOf('(result.job)')} FROM subscription_change($1, $2, $3, $4) result`,
+      `SELECT ${CHANGED} FROM subscription_change($1, $2, $3, $4) result`,
       ...[organizationId, id, checkSeconds, state],
     );
-    return row && toSubscription(row);
+    if (!row) return undefined;
+    logStateChange('change', row);
+    return toSubscription(row);
   }
 
   /** @returns the seconds until a check can be requested again; null when this one is */

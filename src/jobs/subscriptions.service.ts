@@ -8,7 +8,8 @@ import type { SubscriptionDto, SubscriptionRequestDto, SubscriptionsPageDto } fr
 import { IdempotencyConflictError, parseCursor, StoredResultsLimitError, toCursor } from './job.js';
 import type { StoredEntry } from './job.repository.js';
 import { JobWorker } from './job-worker.js';
-import { foundById, READ_BYTES_MAX, requireChannelReference } from './jobs.service.js';
+import { requireChannelReference } from './job-request.js';
+import { foundById, READ_BYTES_MAX } from './jobs.service.js';
 import { SubscriptionRepository, type SubscriptionChange } from './subscription.repository.js';
 import {
   CHECK_MINUTES_DEFAULT,

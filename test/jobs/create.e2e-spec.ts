@@ -27,6 +27,7 @@ describe('a new job', () => {
       state: 'queued',
       reason: null,
       channel: null,
+      playlist: null,
       request: {
         ...{ ...request, playlist: null, videos: null, languages: ['en', 'de'], onQuota: 'fail' },
         ...{ match: 'all', kinds: [], include: [], chunkSeconds: null },

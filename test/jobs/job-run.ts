@@ -11,7 +11,7 @@ export interface EntryJson {
   position: number;
   videoId: string;
   ok: boolean;
-  metadata: { title: string };
+  metadata: { title: string; channel?: unknown };
   transcript: Record<string, unknown>;
   cached: boolean;
   error?: { code: string; message: string; retryable: boolean };
@@ -25,14 +25,17 @@ export class JobRun {
     readonly id: string,
   ) {}
 
+  /** @param source a channel, or another source with the rest of the request */
   static async create(
     service: TestService,
     organization: TestOrganization,
-    channel: string,
+    source: string | Partial<JobRequest>,
     request: Partial<JobRequest> = {},
   ): Promise<JobRun> {
     const payer = { organizationId: organization.id, keyId: organization.keyId, requestId: 'test' };
-    const { id } = await service.app.get(JobsService).create({ channel, ...request }, payer);
+    const { id } = await service.app
+      .get(JobsService)
+      .create({ ...(typeof source === 'string' ? { channel: source } : source), ...request }, payer);
     return new JobRun(service, organization, id);
   }
 

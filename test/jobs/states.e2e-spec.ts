@@ -31,6 +31,8 @@ const [PENDING, DECIDED] = [
 
 const SITUATIONS: readonly Situation[] = [
   { state: 'queued', ...NEW, ...UNLISTED },
+  // Of a list of videos.
+  { state: 'queued', ...NEW, ...PENDING },
   ...[UNLISTED, FIRST_PAGE].map((list) => ({ state: 'listing', ...STARTED, ...list }) as const),
   { state: 'running', ...STARTED, ...PENDING },
   ...(['plan_changed', 'upstream_blocked'] as const).flatMap((reason) =>
@@ -63,7 +65,7 @@ const PAGES: readonly ListedPage[] = [
   { uploads: UPLOADS, next: null, incomplete: false },
   { uploads: UPLOADS, next: 'more', incomplete: false },
   { uploads: UPLOADS, next: null, incomplete: true },
-].map((page) => ({ channel: CHANNEL, ...page }));
+].map((page) => ({ channel: CHANNEL, playlist: null, ...page }));
 const OF_VIDEOS: readonly SliceOutcome[] = [
   { type: 'nothing_due' },
   { type: 'without_quota', quota: { limit: 5, used: 4 } },

@@ -21,12 +21,12 @@ const channel = '@tidewater';
 const UNKNOWN = 'sub_0000000000000000000000';
 
 /** Every operation on a subscription: the method, the path after its ID, and its body. */
-const OPERATIONS: [method: string, rest: string, body?: object][] = [
-  ['GET', ''],
-  ['GET', '/results'],
-  ['POST', '/check'],
+const OPERATIONS: [method: string, rest: string, body: object | undefined][] = [
+  ['GET', '', undefined],
+  ['GET', '/results', undefined],
+  ['POST', '/check', undefined],
   ['PATCH', '', { checkMinutes: 30 }],
-  ['DELETE', ''],
+  ['DELETE', '', undefined],
 ];
 
 describe('an operation on a subscription', () => {
@@ -64,7 +64,7 @@ describe('an operation on a subscription', () => {
 
   it.each([
     ['PUT', '', 'GET, POST, HEAD'],
-    ['POST', `/${UNKNOWN}`, 'GET, PATCH, DELETE, HEAD'],
+    ['POST', `/${UNKNOWN}`, 'GET, DELETE, PATCH, HEAD'],
     ['GET', `/${UNKNOWN}/check`, 'POST'],
     ['HEAD', `/${UNKNOWN}/results`, 'GET'],
   ])('%s /subscriptions%s is 405 with Allow', async (method, path, allow) => {

@@ -139,7 +139,7 @@ export interface paths {
         put?: never;
         /**
          * Create an archive job
-         * @description Fetches the transcripts of all uploads of a channel in the background. Requires the Pro plan. The list of uploads is taken once; then the videos are fetched in slices of up to 25, each of which reserves and charges quota like a call. Every video is charged once at most. Videos that can succeed later are tried again after 10 minutes, 1 hour and 6 hours. The results are available while the job runs.
+         * @description Fetches the transcripts of a channel, a playlist or up to 10,000 videos in the background. Requires the Pro plan. The list is taken once; then the videos are fetched in slices of up to 25, each of which reserves and charges quota like a call. Every video is charged once at most. Videos that can succeed later are tried again after 10 minutes, 1 hour and 6 hours. The results are available while the job runs.
          */
         post: operations["createJob"];
         delete?: never;
@@ -955,7 +955,7 @@ export interface components {
             history: components["schemas"]["MonthUsed"][];
         };
         JobSummary: {
-            /** @description The number of listed uploads: `succeeded` + `failed` + `pending`. It grows until the list is complete. */
+            /** @description The number of listed videos: `succeeded` + `failed` + `pending`. It grows until the list is complete. */
             total: number;
             /** @description Videos with a transcript: `cached` + `fetched`. */
             succeeded: number;
@@ -978,7 +978,7 @@ export interface components {
             state: "completed" | "failed" | "paused" | "canceled";
             /** @description As `reason` of the job. Null when the state has none. */
             reason: string | null;
-            /** @description The ID of the channel. Null when it was not found yet. */
+            /** @description The ID of the channel. Null when it was not found yet, and for a job that names none. */
             channelId: string | null;
             /** @description The counts of the job when the event occurred. */
             summary: components["schemas"]["JobSummary"];
@@ -1031,16 +1031,16 @@ export interface components {
             /** @description The ID of the job. */
             id: string;
             /**
-             * @description `queued`: no work was done yet. `listing`: the list of uploads is being read. `running`: transcripts are being fetched, or the job waits to try failed videos again. `paused`: it waits for what `reason` names and goes on by itself. `completed`, `canceled` and `failed`: it has ended; `canceled` and `failed` jobs can be resumed.
+             * @description `queued`: no work was done yet. `listing`: the list of videos is being read. `running`: transcripts are being fetched, or the job waits to try failed videos again. `paused`: it waits for what `reason` names and goes on by itself. `completed`, `canceled` and `failed`: it has ended; `canceled` and `failed` jobs can be resumed.
              * @enum {string}
              */
             state: "queued" | "listing" | "running" | "paused" | "completed" | "canceled" | "failed";
             /**
-             * @description Why the job is paused or has failed. `plan_limit_exceeded`: the quota is used up; a paused job goes on when the month turns or the limit grows. `upstream_blocked`: YouTube blocks the service; the job probes until it is served again. `plan_changed`: the plan does not include archive jobs any more. `list_incomplete`: the list of YouTube ended before the number of videos that it states; what was listed is read, and the list is read again later. `channel_not_found`: the channel does not exist.
+             * @description Why the job is paused or has failed. `plan_limit_exceeded`: the quota is used up; a paused job goes on when the month turns or the limit grows. `upstream_blocked`: YouTube blocks the service; the job probes until it is served again. `plan_changed`: the plan does not include archive jobs any more. `list_incomplete`: the list of YouTube ended before the number of videos that it states; what was listed is read, and the list is read again later. `channel_not_found`, `playlist_not_found`: the channel or the playlist does not exist.
              * @enum {string|null}
              */
-            reason: "plan_limit_exceeded" | "upstream_blocked" | "plan_changed" | "list_incomplete" | "channel_not_found" | null;
-            /** @description The channel. Null until it was looked up. */
+            reason: "plan_limit_exceeded" | "upstream_blocked" | "plan_changed" | "list_incomplete" | "channel_not_found" | "playlist_not_found" | null;
+            /** @description The channel. Null until it was looked up, and for a job that names none. */
             channel: {
                 /** @description The YouTube channel ID. */
                 id: string;
@@ -1048,6 +1048,13 @@ export interface components {
                 name: string;
                 /** @description The handle, including the `@`. Null for the rare channel without one. */
                 handle: string | null;
+            } | null;
+            /** @description The playlist. Null until it was looked up, and for a job that names none. */
+            playlist: {
+                /** @description The YouTube playlist ID. */
+                id: string;
+                /** @description The title. Null when YouTube states none. */
+                title: unknown;
             } | null;
             /** @description The request that created the job. */
             request: components["schemas"]["JobRequest"];
@@ -1077,11 +1084,12 @@ export interface components {
             checkAgainSeconds: number | null;
         };
         NewJobBody: {
-            /**
-             * @description The channel, in any form that `GET /channels/{id}/transcripts` accepts.
-             * @example @harbourlight
-             */
-            channel: string;
+            /** @description The channel, in any form that `GET /channels/{id}/transcripts` accepts. A job has exactly one of `channel`, `playlist` and `videos`. */
+            channel?: string;
+            /** @description The ID or a URL of a playlist, as in `GET /playlists/{id}/transcripts`. */
+            playlist?: string;
+            /** @description IDs or URLs of videos, read in this order. A video that is listed twice is read once. */
+            videos?: string[];
             /**
              * @description Language codes in order of preference, as in `languages` of the other operations: a list, or one text separated by commas. By default each transcript is in the original language of the video.
              * @example [
@@ -1091,12 +1099,26 @@ export interface components {
              */
             languages?: string[] | string;
             /**
-             * @description The maximum number of uploads, newest first. By default every upload of the channel.
+             * @description Whether `languages` returns each language that the video has (`all`, the default), or only the first of them.
+             * @enum {string}
+             */
+            match?: "all" | "first";
+            /** @description The kinds of videos of a channel or a playlist; by default all. `limit` counts what remains of the whole list. A video whose kind YouTube does not state is kept. */
+            kinds?: ("video" | "short" | "live" | "upcoming")[] | string;
+            /** @description What to add to `metadata`, separated by commas: `description`, `chapters` (from the time stamps of the description) and `tags`. It costs no further request. */
+            include?: ("description" | "chapters" | "tags")[] | string;
+            /**
+             * @description Joins the segments to chunks of about this many seconds, which end with a sentence where there is one, in every format. By default segments are as in the captions.
+             * @example 60
+             */
+            chunkSeconds?: number;
+            /**
+             * @description The maximum number of videos, from the start of the list: the newest uploads of a channel. By default all.
              * @example 500
              */
             limit?: number;
             /**
-             * @description The ID of a video: only the uploads that are newer than it. When the channel does not list it, every upload is taken.
+             * @description The ID of a video: only the uploads of the channel that are newer than it. When the channel does not list it, every upload is taken. An upload that was live, announced or without captions at an earlier job does not come back by it.
              * @example hl-dinghy__
              */
             since?: string;
@@ -1114,9 +1136,27 @@ export interface components {
             /** @description The `after` of the next page. Null on the last page. */
             next: string | null;
         };
+        JobVideoTranscript: {
+            /** @description The YouTube video ID. */
+            videoId: string;
+            /** @description Whether the entry has a transcript. */
+            ok: boolean;
+            /** @description The metadata of the video. A value that YouTube does not give is null. */
+            metadata: components["schemas"]["VideoMetadata"];
+            /** @description Segments ordered by `start`, by language code. Empty when `ok` is false. */
+            transcript: {
+                [key: string]: components["schemas"]["Segment"][];
+            };
+            /** @description True when the transcript was not fetched for this request, and therefore not charged. */
+            cached: boolean;
+            /** @description Present exactly when `ok` is false. */
+            error?: components["schemas"]["VideoError"];
+            /** @description The place of the video in the list of the job. */
+            position: number;
+        };
         JobResults: {
-            /** @description Entries of the job in the order of the channel's uploads, newest first. A page ends before the first pending video. */
-            results: components["schemas"]["VideoTranscript"][];
+            /** @description Entries of the job in the order in which they became final. */
+            results: components["schemas"]["JobVideoTranscript"][];
             /** @description The `after` of the next page. Null at the end of a finished job only: while the job runs, request `after=next` again later. */
             next: number | null;
             /** @description The job at the time of the last entry. */
@@ -1269,7 +1309,7 @@ export interface components {
              * @enum {string}
              */
             match?: "all" | "first";
-            /** @description The kinds of videos to return, separated by commas: video, short, live, upcoming; by default all. `limit` counts what remains, for which up to 500 videos of the list are read. A video whose kind YouTube does not state is kept. */
+            /** @description The kinds of uploads to deliver; by default all. One whose kind YouTube does not state is kept. */
             kinds?: ("video" | "short" | "live" | "upcoming")[] | string;
             /** @description What to add to `metadata`, separated by commas: `description`, `chapters` (from the time stamps of the description) and `tags`. It costs no further request. */
             include?: ("description" | "chapters" | "tags")[] | string;
@@ -3514,6 +3554,7 @@ export interface operations {
                      *             "name": "Harbour Light Workshop",
                      *             "handle": "@harbourlight"
                      *           },
+                     *           "playlist": null,
                      *           "request": {
                      *             "channel": "@harbourlight",
                      *             "playlist": null,
@@ -3691,6 +3732,7 @@ export interface operations {
                      *       "state": "queued",
                      *       "reason": null,
                      *       "channel": null,
+                     *       "playlist": null,
                      *       "request": {
                      *         "channel": "@harbourlight",
                      *         "playlist": null,
@@ -3760,7 +3802,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `channel_not_found`: The channel does not exist. */
+            /** @description `channel_not_found`: The channel does not exist. `playlist_not_found`: The playlist does not exist. */
             404: {
                 headers: {
                     /** @description The ID of the request. */
@@ -3918,6 +3960,7 @@ export interface operations {
                      *         "name": "Harbour Light Workshop",
                      *         "handle": "@harbourlight"
                      *       },
+                     *       "playlist": null,
                      *       "request": {
                      *         "channel": "@harbourlight",
                      *         "playlist": null,
@@ -4241,6 +4284,7 @@ export interface operations {
                      *         "name": "Harbour Light Workshop",
                      *         "handle": "@harbourlight"
                      *       },
+                     *       "playlist": null,
                      *       "request": {
                      *         "channel": "@harbourlight",
                      *         "playlist": null,
@@ -4457,6 +4501,7 @@ export interface operations {
                      *         "name": "Harbour Light Workshop",
                      *         "handle": "@harbourlight"
                      *       },
+                     *       "playlist": null,
                      *       "request": {
                      *         "channel": "@harbourlight",
                      *         "playlist": null,
@@ -4643,7 +4688,7 @@ export interface operations {
             query?: {
                 /** @description The maximum number of entries to return. JSON: 25 by default, and values above 100 are treated as 100. NDJSON: all by default. */
                 limit?: number;
-                /** @description The `next` value of the previous page. By default the entries begin with the newest upload. */
+                /** @description The `next` of the previous page, or the `cursor` of a line of NDJSON. By default the entries begin with the first one. */
                 after?: number;
             };
             header?: never;
@@ -4685,6 +4730,7 @@ export interface operations {
                      * @example {
                      *       "results": [
                      *         {
+                     *           "position": 1,
                      *           "videoId": "hl-dinghy__",
                      *           "ok": true,
                      *           "metadata": {
@@ -4726,6 +4772,7 @@ export interface operations {
                      *           "cached": false
                      *         },
                      *         {
+                     *           "position": 2,
                      *           "videoId": "hl-silent__",
                      *           "ok": false,
                      *           "metadata": {
@@ -4758,6 +4805,7 @@ export interface operations {
                      *           "name": "Harbour Light Workshop",
                      *           "handle": "@harbourlight"
                      *         },
+                     *         "playlist": null,
                      *         "request": {
                      *           "channel": "@harbourlight",
                      *           "playlist": null,
@@ -6053,7 +6101,7 @@ export interface operations {
             query?: {
                 /** @description The maximum number of entries to return. JSON: 25 by default, and values above 100 are treated as 100. NDJSON: all by default. */
                 limit?: number;
-                /** @description The `next` value of the previous page. By default the entries begin with the newest upload. */
+                /** @description The `next` of the previous page, or the `cursor` of a line of NDJSON. By default the entries begin with the first one. */
                 after?: number;
             };
             header?: never;
@@ -9281,6 +9329,7 @@ export interface operations {
                      *         "name": "Harbour Light Workshop",
                      *         "handle": "@harbourlight"
                      *       },
+                     *       "playlist": null,
                      *       "request": {
                      *         "channel": "@harbourlight",
                      *         "playlist": null,

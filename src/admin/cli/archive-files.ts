@@ -2,12 +2,14 @@ import { existsSync } from 'node:fs';
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import type { Channel, Upload } from '../../domain/transcript.js';
+import { LANGUAGE_MATCHES } from '../../domain/language-codes.js';
+import { INCLUDABLE, VIDEO_KINDS, type Channel, type Playlist, type Upload } from '../../domain/transcript.js';
 import type { StoredEntry } from '../../jobs/job.repository.js';
 import { fromJson } from '../../transcripts/cache/keyed-codec.js';
 import { inflate, readTranscript } from '../../transcripts/cache/transcript-text.js';
 import { formatTranscript } from '../../transcripts/formats/transcript-formats.js';
 import { channelSchema, uploadSchema } from '../../transcripts/sources/channel-uploads.js';
+import { playlistSchema } from '../../transcripts/sources/playlist-source.js';
 import { metadataOf } from '../../transcripts/transcript-events.js';
 
 export const ARCHIVE_FORMATS = ['json', 'markdown'] as const;
@@ -35,18 +37,41 @@ const video = z.object({
 
 type IndexedVideo = z.infer<typeof video>;
 
+/** What the files of an archive have in common; the defaults are those of an index that has no such field. */
+const form = z.object({
+  format: z.enum(ARCHIVE_FORMATS),
+  languages: z.array(z.string()).default([]),
+  match: z.enum(LANGUAGE_MATCHES).default('all'),
+  kinds: z.array(z.enum(VIDEO_KINDS)).default([]),
+  include: z.array(z.enum(INCLUDABLE)).default([]),
+  chunkSeconds: z.int().nullable().default(null),
+});
+
+export type ArchiveForm = z.infer<typeof form>;
+
+/** A form with the defaults for what is absent. */
+export function archiveForm(options: Partial<ArchiveForm>): ArchiveForm {
+  return form.parse(options);
+}
+
+/** What an archive has the videos of. */
+export interface ArchiveSource {
+  channel: Channel | null;
+  playlist: Playlist | null;
+}
+
 /** The subscription that is written to the directory, and the place in its feed up to which that was done. */
 const followed = z.object({ id: z.string(), after: z.int() });
 
-/** The document `index.json` of an archive. Its videos are in the order of the channel's uploads. */
+/** The document `index.json` of an archive. Its videos are in the order of the list, newer ones of a channel first. */
 const index = z.object({
-  channel: channelSchema,
+  channel: channelSchema.nullable(),
+  playlist: playlistSchema.nullable().default(null),
   /** The job whose files are being written, and are not among `videos` yet; null when it is complete. */
   unfinishedJob: z.string().nullable().default(null),
   /** Null when the channel is not followed. */
   subscription: followed.nullable().default(null),
-  format: z.enum(ARCHIVE_FORMATS),
-  languages: z.array(z.string()),
+  ...form.shape,
   /** Of the last complete job; null for all uploads, 0 when there was none. */
   limit: z.int().nullable(),
   videos: z.array(video),
@@ -66,10 +91,9 @@ const storedResult = z.object({
 export interface ArchiveOptions {
   /** The path of the directory. */
   out: string;
-  format: ArchiveFormat;
-  languages: string[];
-  /** The number of uploads at most, the newest ones; all by default. */
-  limit?: number;
+  form: ArchiveForm;
+  /** The number of videos at most, the newest ones; all by default. */
+  limit?: number | undefined;
 }
 
 /**
@@ -92,9 +116,9 @@ export class ArchiveFiles {
     this.knownFiles = new Map(known?.videos.map(({ videoId, file }) => [videoId, file]));
   }
 
-  /** The video above which a job takes the uploads: the newest of the last job, unless that had another limit. */
+  /** The video above which a job takes the uploads: the newest of the last job of a channel, unless that had another limit. */
   get since(): string | null {
-    if (!this.known || this.known.limit !== (this.options.limit ?? null)) return null;
+    if (!this.known?.channel || this.known.limit !== (this.options.limit ?? null)) return null;
     return this.known.videos[0]?.videoId ?? null;
   }
 
@@ -114,26 +138,24 @@ export class ArchiveFiles {
     if (!existsSync(path)) return new ArchiveFiles(options, undefined);
     const known = fromJson(await readFile(path), index);
     if (!known) throw new Error(`${path} is not the index of an archive. Choose another directory.`);
-    const languages = known.languages.join();
-    if (known.format !== options.format || languages !== options.languages.join())
-      throw new Error(
-        `${options.out} has an archive with --format ${known.format} and ` +
-          `${languages === '' ? 'no --languages' : `--languages ${languages}`}. Use the same or another directory.`,
-      );
+    const flags = flagsOf(known);
+    if (flags !== flagsOf(options.form))
+      throw new Error(`${options.out} has an archive with ${flags}. Use the same options or another directory.`);
     return new ArchiveFiles(options, known);
   }
 
   /**
-   * Marks the directory, once, as the archive of a channel that a job is writing, so that nothing else is written to it.
+   * Marks the directory, once, as the archive of what a job is writing, so that nothing else is written to it.
    *
-   * @throws Error when the directory has the archive of another channel
+   * @throws Error when the directory has another archive
    */
-  async mark(channel: Channel, jobId: string): Promise<void> {
+  async mark({ channel, playlist }: ArchiveSource, jobId: string): Promise<void> {
     if (this.isMarked) return;
-    this.refuseOther(channel);
+    this.refuseOther(channel ?? playlist);
     // What is known of a complete job stays as it is: the next job begins above its newest video.
     const { limit = this.options.limit ?? null, videos = [] } = this.known ?? {};
-    await this.writeIndex({ channel, unfinishedJob: jobId, subscription: this.subscription, limit, videos });
+    const { subscription } = this;
+    await this.writeIndex({ channel, playlist, unfinishedJob: jobId, subscription, limit, videos });
     this.isMarked = true;
   }
 
@@ -141,13 +163,15 @@ export class ArchiveFiles {
   async saveFollowed(channel: Channel, subscription: z.infer<typeof followed>): Promise<void> {
     this.refuseOther(channel);
     const { unfinishedJob = null, limit = 0 } = this.known ?? {};
-    await this.writeIndex({ channel, unfinishedJob, subscription, limit, videos: this.videos() });
+    await this.writeIndex({ channel, playlist: null, unfinishedJob, subscription, limit, videos: this.videos() });
   }
 
-  private refuseOther({ id }: Channel): void {
-    const other = this.known?.channel;
-    if (other && other.id !== id)
-      throw new Error(`${this.options.out} has the archive of ${other.name} (${other.id}). Choose another directory.`);
+  private refuseOther(source: { id: string } | null): void {
+    const other = this.known?.channel ?? this.known?.playlist;
+    if (other && other.id !== source?.id)
+      throw new Error(
+        `${this.options.out} has the archive of ${nameOf(this.known)} (${other.id}). Choose another directory.`,
+      );
   }
 
   /** Writes the file of a video unless it exists. */
@@ -156,7 +180,8 @@ export class ArchiveFiles {
     const json = (await inflate(text)).toString().replace(/^\{"position":\d+,/, '{');
     const { videoId, metadata, transcript, error } = storedResult.parse(JSON.parse(json));
     const upload = uploadSchema.parse({ ...metadata, videoId, failure: null });
-    const { out, format, languages } = this.options;
+    const { out } = this.options;
+    const { format, languages } = this.options.form;
     const file = error ? null : (this.knownFiles.get(videoId) ?? archiveFileName(upload, format));
     this.current.set(videoId, { position, video: { videoId, title: upload.title, file, error } });
     if (file === null || existsSync(join(out, file))) return;
@@ -170,15 +195,10 @@ export class ArchiveFiles {
   }
 
   /** Writes the index of all videos, the newest first, after a completed job. */
-  async saveIndex(channel: Channel): Promise<void> {
+  async saveIndex({ channel, playlist }: ArchiveSource): Promise<void> {
     const { limit = null } = this.options;
-    await this.writeIndex({
-      channel,
-      unfinishedJob: null,
-      subscription: this.subscription,
-      limit,
-      videos: this.videos(),
-    });
+    const { subscription } = this;
+    await this.writeIndex({ channel, playlist, unfinishedJob: null, subscription, limit, videos: this.videos() });
   }
 
   private videos(): IndexedVideo[] {
@@ -187,10 +207,17 @@ export class ArchiveFiles {
     return [...current.map(({ video }) => video), ...others];
   }
 
-  private async writeIndex(state: Omit<ArchiveIndex, 'format' | 'languages'>): Promise<void> {
-    const { channel, unfinishedJob, subscription, limit, videos } = state;
-    const { format, languages } = this.options;
-    const document: ArchiveIndex = { channel, unfinishedJob, subscription, format, languages, limit, videos };
+  private async writeIndex(state: Omit<ArchiveIndex, keyof ArchiveForm>): Promise<void> {
+    const { channel, playlist, unfinishedJob, subscription, limit, videos } = state;
+    const document: ArchiveIndex = {
+      channel,
+      playlist,
+      unfinishedJob,
+      subscription,
+      ...this.options.form,
+      limit,
+      videos,
+    };
     await this.write(INDEX, `${JSON.stringify(document, null, 2)}\n`);
   }
 
@@ -202,6 +229,22 @@ export class ArchiveFiles {
     await writeFile(unfinished, data, { flush: true });
     await rename(unfinished, join(out, name));
   }
+}
+
+/** The name of what an archive has. */
+export function nameOf(source: ArchiveSource | undefined): string {
+  return source?.channel?.name ?? source?.playlist?.title ?? source?.playlist?.id ?? '';
+}
+
+/** The options of an archive, for an error. */
+function flagsOf({ format, languages, match, kinds, include, chunkSeconds }: ArchiveForm): string {
+  const lists = Object.entries({ languages, kinds, include }).filter(([, words]) => words.length > 0);
+  return [
+    `--format ${format}`,
+    ...lists.map(([name, words]) => `--${name} ${words.join()}`),
+    ...(match === 'first' ? ['--match first'] : []),
+    ...(chunkSeconds === null ? [] : [`--chunk-seconds ${chunkSeconds}`]),
+  ].join(' ');
 }
 
 /** The file name of a video: its date unless that is not known, the letters and digits of its title, and its ID. */

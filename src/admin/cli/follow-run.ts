@@ -4,10 +4,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { parseChannelReference } from '../../domain/channel-reference.js';
 import { ChannelNotFoundError } from '../../domain/errors.js';
 import type { SubscriptionDto } from '../../jobs/dto/subscription.dto.js';
-import { CheckRequestedError, SubscriptionNotFoundError } from '../../jobs/subscription.js';
-import type { SubscriptionsService, WantedSubscription } from '../../jobs/subscriptions.service.js';
+import { CheckRequestedError, SubscriptionNotFoundError, type Start } from '../../jobs/subscription.js';
+import type { SubscriptionsService } from '../../jobs/subscriptions.service.js';
 import type { Payer } from '../../quota/quota.service.js';
-import { ArchiveFiles, type ArchiveFormat } from './archive-files.js';
+import { ArchiveFiles, type ArchiveForm } from './archive-files.js';
 import type { CommandServices } from './command-services.js';
 
 /** How often the subscription is looked at. */
@@ -15,11 +15,13 @@ const INTERVAL_MS = 1_000;
 const SLICES_AT_ONCE = 4;
 const ENTRIES_PER_READ = 50;
 
-export interface FollowRequest extends WantedSubscription {
+export interface FollowRequest {
+  /** The channel as the caller names it. */
+  channel: string;
   out: string;
-  format: ArchiveFormat;
-  languages: string[];
+  form: ArchiveForm;
   checkMinutes: number;
+  start?: Start | undefined;
 }
 
 /** What a run has done. */
@@ -52,26 +54,24 @@ export async function followChannel(
 
 /** The subscription of the directory, or a new one, which begins above the newest video that the directory has. */
 async function findOrCreate(
-  { out, format: _format, ...wanted }: FollowRequest,
+  { out, channel, checkMinutes, start, form }: FollowRequest,
   files: ArchiveFiles,
   subscriptions: SubscriptionsService,
   { organizationId, ...payer }: Payer,
 ): Promise<SubscriptionDto> {
   const known = files.subscription && (await unlessDeleted(subscriptions.get(organizationId, files.subscription.id)));
   if (!known) {
-    const request = { ...wanted, start: wanted.start ?? files.newest ?? 'now' };
+    const { languages, match, kinds, include, chunkSeconds } = form;
+    const texts = { languages, match, kinds, include, chunkSeconds };
+    const request = { channel, checkMinutes, start: start ?? files.newest ?? 'now', ...texts };
     // A run that was killed before it wrote the directory finds its subscription again.
     const key = createHash('sha256')
       .update(JSON.stringify(['follow', resolve(out), request]))
       .digest('hex');
     return subscriptions.create(request, { organizationId, ...payer }, key);
   }
-  if (!isNamed(known, wanted.channel))
+  if (!isNamed(known, channel))
     throw new Error(`${out} is the directory of another channel. Choose another directory.`);
-  for (const name of ['match', 'kinds', 'include', 'chunkSeconds'] as const)
-    if (JSON.stringify(wanted[name] ?? known.request[name]) !== JSON.stringify(known.request[name]))
-      throw new Error(`${out} is followed with another value of ${name}. Use the same, or another directory.`);
-  const { checkMinutes } = wanted;
   const changed = await subscriptions.change(organizationId, known.id, { checkMinutes, state: 'active' });
   // One that was paused is checked at once; a killed run has left it active.
   return known.state === 'paused' ? changed : checkedNow(subscriptions, organizationId, changed);

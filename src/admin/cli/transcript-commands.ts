@@ -19,8 +19,8 @@ import {
   parseWords,
 } from '../../transcripts/dto/transcripts-query.dto.js';
 import { ENTRY_FORMATS } from '../../transcripts/response/transcripts-response.js';
-import { ARCHIVE_FORMATS } from './archive-files.js';
-import { archiveChannel, type ArchiveRequest, type ArchiveResult } from './archive-run.js';
+import { ARCHIVE_FORMATS, archiveForm, nameOf, type ArchiveForm } from './archive-files.js';
+import { archiveList, type ArchiveRequest, type ArchiveResult } from './archive-run.js';
 import { wholeNumberArgument, type CommandResult, type RunWork } from './output.js';
 import { followChannel, type FollowRequest } from './follow-run.js';
 import { printTranscripts, type PrintOptions } from './print-transcripts.js';
@@ -41,14 +41,6 @@ const languagesOption = (): Option =>
       return languages;
     });
 
-const matchOption = (): Option =>
-  new Option('--match <match>', 'which of the languages').choices(LANGUAGE_MATCHES).default('all');
-
-const chunkSecondsOption = (): Option =>
-  new Option('--chunk-seconds <n>', 'join segments to chunks of about n seconds').argParser(
-    wholeNumberArgument(CHUNK_SECONDS_MIN, CHUNK_SECONDS_MAX),
-  );
-
 function wordsOption(flags: string, description: string, words: readonly string[]): Option {
   const names = words.join(',');
   return new Option(flags, `${description}: ${names}`).argParser((value) => {
@@ -60,49 +52,62 @@ function wordsOption(flags: string, description: string, words: readonly string[
 
 /**
  * Adds `transcripts`, which prints what the service would respond, and `archive`, which runs an archive job and writes a
- * file for each video of a channel. Both need neither the service nor a key.
+ * file for each video of a channel or a playlist. Both need neither the service nor a key.
  */
 export function addTranscriptCommands(program: Command, run: RunWork): void {
-  program
+  const transcripts = program
     .command('transcripts')
     .description('print the transcripts of a channel, a playlist or a video, without a service and keys')
     .argument('<reference>', REFERENCE)
     .option('--limit <n>', 'number of videos at most', wholeNumberArgument(1), LIMIT_DEFAULT)
-    .addOption(wordsOption('--kinds <kinds>', 'the kinds of videos', VIDEO_KINDS))
-    .addOption(languagesOption())
-    .addOption(matchOption())
-    .addOption(wordsOption('--include <names>', 'what to add to the metadata', INCLUDABLE))
-    .addOption(chunkSecondsOption())
     .addOption(
       new Option('--format <format>', 'text, srt and vtt for one video only').choices(ENTRY_FORMATS).default('json'),
-    )
-    .action((reference: string, options: PrintOptions) =>
-      run((services) => printTranscripts(reference, options, services)),
     );
+  addTextOptions(transcripts).action((reference: string, options: PrintOptions) =>
+    run((services) => printTranscripts(reference, options, services)),
+  );
 
-  program
+  const archive = program
     .command('archive')
-    .description('write the transcripts of a channel to a directory, a file per video; continues what was stopped')
-    .argument('<channel>', '@handle, ID or URL')
+    .description(
+      'write the transcripts of a channel or a playlist to a directory, a file per video; continues what was stopped',
+    )
+    .argument('<reference>', 'a channel (@handle, ID or URL) or a playlist (ID or URL)')
     .requiredOption('--out <directory>', 'created unless it exists')
     .addOption(new Option('--format <format>', 'format of the files').choices(ARCHIVE_FORMATS).default('json'))
-    .option('--limit <n>', 'number of uploads at most, the newest ones (default: all)', wholeNumberArgument(1))
+    .option('--limit <n>', 'number of videos at most, the newest ones (default: all)', wholeNumberArgument(1));
+  addTextOptions(archive).action((reference: string, { out, limit, ...form }: ArchiveFlags) =>
+    run(
+      async (services) => {
+        const request = { reference, out, limit, form: archiveForm(form) };
+        const work = (stop: AbortSignal): Promise<ArchiveResult> => archiveList(request, services, stop, showProgress);
+        return archiveResult(out, await untilSignal(work).finally(() => showProgress('')));
+      },
+      { handlesSignals: true },
+    ),
+  );
+}
+
+/** The options of `archive`: those that are absent have the defaults of an archive. */
+type ArchiveFlags = Pick<ArchiveRequest, 'out' | 'limit'> & Partial<ArchiveForm>;
+
+/** Adds the options for which videos are read, and how their texts are. */
+function addTextOptions(command: Command): Command {
+  return command
+    .addOption(wordsOption('--kinds <kinds>', 'the kinds of videos', VIDEO_KINDS))
     .addOption(languagesOption())
-    .action((reference: string, options: Omit<ArchiveRequest, 'reference'>) =>
-      run(
-        async (services) => {
-          const archive = (stop: AbortSignal): Promise<ArchiveResult> =>
-            archiveChannel({ reference, ...options }, services, stop, showProgress);
-          return archiveResult(options.out, await untilSignal(archive).finally(() => showProgress('')));
-        },
-        { handlesSignals: true },
-      ),
+    .addOption(new Option('--match <match>', 'which of the languages').choices(LANGUAGE_MATCHES).default('all'))
+    .addOption(wordsOption('--include <names>', 'what to add to the metadata', INCLUDABLE))
+    .option(
+      '--chunk-seconds <n>',
+      'join segments to chunks of about n seconds',
+      wholeNumberArgument(CHUNK_SECONDS_MIN, CHUNK_SECONDS_MAX),
     );
 }
 
 /** Adds `follow`, which keeps a directory up to date until it is stopped. */
 export function addFollowCommand(program: Command, run: RunWork): void {
-  program
+  const follow = program
     .command('follow')
     .description(
       'write the transcript of each new upload of a channel to a directory, until Ctrl-C; continues what was stopped',
@@ -120,26 +125,22 @@ export function addFollowCommand(program: Command, run: RunWork): void {
       'minutes between two checks',
       wholeNumberArgument(CHECK_MINUTES_MIN, CHECK_MINUTES_MAX),
       CHECK_MINUTES_DEFAULT,
-    )
-    .addOption(wordsOption('--kinds <kinds>', 'the kinds of videos', VIDEO_KINDS))
-    .addOption(languagesOption())
-    .addOption(matchOption())
-    .addOption(wordsOption('--include <names>', 'what to add to the metadata', INCLUDABLE))
-    .addOption(chunkSecondsOption())
-    .action((channel: string, options: Omit<FollowRequest, 'channel'>) =>
-      run(
-        async (services) => {
-          const follow = (stop: AbortSignal) => followChannel({ channel, ...options }, services, stop, showProgress);
-          const { subscription, written } = await untilSignal(follow).finally(() => showProgress(''));
-          const files = `${written} new ${written === 1 ? 'file' : 'files'} in ${options.out}`;
-          return {
-            json: { subscription, directory: options.out, written },
-            text: `Stopped: ${files}. The same command continues.`,
-          };
-        },
-        { handlesSignals: true },
-      ),
     );
+  addTextOptions(follow).action((channel: string, { out, start, checkMinutes, ...form }: FollowFlags) =>
+    run(
+      async (services) => {
+        const request = { channel, out, start, checkMinutes, form: archiveForm(form) };
+        const work = (stop: AbortSignal) => followChannel(request, services, stop, showProgress);
+        const { subscription, written } = await untilSignal(work).finally(() => showProgress(''));
+        const files = `${written} new ${written === 1 ? 'file' : 'files'} in ${out}`;
+        return {
+          json: { subscription, directory: out, written },
+          text: `Stopped: ${files}. The same command continues.`,
+        };
+      },
+      { handlesSignals: true },
+    ),
+  );
 }
 
 function startArgument(text: string): Start {
@@ -148,6 +149,8 @@ function startArgument(text: string): Start {
     throw new InvalidArgumentError(`Use now, a number from 1 to ${START_UPLOADS_MAX}, or the ID of a video.`);
   return start;
 }
+
+type FollowFlags = Pick<FollowRequest, 'out' | 'start' | 'checkMinutes'> & Partial<ArchiveForm>;
 
 /** Shows a line on a terminal, instead of the one before. */
 function showProgress(line: string): void {
@@ -169,7 +172,7 @@ async function untilSignal<T>(work: (stop: AbortSignal) => Promise<T>): Promise<
 
 function archiveResult(
   directory: string,
-  { channel, summary, written, awaited, retryAfterSeconds }: ArchiveResult,
+  { channel, playlist, summary, written, awaited, retryAfterSeconds }: ArchiveResult,
 ): CommandResult {
   const { total, succeeded, pending } = summary;
   const minutes = Math.ceil(retryAfterSeconds / 60);
@@ -178,8 +181,8 @@ function archiveResult(
   if (reasons.length > 0 && pending > reasons.length) reasons.push(`${pending - reasons.length} more`);
   const named = reasons.length > 0 ? `: ${reasons.join(', ')}.` : '.';
   return {
-    json: { channel, directory, written, summary },
-    text: `${channel.name}: ${succeeded} of ${total} videos have a transcript, ${written} new files in ${directory}.`,
+    json: { channel, playlist, directory, written, summary },
+    text: `${nameOf({ channel, playlist })}: ${succeeded} of ${total} videos have a transcript, ${written} new files in ${directory}.`,
     ...((pending > 0 || retryAfterSeconds > 0) && {
       failure: new Error(
         `${unread} could not be read yet. Run the same command again in ${minutes} min to retry${named}`,

@@ -54,7 +54,7 @@ DECLARE
   v_added integer;
 BEGIN
   SELECT * INTO v_page FROM json_to_record(p_page) AS page (
-    channel_id text, channel text, uploads json, continuation text, list_retry_seconds double precision);
+    channel_id text, channel text, playlist text, uploads json, continuation text, list_retry_seconds double precision);
   SELECT * INTO job FROM jobs WHERE id = p_job_id AND claim = p_claim FOR UPDATE;
   IF NOT FOUND THEN
     RETURN;
@@ -72,7 +72,8 @@ BEGIN
         SELECT FROM job_videos known WHERE known.job_id = p_job_id AND known.video_id = listed.item->>'video_id')
       ORDER BY place LIMIT job.video_limit - job.total;
   GET DIAGNOSTICS v_added = ROW_COUNT;
-  UPDATE jobs SET channel_id = v_page.channel_id, channel = v_page.channel, total = total + v_added,
+  UPDATE jobs SET channel_id = v_page.channel_id, channel = v_page.channel,
+      playlist = coalesce(v_page.playlist, playlist), total = total + v_added,
       last_position = last_position + v_added,
       continuation = v_page.continuation,
       listed_at = CASE WHEN coalesce(v_page.continuation, v_page.list_retry_seconds::text) IS NULL OR total + v_added >= video_limit

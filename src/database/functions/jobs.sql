@@ -99,7 +99,8 @@ CREATE OR REPLACE FUNCTION job_refusal(
       AND (expires_at IS NULL OR expires_at > clock_now())
 $$;
 
--- Creates a job, of which p_job has the columns, or finds the one with the same idempotency key. Locks the organization before the job, as job_resume and
+-- Creates a job, of which p_job has the columns, or finds the one with the same idempotency key. A job of videos has its list at
+-- once. Locks the organization before the job, as job_resume and
 -- job_commit_slice do. No row for an organization that was deleted.
 CREATE OR REPLACE FUNCTION job_create(
   p_job json, p_unfinished_max integer, p_stored_max integer, p_bytes_max double precision
@@ -109,6 +110,8 @@ DECLARE
   v_organization organizations := organization_lock(v_new.organization_id);
   -- The cursor of a list has the milliseconds.
   v_now timestamptz := date_trunc('milliseconds', clock_now());
+  v_videos json := coalesce(v_new.request::json ->> 'videos', '[]');
+  v_count integer;
 BEGIN
   IF v_organization.id IS NULL OR v_organization.deleted_at IS NOT NULL THEN
     RETURN;
@@ -120,11 +123,16 @@ BEGIN
     outcome := coalesce(job_refusal(v_new.organization_id, p_unfinished_max, p_stored_max, p_bytes_max), 'created');
   END IF;
   IF outcome = 'created' THEN
+    v_count := least(v_new.video_limit, json_array_length(v_videos));
     INSERT INTO jobs (id, organization_id, key_id, idempotency_key, request, video_limit, results_seconds, created_at,
-                      next_run_at)
+                      next_run_at, listed_at, total, last_position)
       VALUES (v_new.id, v_new.organization_id, v_new.key_id, v_new.idempotency_key, v_new.request, v_new.video_limit,
-              v_new.results_seconds, v_now, v_now)
+              v_new.results_seconds, v_now, v_now, CASE WHEN v_count > 0 THEN v_now END, v_count, v_count)
       RETURNING * INTO job;
+    -- Nothing is listed about them.
+    INSERT INTO job_videos (job_id, position, video_id, upload)
+      SELECT job.id, place, video_id, '{}'
+        FROM json_array_elements_text(v_videos) WITH ORDINALITY AS given (video_id, place) WHERE place <= v_count;
   END IF;
   RETURN NEXT;
 END $$;

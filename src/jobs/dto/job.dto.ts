@@ -1,7 +1,13 @@
 import { ApiProperty, ApiSchema } from '@nestjs/swagger';
 import { countField, dateTime, dateTimeOrNull, textOrNull } from '../../http/response-docs.js';
 import { TRANSCRIPTS_EXAMPLE } from '../../transcripts/dto/api-transcripts.js';
-import { ChannelDto, channelOrNull, EntryDto } from '../../transcripts/dto/transcripts-response.dto.js';
+import {
+  ChannelDto,
+  channelOrNull,
+  EntryDto,
+  PlaylistDto,
+  playlistOrNull,
+} from '../../transcripts/dto/transcripts-response.dto.js';
 import { LANGUAGE_MATCHES, type LanguageMatch } from '../../domain/language-codes.js';
 import { INCLUDABLE, VIDEO_KINDS, type Includable, type VideoKind } from '../../domain/transcript.js';
 import { JOB_STATES, type JobState } from '../job-states.js';
@@ -13,6 +19,7 @@ export const NEW_JOB_EXAMPLE = {
   state: 'queued',
   reason: null,
   channel: null,
+  playlist: null,
   request: {
     ...{ channel: '@harbourlight', playlist: null, videos: null },
     ...{ languages: ['en', 'de'], match: 'all', kinds: [], include: [], chunkSeconds: null },
@@ -100,9 +107,7 @@ export class JobRequestDto extends TextRequestDto {
 @ApiSchema({ name: 'JobSummary' })
 export class JobSummaryDto {
   @ApiProperty(
-    countField(
-      'The number of listed uploads: `succeeded` + `failed` + `pending`. It grows until the list is complete.',
-    ),
+    countField('The number of listed videos: `succeeded` + `failed` + `pending`. It grows until the list is complete.'),
   )
   total: number;
 
@@ -131,7 +136,7 @@ export class JobDto {
   @ApiProperty({
     enum: JOB_STATES,
     description:
-      '`queued`: no work was done yet. `listing`: the list of uploads is being read. `running`: transcripts are being fetched, ' +
+      '`queued`: no work was done yet. `listing`: the list of videos is being read. `running`: transcripts are being fetched, ' +
       'or the job waits to try failed videos again. `paused`: it waits for what `reason` names and goes on by itself. ' +
       '`completed`, `canceled` and `failed`: it has ended; `canceled` and `failed` jobs can be resumed.',
   })
@@ -145,12 +150,15 @@ export class JobDto {
       'Why the job is paused or has failed. `plan_limit_exceeded`: the quota is used up; a paused job goes on when the month turns or the ' +
       'limit grows. `upstream_blocked`: YouTube blocks the service; the job probes until it is served again. ' +
       '`plan_changed`: the plan does not include archive jobs any more. `list_incomplete`: the list of YouTube ended before the number ' +
-      'of videos that it states; what was listed is read, and the list is read again later. `channel_not_found`: the channel does not exist.',
+      'of videos that it states; what was listed is read, and the list is read again later. `channel_not_found`, `playlist_not_found`: the channel or the playlist does not exist.',
   })
   reason: JobReason | null;
 
-  @ApiProperty(channelOrNull('The channel. Null until it was looked up.'))
+  @ApiProperty(channelOrNull('The channel. Null until it was looked up, and for a job that names none.'))
   channel: ChannelDto | null;
+
+  @ApiProperty(playlistOrNull('The playlist. Null until it was looked up, and for a job that names none.'))
+  playlist: PlaylistDto | null;
 
   @ApiProperty({ description: 'The request that created the job.' })
   request: JobRequestDto;
@@ -191,16 +199,25 @@ export class JobsPageDto {
   next: string | null;
 }
 
+@ApiSchema({ name: 'JobVideoTranscript' })
+class JobEntryDto extends EntryDto {
+  @ApiProperty({ type: 'integer', minimum: 1, description: 'The place of the video in the list of the job.' })
+  position: number;
+}
+
 /** The example of the OpenAPI document: the first two entries of a running job. */
 export const RESULTS_EXAMPLE = {
-  results: TRANSCRIPTS_EXAMPLE.results,
+  results: TRANSCRIPTS_EXAMPLE.results.map((entry, index) => ({ position: index + 1, ...entry })),
   next: 2,
   job: RUNNING_JOB_EXAMPLE,
 } satisfies JobResultsDto;
 
 /** The same as NDJSON. */
 export const RESULTS_NDJSON_EXAMPLE = [
-  ...RESULTS_EXAMPLE.results.map((result, index) => ({ type: 'result', position: index + 1, result })),
+  ...RESULTS_EXAMPLE.results.map((result, index) => ({
+    ...{ type: 'result', cursor: index + 1, position: result.position },
+    result,
+  })),
   { type: 'summary', summary: RUNNING_JOB_EXAMPLE.summary, next: RESULTS_EXAMPLE.next, job: RUNNING_JOB_EXAMPLE },
 ]
   .map((event) => `${JSON.stringify(event)}\n`)
@@ -210,11 +227,10 @@ export const RESULTS_NDJSON_EXAMPLE = [
 @ApiSchema({ name: 'JobResults' })
 export class JobResultsDto {
   @ApiProperty({
-    type: [EntryDto],
-    description:
-      "Entries of the job in the order of the channel's uploads, newest first. A page ends before the first pending video.",
+    type: [JobEntryDto],
+    description: 'Entries of the job in the order in which they became final.',
   })
-  results: EntryDto[];
+  results: JobEntryDto[];
 
   @ApiProperty({
     type: 'integer',
@@ -244,7 +260,7 @@ class JobEventDataDto {
   @ApiProperty(textOrNull('As `reason` of the job. Null when the state has none.'))
   reason: string | null;
 
-  @ApiProperty(textOrNull('The ID of the channel. Null when it was not found yet.'))
+  @ApiProperty(textOrNull('The ID of the channel. Null when it was not found yet, and for a job that names none.'))
   channelId: string | null;
 
   @ApiProperty({ description: 'The counts of the job when the event occurred.' })

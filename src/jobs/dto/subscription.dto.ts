@@ -1,5 +1,4 @@
 import { ApiProperty, ApiSchema } from '@nestjs/swagger';
-import { VIDEO_ID } from '../../domain/video-reference.js';
 import { dateTime, dateTimeOrNull, nextCursorField, textOrNull } from '../../http/response-docs.js';
 import { TRANSCRIPTS_EXAMPLE } from '../../transcripts/dto/api-transcripts.js';
 import { ChannelDto, channelOrNull, EntryDto } from '../../transcripts/dto/transcripts-response.dto.js';
@@ -61,8 +60,7 @@ export const SUBSCRIPTIONS_PAGE_EXAMPLE = {
 export const START_FIELD: { oneOf: object[]; description: string } = {
   oneOf: [
     { type: 'integer', minimum: 1, maximum: START_UPLOADS_MAX },
-    // Of one type, which generated clients need no union for.
-    { type: 'string', pattern: `^now$|${VIDEO_ID.source}` },
+    { type: 'string', pattern: '^(now|[A-Za-z0-9_-]{11})$' },
   ],
   description:
     'What is delivered first: `"now"` delivers what is uploaded from now on, a number (1 to 100) the newest uploads of the ' +

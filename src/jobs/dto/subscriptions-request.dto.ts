@@ -53,7 +53,10 @@ export class CreateSubscriptionDto {
   @Match()
   match?: LanguageMatch;
 
-  @Kinds({ inBody: true })
+  @Kinds({
+    description: 'The kinds of uploads to deliver; by default all. One whose kind YouTube does not state is kept.',
+    inBody: true,
+  })
   kinds?: VideoKind[];
 
   @Include({ inBody: true })

@@ -157,7 +157,8 @@ export const getNewTranscripts = defineTool({
       range: [0, null],
       maxChars: room,
     });
-    if (subscription.channel) text.text = listHead({ type: 'channel', channel: subscription.channel });
+    if (place === undefined && subscription.channel)
+      text.text = listHead({ type: 'channel', channel: subscription.channel });
     const entries: Entry[] = [];
     let next = feed.entries.length === 0 ? feed.next : (from ?? 0);
     let rest: string | null = null;
