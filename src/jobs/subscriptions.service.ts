@@ -125,7 +125,10 @@ export class SubscriptionsService {
     const feed = await found(id, () => this.store.results(organizationId, id, range));
     const { subscription, expiredSequence, entries } = feed;
     if (after !== undefined && after < expiredSequence) throw new CursorExpiredError(expiredSequence);
-    return { subscription, entries, next: entries.at(-1)?.sequence ?? after ?? expiredSequence };
+    const { succeeded, failed } = subscription.summary;
+    // A cursor from before a restore of the database can be beyond the last entry: kept, it would pass later ones.
+    const next = entries.at(-1)?.sequence ?? Math.min(after ?? expiredSequence, succeeded + failed);
+    return { subscription, entries, next };
   }
 }
 
