@@ -1,14 +1,15 @@
 import { randomBytes } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager, In, IsNull, Not, type Repository } from 'typeorm';
+import { sqlStateOf } from '../database/database-errors.js';
 import { quoted, redactApiKeys } from '../domain/api-key-text.js';
 import type { Actor } from '../domain/caller.js';
 import { invalidField } from '../domain/errors.js';
 import type { Page, PageRequest } from '../domain/page.js';
 import type { Plan } from '../domain/plan.js';
 import { recordChange } from './audit-trail.js';
-import { NAME_LENGTH_MAX } from './limits.js';
-import { UnknownOrganizationError } from './organization-errors.js';
+import { EXTERNAL_ID_LENGTH_MAX, NAME_LENGTH_MAX } from './limits.js';
+import { ExternalIdTakenError, UnknownOrganizationError } from './organization-errors.js';
 import {
   COMMANDS_ORGANIZATION_ID,
   Organization,
@@ -22,18 +23,22 @@ interface NewOrganization {
   plan: Plan;
   /** Transcripts per month; null for the limit of the plan. */
   monthlyLimit?: number | null | undefined;
+  /** The value of the claim by which tokens name it; null for none. */
+  externalId?: string | null | undefined;
 }
 
 /** Undefined values do not change. */
-type OrganizationChange = Partial<Pick<NewOrganization, 'plan' | 'monthlyLimit'>>;
+type OrganizationChange = Partial<Pick<NewOrganization, 'plan' | 'monthlyLimit' | 'externalId'>>;
 
 /** The organizations that operators have created. */
 const LISTED = { deletedAt: IsNull(), id: Not(COMMANDS_ORGANIZATION_ID) };
 const SAME_NAME_MAX = 10;
+const UNIQUE_VIOLATION = '23505';
 
 const AUDITED_FIELDS = [
   ['plan', 'organization.plan_changed'],
   ['monthlyLimit', 'organization.limit_changed'],
+  ['externalId', 'organization.external_id_changed'],
 ] as const;
 
 /** Creates, finds, updates and deletes organizations. A change is recorded in the audit trail for the `actor` who makes it. */
@@ -48,12 +53,15 @@ export class OrganizationsService {
   /**
    * Creates an organization, also with a name that others have.
    *
-   * @throws InvalidRequestError for an invalid name
+   * @throws InvalidRequestError for an invalid name or external ID, ExternalIdTakenError
    */
-  async create({ name, plan, monthlyLimit = null }: NewOrganization, actor?: Actor): Promise<CreatedOrganization> {
+  async create(
+    { name, plan, monthlyLimit = null, externalId = null }: NewOrganization,
+    actor?: Actor,
+  ): Promise<CreatedOrganization> {
     const id = `org_${randomBytes(12).toString('hex')}`;
-    const created = { name: parseDisplayName(name), plan, monthlyLimit };
-    await this.database.transaction(async (manager) => {
+    const created = { name: parseDisplayName(name), plan, monthlyLimit, externalId: parseExternalId(externalId) };
+    await this.inTransaction(externalId, async (manager) => {
       await manager.insert(Organization, { id, ...created });
       const change = { action: 'organization.created', organizationId: id, target: id, before: null } as const;
       await recordChange(manager, actor, { ...change, after: created });
@@ -108,12 +116,14 @@ export class OrganizationsService {
   }
 
   /**
-   * Changes the plan, the limit or both. Takes effect with the next reservation. A change to the same value is not recorded.
+   * Changes the plan, the limit or the external ID. Takes effect with the next reservation or call. A change to the same value
+   * is not recorded.
    *
-   * @throws UnknownOrganizationError
+   * @throws UnknownOrganizationError, InvalidRequestError for an invalid external ID, ExternalIdTakenError
    */
   async change(id: string, change: OrganizationChange, actor?: Actor): Promise<Organization> {
     await this.get(id);
+    parseExternalId(change.externalId ?? null);
     const changing = async (manager: EntityManager): Promise<Organization> => {
       const lock = { mode: 'for_no_key_update' } as const;
       const before = await manager.findOne(Organization, { where: { id, deletedAt: IsNull() }, lock });
@@ -127,7 +137,7 @@ export class OrganizationsService {
       }
       return manager.findOneByOrFail(Organization, { id });
     };
-    return this.database.transaction(changing);
+    return this.inTransaction(change.externalId, changing);
   }
 
   /**
@@ -142,12 +152,26 @@ export class OrganizationsService {
       const [[deleted]] = await manager.query<[{ deleted_at: Date }[], number]>(DELETE, [id]);
       if (!deleted) throw new UnknownOrganizationError(id);
       const [, revokedKeys] = await manager.query<[unknown[], number]>(REVOKE_ALL, [id]);
-      const { name, plan, monthlyLimit } = organization;
+      const { name, plan, monthlyLimit, externalId } = organization;
+      const before = { name, plan, monthlyLimit, externalId };
       const change = { action: 'organization.deleted', organizationId: id, target: id } as const;
-      await recordChange(manager, actor, { ...change, before: { name, plan, monthlyLimit }, after: { revokedKeys } });
+      await recordChange(manager, actor, { ...change, before, after: { revokedKeys } });
       return { ...organization, deletedAt: deleted.deleted_at, revokedKeys };
     };
     return this.database.transaction(deleting);
+  }
+
+  /** Runs a change, whose external ID another organization may have. */
+  private async inTransaction<T>(
+    externalId: string | null | undefined,
+    change: (manager: EntityManager) => Promise<T>,
+  ): Promise<T> {
+    try {
+      return await this.database.transaction(change);
+    } catch (error) {
+      if (externalId && sqlStateOf(error) === UNIQUE_VIOLATION) throw new ExternalIdTakenError(externalId);
+      throw error;
+    }
   }
 
   private async findById(id: string, deleted: boolean): Promise<Organization | null> {
@@ -182,4 +206,23 @@ export function parseDisplayName(text: string): string {
   // Names are stored and displayed; keys must never be.
   if (redactApiKeys(name) !== name) throw invalidField('name', 'name must not contain an API key.');
   return name;
+}
+
+/**
+ * Checks an external ID, which is compared exactly with what tokens have.
+ *
+ * @throws InvalidRequestError unless it is null or has 1 to 255 characters, none of them a control character, and is no API key
+ */
+function parseExternalId(text: string | null): string | null {
+  if (text === null) return null;
+  if (
+    text === '' ||
+    text.length > EXTERNAL_ID_LENGTH_MAX ||
+    FORBIDDEN_IN_NAME.test(text) ||
+    redactApiKeys(text) !== text
+  ) {
+    const rule = `must have 1 to ${EXTERNAL_ID_LENGTH_MAX} characters and neither control characters nor an API key.`;
+    throw invalidField('externalId', `externalId ${rule}`);
+  }
+  return text;
 }
