@@ -7,6 +7,9 @@ import { parseUrl } from '../domain/page-url.js';
 export const METADATA_PATH = '/.well-known/oauth-protected-resource';
 export const MCP_PATH = '/mcp';
 
+/** A host can have quotes, which would end the text in the header. */
+const ADDRESS = /^https?:\/\/[\w.:[\]-]+$/;
+
 /**
  * The address of the service as the caller reaches it. It is told to this caller only, which has sent it, and no response is
  * cached; behind a proxy it is the one that the caller sent to the proxy. Of the host of `OIDC_AUDIENCE` the scheme and port are
@@ -18,7 +21,8 @@ export function addressOf(
 ): string | undefined {
   const sent = parseUrl(`${protocol}://${host}`);
   const configured = parseUrl(audience ?? '');
-  return configured && configured.hostname === sent?.hostname ? configured.origin : sent?.origin;
+  const { origin = '' } = configured && configured.hostname === sent?.hostname ? configured : (sent ?? {});
+  return ADDRESS.test(origin) ? origin : undefined;
 }
 
 /** The header `WWW-Authenticate` of a 401. With an identity provider it says where a client learns how to sign in. */

@@ -2,9 +2,10 @@ import { createHmac } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { exportSPKI, importJWK, type JWTPayload } from 'jose';
 import { DataSource } from 'typeorm';
+import { refuseSecrets, rowsAsText } from '../harness/plaintext-keys.js';
 import { startService, type ServiceResponse, type TestService } from '../harness/service.js';
 import { until } from '../harness/until.js';
-import { newKey, TestIdentityProvider } from './identity-provider.js';
+import { AUDIENCE, newKey, TestIdentityProvider } from './identity-provider.js';
 
 const ADMIN_TOKEN = 'an-admin-token-of-the-tests-9d4b';
 
@@ -23,18 +24,20 @@ beforeAll(async () => {
     environment: {
       ADMIN_TOKEN,
       OIDC_ISSUER: provider.issuer,
-      OIDC_AUDIENCE: 'channel-transcripts',
+      OIDC_AUDIENCE: AUDIENCE,
       TRUST_PROXY: '1',
     },
   });
-  organizationId = String((await admin('POST', '/organizations', { name: 'Acme', plan: 'pro', externalId: 'acme' })).body.id);
+  organizationId = String(
+    (await admin('POST', '/organizations', { name: 'Acme', plan: 'pro', externalId: 'acme' })).body.id,
+  );
 });
 beforeEach(() => service.fakeYoutube.reset());
 afterAll(async () => {
   await provider.stop();
-  const logs = service.logs.join('');
+  const texts = { logs: service.logs.join(''), rows: await rowsAsText(service) };
   await service.close();
-  for (const token of tokens) for (const part of token.split('.')) if (part) expect(logs).not.toContain(part);
+  refuseSecrets(texts, tokens.flatMap(partsOf));
 });
 
 function admin(method: string, path: string, body?: object): Promise<ServiceResponse> {
@@ -50,7 +53,14 @@ function call(token: string, address = `192.0.2.${(addresses += 1)}`, path = '/u
   return service.get(path, token, { 'X-Forwarded-For': address });
 }
 
-const claims = (more: JWTPayload = {}): JWTPayload => ({ client_id: 'reports', org_id: 'acme', sub: 'reports', ...more });
+const partsOf = (token: string): string[] => token.split('.').filter((part) => part !== '');
+
+const claims = (more: Record<string, unknown> = {}): JWTPayload => ({
+  client_id: 'reports',
+  org_id: 'acme',
+  sub: 'reports',
+  ...more,
+});
 
 interface Listed {
   id: string;
@@ -84,7 +94,9 @@ describe('a token by client credentials', () => {
     const token = await provider.token('exports');
     const responses = await Promise.all(Array.from({ length: 10 }, () => call(token)));
     expect(responses.map(({ status }) => status)).toEqual(Array(10).fill(200));
-    const [{ count } = { count: 0 }] = await service.query("SELECT count(*)::int FROM api_keys WHERE client = 'exports'");
+    const [{ count } = { count: 0 }] = await service.query(
+      "SELECT count(*)::int FROM api_keys WHERE client = 'exports'",
+    );
     expect(count).toBe(1);
     await until(async () => (await client('exports')).lastUsedAt !== null);
     const query = jest.spyOn(service.app.get(DataSource), 'query');
@@ -113,7 +125,9 @@ describe('a token by client credentials', () => {
     expect((await call(await provider.token('reports'))).status).toBe(200);
     expect((await admin('POST', `/keys/${id}/unblock`)).body).toMatchObject({ id, revokedAt: null });
     expect((await call(token)).status).toBe(200);
-    const { entries } = (await admin('GET', '/audit?limit=2')).body as { entries: { action: string; target: string }[] };
+    const { entries } = (await admin('GET', '/audit?limit=2')).body as {
+      entries: { action: string; target: string }[];
+    };
     expect(entries.map(({ action, target }) => [action, target])).toEqual([
       ['key.unblocked', id],
       ['key.revoked', id],
@@ -198,7 +212,7 @@ describe('an invalid token', () => {
       expect(headers['www-authenticate']).toBe(
         `Bearer error="invalid_token", resource_metadata="${service.url}/.well-known/oauth-protected-resource"`,
       );
-      for (const part of token.split('.')) if (part) expect(text).not.toContain(part);
+      refuseSecrets({ text }, partsOf(token));
       expect(query).not.toHaveBeenCalled();
     } finally {
       query.mockRestore();
@@ -218,7 +232,7 @@ describe('an invalid token', () => {
     const response = await service.get(`/channels/@${token}/transcripts?${token}=1`, await provider.token('reports'), {
       'X-Request-Id': token,
     });
-    for (const part of token.split('.')) expect(response.text + String(response.headers['x-request-id'])).not.toContain(part);
+    refuseSecrets({ text: response.text, id: String(response.headers['x-request-id']) }, partsOf(token));
   });
 
   it('is valid within 30 seconds of its times', async () => {
@@ -230,14 +244,16 @@ describe('an invalid token', () => {
 const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
 
 function unsigned(alg: string, signature: string): string {
-  return `${part({ alg, kid: 'first' })}.${part({ iss: provider.issuer, aud: 'channel-transcripts', exp: now() + 60, ...claims() })}.${signature}`;
+  return `${part({ alg, kid: 'first' })}.${part({ iss: provider.issuer, aud: AUDIENCE, exp: now() + 60, ...claims() })}.${signature}`;
 }
 
 async function signedWithPublicKey(): Promise<string> {
   const { n, e, kty } = provider.keys[0] ?? {};
   const key = await importJWK({ n, e, kty } as object, 'RS256', { extractable: true });
   const [body] = [unsigned('HS256', '').slice(0, -1)];
-  return `${body}.${createHmac('sha256', await exportSPKI(key as never)).update(body).digest('base64url')}`;
+  return `${body}.${createHmac('sha256', await exportSPKI(key as never))
+    .update(body)
+    .digest('base64url')}`;
 }
 
 async function withOtherClaims(): Promise<string> {

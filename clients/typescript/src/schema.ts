@@ -124,6 +124,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/.well-known/oauth-protected-resource": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Retrieve where access tokens for this service are issued (RFC 9728) */
+        get: operations["getResourceMetadata"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/.well-known/oauth-protected-resource/mcp": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Retrieve where access tokens for `/mcp` are issued (RFC 9728) */
+        get: operations["getMcpResourceMetadata"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/jobs": {
         parameters: {
             query?: never;
@@ -393,7 +427,7 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * Update the plan or the monthly limit of an organization
+         * Update the plan, the monthly limit or the external ID of an organization
          * @description Takes effect with the next call. Running calls are charged in full.
          */
         patch: operations["changeOrganization"];
@@ -406,7 +440,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List the API keys of an organization */
+        /**
+         * List the API keys of an organization
+         * @description With the clients of the identity provider that have called (`kind: "oidc"`).
+         */
         get: operations["listKeys"];
         put?: never;
         /**
@@ -452,9 +489,29 @@ export interface paths {
         post?: never;
         /**
          * Revoke an API key
-         * @description The next call with the key is refused. Revoking a key again changes nothing. The keys that it replaced are not revoked: `stillValid` lists those whose grace period has not ended.
+         * @description The next call with the key is refused; of `kind: "oidc"`, every call of the client, also with new tokens. Revoking a key again changes nothing. The keys that it replaced are not revoked: `stillValid` lists those whose grace period has not ended.
          */
         delete: operations["revokeKey"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/keys/{id}/unblock": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Unblock a client of the identity provider
+         * @description Its next call is accepted again. A client that is not blocked does not change.
+         */
+        post: operations["unblockClient"];
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -862,6 +919,16 @@ export interface components {
             /** @description The current month and the five before it, newest first. Months in which nothing was charged, and months whose usage was pruned, are absent. */
             history: components["schemas"]["MonthUsed"][];
         };
+        ResourceMetadata: {
+            /** @description What a client asks a token for: `OIDC_AUDIENCE` if it is a URL, or else this service. */
+            resource: string;
+            /** @description The issuer of the access tokens (`OIDC_ISSUER`). */
+            authorization_servers: string[];
+            /** @description The scopes that a client asks for. */
+            scopes_supported: string[];
+            /** @description How a token is sent: in the header `Authorization`. */
+            bearer_methods_supported: string[];
+        };
         JobSummary: {
             /** @description The number of listed uploads: `succeeded` + `failed` + `pending`. It grows until the list is complete. */
             total: number;
@@ -1171,6 +1238,8 @@ export interface components {
             plan: "free" | "pro";
             /** @description Transcripts per month, instead of the limit of the plan. Null when the limit of the plan applies. */
             monthlyLimit: number | null;
+            /** @description What the tokens of the identity provider call the organization. Null when it is linked to none. */
+            externalId: string | null;
             /**
              * Format: date-time
              * @description When the organization was created.
@@ -1196,6 +1265,11 @@ export interface components {
              * @example 20000
              */
             monthlyLimit?: number | null;
+            /**
+             * @description The value of the claim `OIDC_ORGANIZATION_CLAIM` in the tokens of the organization. Null links it to none.
+             * @example acme
+             */
+            externalId?: string | null;
         };
         Organization: {
             /** @description The ID of the organization. */
@@ -1209,6 +1283,8 @@ export interface components {
             plan: "free" | "pro";
             /** @description Transcripts per month, instead of the limit of the plan. Null when the limit of the plan applies. */
             monthlyLimit: number | null;
+            /** @description What the tokens of the identity provider call the organization. Null when it is linked to none. */
+            externalId: string | null;
             /**
              * Format: date-time
              * @description When the organization was created.
@@ -1233,6 +1309,11 @@ export interface components {
              * @example 20000
              */
             monthlyLimit?: number | null;
+            /**
+             * @description The value of the claim `OIDC_ORGANIZATION_CLAIM` in the tokens of the organization. Null links it to none.
+             * @example acme
+             */
+            externalId?: string | null;
         };
         DeletedOrganization: {
             /** @description The ID of the organization. */
@@ -1246,6 +1327,8 @@ export interface components {
             plan: "free" | "pro";
             /** @description Transcripts per month, instead of the limit of the plan. Null when the limit of the plan applies. */
             monthlyLimit: number | null;
+            /** @description What the tokens of the identity provider call the organization. Null when it is linked to none. */
+            externalId: string | null;
             /**
              * Format: date-time
              * @description When the organization was created.
@@ -1266,8 +1349,15 @@ export interface components {
             organizationId: string;
             /** @description A label for the purpose of the key. */
             name: string;
-            /** @description The first characters of the key, which identify it in lists. */
-            prefix: string;
+            /**
+             * @description `key`: an API key. `oidc`: a client of the identity provider, listed from its first call on.
+             * @enum {string}
+             */
+            kind: "key" | "oidc";
+            /** @description Of `oidc`: the client (`azp` or `client_id`) that its tokens name. */
+            client: string | null;
+            /** @description The first characters of the key, which identify it in lists. Null for `oidc`. */
+            prefix: string | null;
             /**
              * Format: date-time
              * @description When the key was issued.
@@ -1280,7 +1370,7 @@ export interface components {
             expiresAt: string | null;
             /**
              * Format: date-time
-             * @description When the key was revoked. Null when it was not.
+             * @description When the key was revoked or the client blocked. Null when it was not.
              */
             revokedAt: string | null;
             /**
@@ -1313,8 +1403,15 @@ export interface components {
             organizationId: string;
             /** @description A label for the purpose of the key. */
             name: string;
-            /** @description The first characters of the key, which identify it in lists. */
-            prefix: string;
+            /**
+             * @description `key`: an API key. `oidc`: a client of the identity provider, listed from its first call on.
+             * @enum {string}
+             */
+            kind: "key" | "oidc";
+            /** @description Of `oidc`: the client (`azp` or `client_id`) that its tokens name. */
+            client: string | null;
+            /** @description The first characters of the key, which identify it in lists. Null for `oidc`. */
+            prefix: string | null;
             /**
              * Format: date-time
              * @description When the key was issued.
@@ -1327,7 +1424,7 @@ export interface components {
             expiresAt: string | null;
             /**
              * Format: date-time
-             * @description When the key was revoked. Null when it was not.
+             * @description When the key was revoked or the client blocked. Null when it was not.
              */
             revokedAt: string | null;
             /**
@@ -1339,7 +1436,7 @@ export interface components {
             replacedBy: string | null;
         };
         KeysPage: {
-            /** @description The keys, including revoked and expired ones, oldest first. */
+            /** @description The keys and clients, including revoked and expired ones, oldest first. */
             keys: components["schemas"]["Key"][];
             /** @description The value of `after` for the next page. Null on the last page. */
             next: string | null;
@@ -1351,8 +1448,15 @@ export interface components {
             organizationId: string;
             /** @description A label for the purpose of the key. */
             name: string;
-            /** @description The first characters of the key, which identify it in lists. */
-            prefix: string;
+            /**
+             * @description `key`: an API key. `oidc`: a client of the identity provider, listed from its first call on.
+             * @enum {string}
+             */
+            kind: "key" | "oidc";
+            /** @description Of `oidc`: the client (`azp` or `client_id`) that its tokens name. */
+            client: string | null;
+            /** @description The first characters of the key, which identify it in lists. Null for `oidc`. */
+            prefix: string | null;
             /**
              * Format: date-time
              * @description When the key was issued.
@@ -1365,7 +1469,7 @@ export interface components {
             expiresAt: string | null;
             /**
              * Format: date-time
-             * @description When the key was revoked. Null when it was not.
+             * @description When the key was revoked or the client blocked. Null when it was not.
              */
             revokedAt: string | null;
             /**
@@ -1394,8 +1498,15 @@ export interface components {
             organizationId: string;
             /** @description A label for the purpose of the key. */
             name: string;
-            /** @description The first characters of the key, which identify it in lists. */
-            prefix: string;
+            /**
+             * @description `key`: an API key. `oidc`: a client of the identity provider, listed from its first call on.
+             * @enum {string}
+             */
+            kind: "key" | "oidc";
+            /** @description Of `oidc`: the client (`azp` or `client_id`) that its tokens name. */
+            client: string | null;
+            /** @description The first characters of the key, which identify it in lists. Null for `oidc`. */
+            prefix: string | null;
             /**
              * Format: date-time
              * @description When the key was issued.
@@ -1408,7 +1519,7 @@ export interface components {
             expiresAt: string | null;
             /**
              * Format: date-time
-             * @description When the key was revoked. Null when it was not.
+             * @description When the key was revoked or the client blocked. Null when it was not.
              */
             revokedAt: string | null;
             /**
@@ -1510,6 +1621,12 @@ export interface components {
             /** @description The number of removed calls. */
             calls: number;
         };
+        AuditPerson: {
+            /** @description The claim `sub` of the token. */
+            sub: string;
+            /** @description The claim `email`. Null when the token has none. */
+            email: string | null;
+        };
         AuditEntry: {
             /** @description The ID of the entry. Later entries have higher IDs. */
             id: string;
@@ -1527,7 +1644,7 @@ export interface components {
              * @description What was done.
              * @enum {string}
              */
-            action: "organization.created" | "organization.plan_changed" | "organization.limit_changed" | "organization.deleted" | "key.issued" | "key.rotated" | "key.revoked" | "job.canceled" | "usage.pruned";
+            action: "organization.created" | "organization.plan_changed" | "organization.limit_changed" | "organization.external_id_changed" | "organization.deleted" | "key.issued" | "key.rotated" | "key.revoked" | "key.unblocked" | "job.canceled" | "usage.pruned";
             /** @description The organization. Null for `usage.pruned`. */
             organizationId: string | null;
             /** @description The ID of the organization, key or job that was changed. Null for `usage.pruned`. */
@@ -1546,6 +1663,8 @@ export interface components {
             callId: string | null;
             /** @description The address that the request came from. Null for a command. */
             address: string | null;
+            /** @description Who made it with a token of the identity provider. Null with the admin token, and for a command. */
+            person: components["schemas"]["AuditPerson"] | null;
         };
         AuditPage: {
             /** @description The changes, newest first. */
@@ -1614,7 +1733,7 @@ export interface components {
              * @description A stable error code. docs/errors.md describes each.
              * @enum {string}
              */
-            code: "invalid_request" | "unauthorized" | "invalid_api_key" | "plan_limit_exceeded" | "feature_not_in_plan" | "channel_not_found" | "video_not_found" | "playlist_not_found" | "job_not_found" | "not_found" | "method_not_allowed" | "conflict" | "job_finished" | "idempotency_conflict" | "results_expired" | "rate_limited" | "too_many_jobs" | "internal_error" | "upstream_failure" | "upstream_blocked" | "service_unavailable" | "upstream_timeout" | "transcript_unavailable" | "language_unavailable" | "video_unavailable" | "video_private" | "video_members_only" | "video_age_restricted" | "video_not_live_yet" | "video_live" | "upstream_busy";
+            code: "invalid_request" | "unauthorized" | "invalid_api_key" | "invalid_token" | "plan_limit_exceeded" | "feature_not_in_plan" | "organization_not_linked" | "client_blocked" | "admin_role_required" | "channel_not_found" | "video_not_found" | "playlist_not_found" | "job_not_found" | "not_found" | "method_not_allowed" | "conflict" | "job_finished" | "idempotency_conflict" | "results_expired" | "rate_limited" | "too_many_jobs" | "internal_error" | "upstream_failure" | "upstream_blocked" | "service_unavailable" | "upstream_timeout" | "transcript_unavailable" | "language_unavailable" | "video_unavailable" | "video_private" | "video_members_only" | "video_age_restricted" | "video_not_live_yet" | "video_live" | "upstream_busy";
             /** @description A message for developers. Its wording may change; match on `code` instead. */
             message: string;
             /** @description Whether the same request can succeed later. */
@@ -1812,12 +1931,12 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
                     /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description `Bearer` */
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
@@ -1858,7 +1977,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `feature_not_in_plan`: The plan does not include channel transcripts. */
+            /** @description `feature_not_in_plan`: The plan does not include channel transcripts. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     /** @description The ID of the request. */
@@ -2027,13 +2146,24 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
                     /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description `Bearer` */
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -2300,12 +2430,12 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
                     /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description `Bearer` */
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
@@ -2346,7 +2476,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `feature_not_in_plan`: The plan does not include bulk transcripts. */
+            /** @description `feature_not_in_plan`: The plan does not include bulk transcripts. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     /** @description The ID of the request. */
@@ -2574,12 +2704,12 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
                     /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description `Bearer` */
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
@@ -2614,6 +2744,17 @@ export interface operations {
                     "X-Quota-Remaining"?: number;
                     /** @description Seconds until the next calendar month (UTC) starts. */
                     "X-Quota-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -2875,12 +3016,12 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
                     /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description `Bearer` */
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
@@ -2921,7 +3062,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `feature_not_in_plan`: The plan does not include bulk transcripts. */
+            /** @description `feature_not_in_plan`: The plan does not include bulk transcripts. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     /** @description The ID of the request. */
@@ -3080,13 +3221,24 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
                     /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description `Bearer` */
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3153,6 +3305,126 @@ export interface operations {
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    getResourceMetadata: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The metadata of the service as an OAuth resource. */
+            200: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "resource": "https://transcripts.example.com/mcp",
+                     *       "authorization_servers": [
+                     *         "https://id.example.com/realms/acme"
+                     *       ],
+                     *       "scopes_supported": [
+                     *         "openid"
+                     *       ],
+                     *       "bearer_methods_supported": [
+                     *         "header"
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ResourceMetadata"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    getMcpResourceMetadata: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The metadata of `/mcp` as an OAuth resource. */
+            200: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "resource": "https://transcripts.example.com/mcp",
+                     *       "authorization_servers": [
+                     *         "https://id.example.com/realms/acme"
+                     *       ],
+                     *       "scopes_supported": [
+                     *         "openid"
+                     *       ],
+                     *       "bearer_methods_supported": [
+                     *         "header"
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ResourceMetadata"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3253,13 +3525,24 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
                     /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description `Bearer` */
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3421,12 +3704,12 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
                     /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description `Bearer` */
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
@@ -3434,7 +3717,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `feature_not_in_plan`: The plan does not include channel archives. */
+            /** @description `feature_not_in_plan`: The plan does not include channel archives. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     /** @description The ID of the request. */
@@ -3642,13 +3925,24 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
                     /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description `Bearer` */
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3782,13 +4076,24 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
                     /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description `Bearer` */
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3959,13 +4264,24 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
                     /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description `Bearer` */
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4169,13 +4485,24 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
                     /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description `Bearer` */
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4465,13 +4792,24 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
                     /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description `Bearer` */
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4634,13 +4972,24 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
                     /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description `Bearer` */
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4782,12 +5131,12 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
                     /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description `Bearer` */
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
@@ -4795,7 +5144,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `feature_not_in_plan`: The plan does not include channel archives. */
+            /** @description `feature_not_in_plan`: The plan does not include channel archives. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     /** @description The ID of the request. */
@@ -4955,13 +5304,24 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
                     /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description `Bearer` */
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5113,12 +5473,12 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
                     /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description `Bearer` */
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
@@ -5126,7 +5486,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `feature_not_in_plan`: The plan does not include channel archives. */
+            /** @description `feature_not_in_plan`: The plan does not include channel archives. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     /** @description The ID of the request. */
@@ -5307,12 +5667,12 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
                     /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description `Bearer` */
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
@@ -5320,7 +5680,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `feature_not_in_plan`: The plan does not include channel archives. */
+            /** @description `feature_not_in_plan`: The plan does not include channel archives. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     /** @description The ID of the request. */
@@ -5517,13 +5877,24 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
                     /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description `Bearer` */
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5696,12 +6067,12 @@ export interface operations {
                     "application/json": Record<string, never>;
                 };
             };
-            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
                     /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description `Bearer` */
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
@@ -5709,7 +6080,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `invalid_request`: The page that sends the request is not allowed to. */
+            /** @description `invalid_request`: The page that sends the request is not allowed to. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     /** @description The ID of the request. */
@@ -5851,6 +6222,7 @@ export interface operations {
                      *           "name": "Acme",
                      *           "plan": "pro",
                      *           "monthlyLimit": null,
+                     *           "externalId": null,
                      *           "createdAt": "2026-11-02T09:30:00.000Z"
                      *         }
                      *       ],
@@ -5871,12 +6243,12 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `unauthorized`: The admin token is missing or invalid. */
+            /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
                     /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description `Bearer` */
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
@@ -5884,7 +6256,18 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `not_found`: `ADMIN_TOKEN` is not set. */
+            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
             404: {
                 headers: {
                     /** @description The ID of the request. */
@@ -5990,6 +6373,7 @@ export interface operations {
                      *       "name": "Acme",
                      *       "plan": "pro",
                      *       "monthlyLimit": null,
+                     *       "externalId": null,
                      *       "createdAt": "2026-11-02T09:30:00.000Z"
                      *     }
                      */
@@ -6007,12 +6391,12 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `unauthorized`: The admin token is missing or invalid. */
+            /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
                     /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description `Bearer` */
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
@@ -6020,7 +6404,18 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `not_found`: `ADMIN_TOKEN` is not set. */
+            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
             404: {
                 headers: {
                     /** @description The ID of the request. */
@@ -6038,6 +6433,17 @@ export interface operations {
                     "X-Request-Id"?: string;
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `conflict`: Another organization has the external ID. */
+            409: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6147,6 +6553,7 @@ export interface operations {
                      *       "name": "Acme",
                      *       "plan": "pro",
                      *       "monthlyLimit": null,
+                     *       "externalId": null,
                      *       "createdAt": "2026-11-02T09:30:00.000Z"
                      *     }
                      */
@@ -6164,12 +6571,12 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `unauthorized`: The admin token is missing or invalid. */
+            /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
                     /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description `Bearer` */
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
@@ -6177,7 +6584,18 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `not_found`: The organization does not exist. `not_found`: `ADMIN_TOKEN` is not set. */
+            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `not_found`: The organization does not exist. `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
             404: {
                 headers: {
                     /** @description The ID of the request. */
@@ -6282,6 +6700,7 @@ export interface operations {
                      *       "name": "Acme",
                      *       "plan": "pro",
                      *       "monthlyLimit": null,
+                     *       "externalId": null,
                      *       "createdAt": "2026-11-02T09:30:00.000Z",
                      *       "deletedAt": "2026-11-20T16:00:00.000Z",
                      *       "revokedKeys": 2
@@ -6301,12 +6720,12 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `unauthorized`: The admin token is missing or invalid. */
+            /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
                     /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description `Bearer` */
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
@@ -6314,7 +6733,18 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `not_found`: The organization does not exist. `not_found`: `ADMIN_TOKEN` is not set. */
+            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `not_found`: The organization does not exist. `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
             404: {
                 headers: {
                     /** @description The ID of the request. */
@@ -6423,6 +6853,7 @@ export interface operations {
                      *       "name": "Acme",
                      *       "plan": "pro",
                      *       "monthlyLimit": null,
+                     *       "externalId": null,
                      *       "createdAt": "2026-11-02T09:30:00.000Z"
                      *     }
                      */
@@ -6440,12 +6871,12 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `unauthorized`: The admin token is missing or invalid. */
+            /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
                     /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description `Bearer` */
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
@@ -6453,7 +6884,18 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `not_found`: The organization does not exist. `not_found`: `ADMIN_TOKEN` is not set. */
+            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `not_found`: The organization does not exist. `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
             404: {
                 headers: {
                     /** @description The ID of the request. */
@@ -6471,6 +6913,17 @@ export interface operations {
                     "X-Request-Id"?: string;
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `conflict`: Another organization has the external ID. */
+            409: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6586,6 +7039,8 @@ export interface operations {
                      *           "id": "key_5b1f6a2c9d3e4f7081a2b3c4",
                      *           "organizationId": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
                      *           "name": "server",
+                     *           "kind": "key",
+                     *           "client": null,
                      *           "prefix": "ctk_4fGh2K",
                      *           "createdAt": "2026-11-02T09:31:00.000Z",
                      *           "expiresAt": null,
@@ -6611,12 +7066,12 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `unauthorized`: The admin token is missing or invalid. */
+            /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
                     /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description `Bearer` */
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
@@ -6624,7 +7079,18 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `not_found`: The organization does not exist. `not_found`: `ADMIN_TOKEN` is not set. */
+            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `not_found`: The organization does not exist. `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
             404: {
                 headers: {
                     /** @description The ID of the request. */
@@ -6732,6 +7198,8 @@ export interface operations {
                      *       "id": "key_5b1f6a2c9d3e4f7081a2b3c4",
                      *       "organizationId": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
                      *       "name": "server",
+                     *       "kind": "key",
+                     *       "client": null,
                      *       "prefix": "ctk_4fGh2K",
                      *       "createdAt": "2026-11-02T09:31:00.000Z",
                      *       "expiresAt": null,
@@ -6755,12 +7223,12 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `unauthorized`: The admin token is missing or invalid. */
+            /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
                     /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description `Bearer` */
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
@@ -6768,7 +7236,18 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `not_found`: The organization does not exist. `not_found`: `ADMIN_TOKEN` is not set. */
+            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `not_found`: The organization does not exist. `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
             404: {
                 headers: {
                     /** @description The ID of the request. */
@@ -6898,6 +7377,8 @@ export interface operations {
                      *       "id": "key_c4b3a2817f4e3d9c2a6f1b5b",
                      *       "organizationId": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
                      *       "name": "server",
+                     *       "kind": "key",
+                     *       "client": null,
                      *       "prefix": "ctk_4fGh2K",
                      *       "createdAt": "2026-11-02T09:31:00.000Z",
                      *       "expiresAt": null,
@@ -6909,6 +7390,8 @@ export interface operations {
                      *         "id": "key_5b1f6a2c9d3e4f7081a2b3c4",
                      *         "organizationId": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
                      *         "name": "server",
+                     *         "kind": "key",
+                     *         "client": null,
                      *         "prefix": "ctk_4fGh2K",
                      *         "createdAt": "2026-11-02T09:31:00.000Z",
                      *         "expiresAt": null,
@@ -6932,12 +7415,12 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `unauthorized`: The admin token is missing or invalid. */
+            /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
                     /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description `Bearer` */
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
@@ -6945,7 +7428,18 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `not_found`: The key does not exist. `not_found`: `ADMIN_TOKEN` is not set. */
+            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `not_found`: The key does not exist. `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
             404: {
                 headers: {
                     /** @description The ID of the request. */
@@ -6969,7 +7463,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `conflict`: The key is revoked, expired or already replaced. */
+            /** @description `conflict`: The key is revoked, expired or already replaced. `conflict`: The key is a client of the identity provider. */
             409: {
                 headers: {
                     /** @description The ID of the request. */
@@ -7082,6 +7576,8 @@ export interface operations {
                      *       "id": "key_5b1f6a2c9d3e4f7081a2b3c4",
                      *       "organizationId": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
                      *       "name": "server",
+                     *       "kind": "key",
+                     *       "client": null,
                      *       "prefix": "ctk_4fGh2K",
                      *       "createdAt": "2026-11-02T09:31:00.000Z",
                      *       "expiresAt": null,
@@ -7105,12 +7601,12 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `unauthorized`: The admin token is missing or invalid. */
+            /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
                     /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description `Bearer` */
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
@@ -7118,7 +7614,18 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `not_found`: The key does not exist. `not_found`: `ADMIN_TOKEN` is not set. */
+            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `not_found`: The key does not exist. `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
             404: {
                 headers: {
                     /** @description The ID of the request. */
@@ -7136,6 +7643,191 @@ export interface operations {
                     "X-Request-Id"?: string;
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
+            429: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    /**
+                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
+                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
+                     */
+                    "RateLimit-Policy"?: string;
+                    /**
+                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
+                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
+                     */
+                    RateLimit?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the window ends and requests are allowed again. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
+            503: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    unblockClient: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The ID of the key (`key_…`), not the key itself. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The client. */
+            200: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "key_5b1f6a2c9d3e4f7081a2b3c4",
+                     *       "organizationId": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
+                     *       "name": "reports",
+                     *       "kind": "oidc",
+                     *       "client": "reports",
+                     *       "prefix": null,
+                     *       "createdAt": "2026-11-02T09:31:00.000Z",
+                     *       "expiresAt": null,
+                     *       "revokedAt": null,
+                     *       "lastUsedAt": "2026-11-20T15:59:00.000Z",
+                     *       "replacedBy": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Key"];
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `not_found`: The key does not exist. `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
+            404: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `conflict`: The key is an API key, which stays revoked. */
+            409: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `invalid_request`: The body is too large. */
+            413: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `invalid_request`: The body is not JSON. */
+            415: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -7260,12 +7952,12 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `unauthorized`: The admin token is missing or invalid. */
+            /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
                     /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description `Bearer` */
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
@@ -7273,7 +7965,18 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `not_found`: The organization does not exist. `not_found`: `ADMIN_TOKEN` is not set. */
+            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `not_found`: The organization does not exist. `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
             404: {
                 headers: {
                     /** @description The ID of the request. */
@@ -7391,12 +8094,12 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `unauthorized`: The admin token is missing or invalid. */
+            /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
                     /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description `Bearer` */
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
@@ -7404,7 +8107,18 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `not_found`: `ADMIN_TOKEN` is not set. */
+            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
             404: {
                 headers: {
                     /** @description The ID of the request. */
@@ -7574,12 +8288,12 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `unauthorized`: The admin token is missing or invalid. */
+            /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
                     /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description `Bearer` */
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
@@ -7587,7 +8301,18 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `job_not_found`: The job does not exist. `not_found`: `ADMIN_TOKEN` is not set. */
+            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `job_not_found`: The job does not exist. `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
             404: {
                 headers: {
                     /** @description The ID of the request. */
@@ -7741,7 +8466,11 @@ export interface operations {
                      *           },
                      *           "requestId": "invoice-2026-11",
                      *           "callId": "8f14c5e2-6d0b-4a57-9e31-0c2f7be4d813",
-                     *           "address": "203.0.113.9"
+                     *           "address": "203.0.113.9",
+                     *           "person": {
+                     *             "sub": "5f1c8c52-0b7e-4c1d-9a51-7c2f0e7a9b60",
+                     *             "email": "ada@example.com"
+                     *           }
                      *         }
                      *       ],
                      *       "next": null
@@ -7761,12 +8490,12 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `unauthorized`: The admin token is missing or invalid. */
+            /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
                     /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description `Bearer` */
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
@@ -7774,7 +8503,18 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `not_found`: The organization does not exist. `not_found`: `ADMIN_TOKEN` is not set. */
+            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `not_found`: The organization does not exist. `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
             404: {
                 headers: {
                     /** @description The ID of the request. */
@@ -7965,7 +8705,7 @@ export interface operations {
                 headers: {
                     /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description `Bearer` */
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };

@@ -8,8 +8,8 @@ import { ApiErrors } from '../../http/error-docs.js';
 import { ApiResult } from '../../http/response-docs.js';
 import { AllowsHead, AnyQuery, Public } from '../../http/route.decorators.js';
 
-/** `email` names the person in the audit trail. What a caller may do follows from claims, not from scopes. */
-const SCOPES = ['openid', 'email'];
+/** The one that every OpenID provider has: some refuse clients that ask for others. What a caller may do follows from claims. */
+const SCOPES = ['openid'];
 
 @ApiSchema({ name: 'ResourceMetadata' })
 class ResourceMetadataDto {
@@ -44,14 +44,14 @@ export class ResourceMetadataController {
   constructor(private readonly environment: Environment) {}
 
   @Get()
-  @ApiOperation({ summary: 'Retrieve where access tokens for this service are issued (RFC 9728)' })
+  @ApiOperation({ security: [], summary: 'Retrieve where access tokens for this service are issued (RFC 9728)' })
   @ApiResult(HttpStatus.OK, ResourceMetadataDto, 'The metadata of the service as an OAuth resource.', EXAMPLE)
   getResourceMetadata(@Req() request: Request): ResourceMetadataDto {
     return this.metadataOf(request, '');
   }
 
   @Get('mcp')
-  @ApiOperation({ summary: 'Retrieve where access tokens for `/mcp` are issued (RFC 9728)' })
+  @ApiOperation({ security: [], summary: 'Retrieve where access tokens for `/mcp` are issued (RFC 9728)' })
   @ApiResult(HttpStatus.OK, ResourceMetadataDto, 'The metadata of `/mcp` as an OAuth resource.', EXAMPLE)
   getMcpResourceMetadata(@Req() request: Request): ResourceMetadataDto {
     return this.metadataOf(request, MCP_PATH);

@@ -32,7 +32,7 @@ function createProvider() {
         useGrantedResource: () => true,
         defaultResource: () => settings.audience,
         getResourceServerInfo: () => ({
-          scope: 'openid email',
+          scope: 'openid',
           audience: settings.audience,
           accessTokenTTL: 600,
           accessTokenFormat: 'jwt',
@@ -53,7 +53,7 @@ async function interact(request, response) {
   const grant = grantId
     ? await provider.Grant.find(grantId)
     : new provider.Grant({ accountId: session.accountId, clientId: params.client_id });
-  grant.addOIDCScope('openid email');
+  grant.addOIDCScope('openid');
   for (const [resource, scopes] of Object.entries(prompt.details.missingResourceScopes ?? {}))
     grant.addResourceScope(resource, scopes.join(' '));
   await provider.interactionFinished(
