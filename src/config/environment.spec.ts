@@ -80,7 +80,7 @@ describe('the configuration', () => {
   );
 
   it.each([
-    'id.example.com',
+    'issuer.test',
     'http://id.example.com',
     'http://127.0.0.1.example.com',
     'https://a:b@id.example.com',

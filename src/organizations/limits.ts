@@ -1,6 +1,6 @@
 export const NAME_LENGTH_MAX = 100;
 
-/** Of what an identity provider calls an organization, in UTF-16 code units. */
+/** Of what an identity provider calls an organization. */
 export const EXTERNAL_ID_LENGTH_MAX = 255;
 /** The largest value of the database column. */
 export const MONTHLY_LIMIT_MAX = 2_147_483_647;

@@ -123,13 +123,14 @@ export class OrganizationsService {
    */
   async change(id: string, change: OrganizationChange, actor?: Actor): Promise<Organization> {
     await this.get(id);
-    parseExternalId(change.externalId ?? null);
+    const { externalId } = change;
+    const wanted = { ...change, ...(externalId !== undefined && { externalId: parseExternalId(externalId) }) };
     const changing = async (manager: EntityManager): Promise<Organization> => {
       const lock = { mode: 'for_no_key_update' } as const;
       const before = await manager.findOne(Organization, { where: { id, deletedAt: IsNull() }, lock });
       if (!before) throw new UnknownOrganizationError(id);
       for (const [field, action] of AUDITED_FIELDS) {
-        const value = change[field];
+        const value = wanted[field];
         if (value === undefined || value === before[field]) continue;
         await manager.update(Organization, { id }, { [field]: value });
         const values = { before: { [field]: before[field] }, after: { [field]: value } };
@@ -137,7 +138,7 @@ export class OrganizationsService {
       }
       return manager.findOneByOrFail(Organization, { id });
     };
-    return this.inTransaction(change.externalId, changing);
+    return this.inTransaction(externalId, changing);
   }
 
   /**
@@ -193,36 +194,21 @@ const REVOKE_ALL = `
 const FORBIDDEN_IN_NAME = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/u;
 
 /**
- * Trims the name of an organization or a key.
+ * Trims the name of an organization or a key, or an external ID.
  *
- * @throws InvalidRequestError unless it has 1 to 100 characters, none of them a control character, and contains no API key
+ * @throws InvalidRequestError unless it has 1 to `lengthMax` characters, none of them a control character, and contains no API key
  */
-export function parseDisplayName(text: string): string {
+export function parseDisplayName(text: string, field = 'name', lengthMax = NAME_LENGTH_MAX): string {
   const name = text.trim();
   const length = Array.from(name).length;
-  if (length < 1 || length > NAME_LENGTH_MAX || FORBIDDEN_IN_NAME.test(name)) {
-    throw invalidField('name', `name must have 1 to ${NAME_LENGTH_MAX} characters and no control characters.`);
+  if (length < 1 || length > lengthMax || FORBIDDEN_IN_NAME.test(name)) {
+    throw invalidField(field, `${field} must have 1 to ${lengthMax} characters and no control characters.`);
   }
   // Names are stored and displayed; keys must never be.
-  if (redactApiKeys(name) !== name) throw invalidField('name', 'name must not contain an API key.');
+  if (redactApiKeys(name) !== name) throw invalidField(field, `${field} must not contain an API key.`);
   return name;
 }
 
-/**
- * Checks an external ID, which is compared exactly with what tokens have.
- *
- * @throws InvalidRequestError unless it is null or has 1 to 255 characters, none of them a control character, and is no API key
- */
 function parseExternalId(text: string | null): string | null {
-  if (text === null) return null;
-  if (
-    text === '' ||
-    text.length > EXTERNAL_ID_LENGTH_MAX ||
-    FORBIDDEN_IN_NAME.test(text) ||
-    redactApiKeys(text) !== text
-  ) {
-    const rule = `must have 1 to ${EXTERNAL_ID_LENGTH_MAX} characters and neither control characters nor an API key.`;
-    throw invalidField('externalId', `externalId ${rule}`);
-  }
-  return text;
+  return text === null ? null : parseDisplayName(text, 'externalId', EXTERNAL_ID_LENGTH_MAX);
 }

@@ -45,7 +45,7 @@ describe.each(natsIsInstalled ? (['tcp', 'nats'] as const) : (['tcp'] as const))
         [expired, 'invalid_token'],
         [stranger, 'organization_not_linked'],
       ])
-        expect((await request(client, { apiKey, id: '@2-videos-no-1' })).error).toMatchObject({ code });
+        expect((await request(client, { apiKey, id: '@2-videos-no-1' })).error).toMatchObject({ error: { code } });
       expect(service.logs.join('')).not.toContain(expired.split('.')[2]);
     });
   },
