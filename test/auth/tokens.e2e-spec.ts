@@ -249,7 +249,7 @@ function unsigned(alg: string, signature: string): string {
 
 async function signedWithPublicKey(): Promise<string> {
   const { n, e, kty } = provider.keys[0] ?? {};
-  const key = await importJWK({ n, e, kty } as object, 'RS256', { extractable: true });
+  const key = await importJWK({ n, e, kty }, 'RS256', { extractable: true });
   const [body] = [unsigned('HS256', '').slice(0, -1)];
   return `${body}.${createHmac('sha256', await exportSPKI(key as never))
     .update(body)
