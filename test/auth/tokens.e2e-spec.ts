@@ -248,10 +248,10 @@ function unsigned(alg: string, signature: string): string {
 }
 
 async function signedWithPublicKey(): Promise<string> {
-  const { n, e, kty } = provider.keys[0] ?? {};
-  const key = await importJWK({ n, e, kty }, 'RS256', { extractable: true });
-  const [body] = [unsigned('HS256', '').slice(0, -1)];
-  return `${body}.${createHmac('sha256', await exportSPKI(key as never))
+  const { n = '', e = '' } = provider.keys[0] ?? {};
+  const key = await importJWK({ kty: 'RSA', n, e }, 'RS256', { extractable: true });
+  const body = unsigned('HS256', '').slice(0, -1);
+  return `${body}.${createHmac('sha256', await exportSPKI(key))
     .update(body)
     .digest('base64url')}`;
 }
@@ -260,6 +260,24 @@ async function withOtherClaims(): Promise<string> {
   const [header, , signature] = (await provider.sign(claims({ org_id: 'other' }))).split('.');
   return `${header}.${unsigned('RS256', '').split('.')[1]}.${signature}`;
 }
+
+describe('the limit per minute', () => {
+  it('is that of each client', async () => {
+    const oidc = { OIDC_ISSUER: provider.issuer, OIDC_AUDIENCE: AUDIENCE };
+    const limited = await startService({ environment: { ...oidc, RATE_LIMIT_PER_MINUTE: 2 } });
+    try {
+      const { id } = await limited.organization();
+      await limited.query(`UPDATE organizations SET external_id = 'acme' WHERE id = '${id}'`);
+      const statuses: number[] = [];
+      // The second token of a client is counted with its first one.
+      for (const name of ['reports', 'reports', 'reports', 'exports'])
+        statuses.push((await limited.get('/usage', await provider.token(name))).status);
+      expect(statuses).toEqual([200, 200, 429, 200]);
+    } finally {
+      await limited.close();
+    }
+  });
+});
 
 describe('beside tokens', () => {
   it('API keys are accepted as before', async () => {

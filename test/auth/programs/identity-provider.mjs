@@ -2,6 +2,15 @@
 import { createServer } from 'node:http';
 import Provider from 'oidc-provider';
 
+// Node.js 20.19 lacks it.
+URL.parse ??= (text, base) => {
+  try {
+    return new URL(text, base);
+  } catch {
+    return null;
+  }
+};
+
 let settings;
 let provider;
 let requests = {};
