@@ -23,7 +23,7 @@ export const Probe = flagDecorator();
  */
 export const Audience = Reflector.createDecorator<'operators' | 'internal'>();
 
-/** Reads a JSON object of another maximum size than all routes, which the handler validates itself. */
+/** Reads a JSON object of another maximum size than all routes. Without a parameter for it the handler validates it itself. */
 export const BodyBytesMax = Reflector.createDecorator<number>();
 
 /**

@@ -1,5 +1,8 @@
+import { z } from 'zod';
 import { counted, DomainError, fixedError } from '../domain/errors.js';
 import { UnknownCursorError } from '../domain/page.js';
+import { LANGUAGE_MATCHES } from '../domain/language-codes.js';
+import { INCLUDABLE, VIDEO_KINDS } from '../domain/transcript.js';
 import { isFinished, type JobState } from './job-states.js';
 
 /** The form of the ID of a job. */
@@ -9,12 +12,21 @@ export const JOB_ID = /^job_[0-9A-Za-z]{22}$/;
 export const PAUSE_REASONS = ['plan_limit_exceeded', 'upstream_blocked', 'plan_changed', 'list_incomplete'] as const;
 
 /** Why a job is paused or has failed. */
-export const JOB_REASONS = [...PAUSE_REASONS, 'channel_not_found'] as const;
+export const JOB_REASONS = [...PAUSE_REASONS, 'channel_not_found', 'playlist_not_found'] as const;
 export type JobReason = (typeof JOB_REASONS)[number];
 
 /** What a job does when the monthly quota of its organization is used up. */
 export const ON_QUOTA = ['pause', 'fail'] as const;
 export type OnQuota = (typeof ON_QUOTA)[number];
+
+/** What the stored requests of jobs and subscriptions have in common. */
+export const TEXT_FIELDS = {
+  languages: z.array(z.string()),
+  match: z.enum(LANGUAGE_MATCHES),
+  kinds: z.array(z.enum(VIDEO_KINDS)),
+  include: z.array(z.enum(INCLUDABLE)),
+  chunkSeconds: z.number().nullable(),
+};
 
 const CHECK_AGAIN_SECONDS_MIN = 2;
 const CHECK_AGAIN_SECONDS_MAX = 3_600;
@@ -37,17 +49,17 @@ export interface JobCursor {
   id: string;
 }
 
-const CURSOR = /^([0-9]{1,13})\.(job_[0-9A-Za-z]{22})$/;
+const CURSOR = /^([0-9]{1,13})\.(.+)$/;
 
 /** The cursor of the page that follows a job: its creation in milliseconds, which is as exact as it is stored, and its ID. */
 export function toCursor({ createdAt, id }: { createdAt: string; id: string }): string {
   return `${Date.parse(createdAt)}.${id}`;
 }
 
-/** @throws UnknownCursorError */
-export function parseCursor(text: string): JobCursor {
+/** @param idForm the form of the IDs of the list. @throws UnknownCursorError */
+export function parseCursor(text: string, idForm: RegExp): JobCursor {
   const [, createdAtMs, id] = CURSOR.exec(text) ?? [];
-  if (createdAtMs === undefined || id === undefined) throw new UnknownCursorError(text);
+  if (createdAtMs === undefined || id === undefined || !idForm.test(id)) throw new UnknownCursorError(text);
   return { createdAt: new Date(Number(createdAtMs)), id };
 }
 
@@ -69,7 +81,7 @@ export class JobFinishedError extends DomainError {
 /** The idempotency key was used for another request. */
 export class IdempotencyConflictError extends fixedError(
   'idempotency_conflict',
-  'This idempotency key was used with a different request. Use a new key for a new job.',
+  'This idempotency key was used with a different request. Use a new key for a new request.',
 ) {}
 
 export class ResultsExpiredError extends DomainError {

@@ -1,5 +1,5 @@
 import { Body, Controller, Delete, Get, HttpCode, HttpStatus, Param, Post, Query, Req, Res } from '@nestjs/common';
-import { ApiExtraModels, ApiNoContentResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { ApiBody, ApiExtraModels, ApiNoContentResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { RequiresFeature } from '../auth/auth.decorators.js';
 import { invalidField } from '../domain/errors.js';
@@ -8,34 +8,41 @@ import { UnknownCursorError } from '../domain/page.js';
 import { ApiErrors } from '../http/error-docs.js';
 import { requestContext } from '../http/request-context.js';
 import { ApiResult } from '../http/response-docs.js';
-import { AllowsHead } from '../http/route.decorators.js';
+import { AllowsHead, BodyBytesMax } from '../http/route.decorators.js';
 import {
   ApiIdempotencyKey,
-  ApiJobResults,
-  LOCATION,
+  ApiResults,
+  CONFLICTING_KEY,
+  locationOf,
   OnJob,
   OnJobs,
   RESULTS_EXPIRED,
   TOO_MANY_JOBS,
+  TOO_MUCH_STORED,
 } from './dto/api-jobs.js';
 import {
   CANCELED_JOB_EXAMPLE,
   JobDto,
   JobEventDto,
+  JobResultsDto,
   JOBS_PAGE_EXAMPLE,
   JobsPageDto,
   NEW_JOB_EXAMPLE,
+  RESULTS_EXAMPLE,
+  RESULTS_NDJSON_EXAMPLE,
   RUNNING_JOB_EXAMPLE,
 } from './dto/job.dto.js';
-import { CreateJobDto, idempotencyKey, JobsQueryDto, ResultsQueryDto } from './dto/jobs-request.dto.js';
-import { IdempotencyConflictError, JOB_ID, JobFinishedError, StoredResultsLimitError } from './job.js';
+import {
+  CreateJobDto,
+  idempotencyKey,
+  JOB_BYTES_MAX,
+  JobsQueryDto,
+  NEW_JOB_BODIES,
+  ResultsQueryDto,
+} from './dto/jobs-request.dto.js';
+import { JOB_ID, JobFinishedError } from './job.js';
 import { JobsService } from './jobs.service.js';
-import { ResultsResponse } from './results-response.js';
-
-const TOO_MUCH_STORED = {
-  title: 'The organization stores too many results',
-  error: new StoredResultsLimitError({ megabytes: 10_000 }),
-} as const;
+import { ResultsResponse, type ReadPart } from './results-response.js';
 
 /** Archive jobs. Only creating one needs a plan, so that a customer who changes the plan keeps the access to its results. */
 @ApiTags('jobs')
@@ -52,22 +59,25 @@ export class JobsController {
   @ApiOperation({
     summary: 'Create an archive job',
     description:
-      'Fetches the transcripts of all uploads of a channel in the background. Requires the Pro plan. The list of uploads is taken ' +
+      'Fetches the transcripts of a channel, a playlist or up to 10,000 videos in the background. Requires the Pro plan. The list is taken ' +
       'once; then the videos are fetched in slices of up to 25, each of which reserves and charges quota like a call. Every video is charged ' +
       'once at most. Videos that can succeed later are tried again after 10 minutes, 1 hour and 6 hours. The results are available while the job runs.',
   })
-  @ApiIdempotencyKey()
+  @BodyBytesMax(JOB_BYTES_MAX)
+  @ApiIdempotencyKey('job')
+  @ApiBody({ type: CreateJobDto, examples: NEW_JOB_BODIES })
   @ApiResult(
     HttpStatus.ACCEPTED,
     JobDto,
     'The new job, or the one that a request with the same key has created.',
     NEW_JOB_EXAMPLE,
-    LOCATION,
+    locationOf('job'),
   )
   @ApiErrors(
     invalidField('limit', 'limit must be an integer from 1 to 2147483647.'),
     'channel_not_found',
-    { title: 'The Idempotency-Key was used with another request', error: new IdempotencyConflictError() },
+    'playlist_not_found',
+    CONFLICTING_KEY,
     TOO_MANY_JOBS,
     TOO_MUCH_STORED,
   )
@@ -166,12 +176,18 @@ export class JobsController {
   @ApiOperation({
     summary: 'The results of an archive job',
     description:
-      'Returns the entries of a job in the order of the uploads, newest first, on every plan and also while the job runs. A page ends before ' +
-      'the first pending video. To read on, request `after` with the `next` of the last response: no entry is missing or ' +
+      'Returns the entries of a job in the order in which they became final, on every plan and also while the job runs. Each has ' +
+      'its `position` in the list. To read on, request `after` with the `next` of the last response: no entry is missing or ' +
       'repeated. While `next` is not null there can be more, now or after `job.checkAgainSeconds`. NDJSON without `limit` has every ' +
-      'entry so far, also those that follow a pending video. Results are deleted at `expiresAt`.',
+      'entry so far. Results are deleted at `expiresAt`.',
   })
-  @ApiJobResults()
+  @ApiResults({
+    type: JobResultsDto,
+    owner: 'job',
+    description: 'Entries in the order in which they became final.',
+    example: RESULTS_EXAMPLE,
+    ndjsonExample: RESULTS_NDJSON_EXAMPLE,
+  })
   @ApiErrors(RESULTS_EXPIRED)
   getJobResults(
     @Param('id') id: string,
@@ -179,7 +195,9 @@ export class JobsController {
     @Req() request: Request,
     @Res() response: Response,
   ): Promise<void> {
-    return this.results.send(organizationOf(request, id), id, query, request, response);
+    const organizationId = organizationOf(request, id);
+    const read: ReadPart<'job'> = (limit, after) => this.jobs.results(organizationId, id, { limit, after });
+    return this.results.send('job', read, organizationId, query, request, response);
   }
 }
 

@@ -3,11 +3,9 @@ import { Injectable, Logger } from '@nestjs/common';
 import { Environment } from '../config/environment.js';
 import type { Actor } from '../domain/caller.js';
 import { bytesToBase62 } from '../domain/base62.js';
-import { parseChannelReference } from '../domain/channel-reference.js';
-import { ChannelNotFoundError } from '../domain/errors.js';
 import { toPage } from '../domain/page.js';
 import type { Payer } from '../quota/quota.service.js';
-import type { JobDto, JobRequestDto, JobsPageDto } from './dto/job.dto.js';
+import type { JobDto, JobsPageDto } from './dto/job.dto.js';
 import {
   IdempotencyConflictError,
   JOB_ID,
@@ -19,6 +17,7 @@ import {
   TooManyJobsError,
   toCursor,
 } from './job.js';
+import { jobRequest, type WantedJob } from './job-request.js';
 import { JobWorker } from './job-worker.js';
 import {
   JobRepository,
@@ -28,22 +27,14 @@ import {
   type StoredResults,
 } from './job.repository.js';
 
-/** A part of the results, in the channel's order. */
-export interface JobResultsPage extends Omit<StoredResults, 'expired'> {
+/** A part of the results, in the order in which they became final. */
+export interface JobResultsPage extends Omit<StoredResults, 'expired' | 'isFinal'> {
   /** The `after` of the next page; null at the end of a finished job. */
   next: number | null;
 }
 
 /** Bounds the memory of one read of results, which ends after the entry that exceeds it. */
-const READ_BYTES_MAX = 8 * 1024 * 1024;
-
-/** PostgreSQL stores no text with these, and no reference to a channel needs them. */
-const UNSTORABLE = /[\p{Cc}\p{Cs}]/u;
-
-/** The request of a new job as a call, a tool or a command has it: what is absent has its default. */
-type WantedJob = Pick<JobRequestDto, 'channel' | 'onQuota'> & {
-  [Name in keyof Omit<JobRequestDto, 'channel' | 'onQuota'>]?: JobRequestDto[Name] | undefined;
-};
+export const READ_BYTES_MAX = 8 * 1024 * 1024;
 
 /** Creates archive jobs and reads, cancels, resumes and deletes them. */
 @Injectable()
@@ -61,12 +52,10 @@ export class JobsService {
    *
    * @param payer the key that creates the job, and the organization that is charged
    * @throws TooManyJobsError | StoredResultsLimitError | IdempotencyConflictError | InvalidApiKeyError when the organization
-   * was deleted | ChannelNotFoundError when the text is no reference to a channel
+   * was deleted, and what `jobRequest` throws
    */
   async create(wanted: WantedJob, payer: Payer, idempotencyKey?: string): Promise<JobDto> {
-    const { channel, languages = [], limit = null, since = null, onQuota } = wanted;
-    const request = { channel, languages, limit, since, onQuota };
-    if (UNSTORABLE.test(channel) || !parseChannelReference(channel)) throw new ChannelNotFoundError();
+    const request = jobRequest(wanted);
     const id = `job_${bytesToBase62(randomBytes(16))}`;
     const { outcome, job } = await this.store.create(id, request, payer, idempotencyKey);
     if (outcome === 'conflict') throw new IdempotencyConflictError();
@@ -83,7 +72,11 @@ export class JobsService {
   /** Lists the jobs of an organization, newest first. @throws UnknownCursorError */
   async list(organizationId: string, page: { limit: number; after?: string | undefined }): Promise<JobsPageDto> {
     const { limit, after } = page;
-    const rows = await this.store.list(organizationId, limit + 1, after === undefined ? undefined : parseCursor(after));
+    const rows = await this.store.list(
+      organizationId,
+      limit + 1,
+      after === undefined ? undefined : parseCursor(after, JOB_ID),
+    );
     const { items: jobs, next } = toPage(rows, limit, toCursor);
     return { jobs, next };
   }
@@ -129,30 +122,28 @@ export class JobsService {
   }
 
   /**
-   * The entries that are decided, in the channel's order. While the job can still decide others, a page ends before the
-   * first video that is pending, so that a reader who goes on from `next` misses none.
+   * The entries in the order in which they became final.
    *
    * @param page.after the `next` of the previous page
-   * @param page.pastPending whether the entries after a pending video are included
    * @throws JobNotFoundError | ResultsExpiredError
    */
   async results(
     organizationId: string,
     id: string,
-    page: { limit: number; after?: number | undefined; pastPending?: boolean },
+    page: { limit: number; after?: number | undefined },
   ): Promise<JobResultsPage> {
-    const { limit: count, after = 0, pastPending = false } = page;
-    const options = { count, after, pastPending, bytesMax: READ_BYTES_MAX };
+    const { limit: count, after = 0 } = page;
+    const options = { count, after, bytesMax: READ_BYTES_MAX };
     const { job, expired, isFinal, entries } = await found(id, (known) =>
       this.store.results(organizationId, known, options),
     );
     if (expired) throw new ResultsExpiredError(job.expiresAt ?? '');
-    const next = entries.at(-1)?.position ?? after;
-    const ended = isFinal && (entries.length === 0 || next === job.summary.total);
-    return { job, entries, next: ended ? null : next, isFinal };
+    const next = entries.at(-1)?.sequence ?? after;
+    const { succeeded, failed } = job.summary;
+    return { job, entries, next: isFinal && next >= succeeded + failed ? null : next };
   }
 
-  /** Up to `count` videos of a job that have failed and are tried again, in the channel's order. */
+  /** Up to `count` videos of a job that have failed and are tried again, in the order of the list. */
   awaitedVideos(id: string, count: number): Promise<AwaitedVideo[]> {
     return this.store.awaitedVideos(id, count);
   }
@@ -163,8 +154,17 @@ export class JobsService {
 }
 
 /** What a statement returns for a job; only the form of an ID is looked up. @throws JobNotFoundError */
-async function found<T>(id: string, lookUp: (id: string) => Promise<T | undefined>): Promise<T> {
-  const result = JOB_ID.test(id) ? await lookUp(id) : undefined;
-  if (result === undefined) throw new JobNotFoundError();
+function found<T>(id: string, lookUp: (id: string) => Promise<T | undefined>): Promise<T> {
+  return foundById(JOB_ID.test(id), JobNotFoundError, () => lookUp(id));
+}
+
+/** What a statement returns for what has an ID. @throws the error when there is nothing, or the text is no such ID */
+export async function foundById<T>(
+  isId: boolean,
+  NotFound: new () => Error,
+  lookUp: () => Promise<T | undefined>,
+): Promise<T> {
+  const result = isId ? await lookUp() : undefined;
+  if (result === undefined) throw new NotFound();
   return result;
 }

@@ -6,19 +6,40 @@ import type { Chunk } from '../transcripts/formats/json.js';
 import { writeResponse } from '../transcripts/response/response-writer.js';
 import { encodingFor, NDJSON } from '../transcripts/response/transcripts-response.js';
 import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from '../http/validation.js';
+import type { JobSummaryDto } from './dto/job.dto.js';
 import type { ResultsQueryDto } from './dto/jobs-request.dto.js';
-import { JobsService, type JobResultsPage } from './jobs.service.js';
+import type { StoredEntry } from './job.repository.js';
 
 /** Entries that are read from the database at a time, which is what a slow reader holds in memory. */
 const ENTRIES_PER_READ = 20;
+
+/** A part of the results, with what they belong to. */
+export type ResultsPart<Owner extends 'job' | 'subscription'> = Record<Owner, { summary: JobSummaryDto }> & {
+  entries: readonly StoredEntry[];
+  /** The `after` of the next part; null when there can be no more. */
+  next: number | null;
+};
+
+/** Reads up to `limit` of the results after a sequence, by default from the first one on. */
+export type ReadPart<Owner extends 'job' | 'subscription'> = (
+  limit: number,
+  after: number | undefined,
+) => Promise<ResultsPart<Owner>>;
+
+/** The end of a response. */
+interface End {
+  next: number | null;
+  owner: 'job' | 'subscription';
+  state: { summary: JobSummaryDto };
+}
 
 /** The JSON around the entries of a response. */
 interface Format {
   head: string;
   separator: string;
-  before: (position: number) => string;
+  before: (entry: StoredEntry, owner: End['owner']) => string;
   after: string;
-  tail: (end: Pick<JobResultsPage, 'next' | 'job'>) => string;
+  tail: (end: End) => string;
 }
 
 const FORMATS = {
@@ -27,32 +48,31 @@ const FORMATS = {
     separator: ',',
     before: () => '',
     after: '',
-    tail: ({ next, job }) => `],"next":${next},"job":${JSON.stringify(job)}}`,
+    tail: ({ next, owner, state }) => `],"next":${next},"${owner}":${JSON.stringify(state)}}`,
   },
   [NDJSON]: {
     head: '',
     separator: '',
-    before: (position) => `{"type":"result","position":${position},"result":`,
+    before: ({ sequence, position }, owner) =>
+      `{"type":"result","cursor":${sequence},${owner === 'job' ? `"position":${position},` : ''}"result":`,
     after: '}\n',
-    tail: ({ next, job }) => `${JSON.stringify({ type: 'summary', summary: job.summary, next, job })}\n`,
+    tail: ({ next, owner, state }) =>
+      `${JSON.stringify({ type: 'summary', summary: state.summary, next, [owner]: state })}\n`,
   },
 } as const satisfies Record<string, Format>;
 
-/** Which results to send. */
-interface Range {
-  limit: number;
-  after: number;
-  /** Whether entries after a pending video are sent. */
-  pastPending: boolean;
+/** A response and what it sends. */
+interface Target<Owner> {
+  response: Response;
+  organizationId: string;
+  owner: Owner;
+  format: Format;
 }
 
-type ReadPart = (limit: number, after: number) => Promise<JobResultsPage>;
-
-/** Sends the stored results of a job, read in small parts and no faster than the reader takes them. */
+/** Sends the stored results of a job or a subscription, read in small parts and no faster than the reader takes them. */
 @Injectable()
 export class ResultsResponse {
   constructor(
-    private readonly jobs: JobsService,
     private readonly memory: ResponseMemory,
     private readonly environment: Environment,
   ) {}
@@ -61,31 +81,26 @@ export class ResultsResponse {
    * Sends a page as JSON, or all entries as NDJSON when the request accepts it. After the first byte an error destroys
    * the connection.
    *
-   * @throws JobNotFoundError, ResultsExpiredError; ServiceUnavailableError when too much memory waits for slow readers
+   * @param owner what the results belong to: the name of the last field
+   * @throws ServiceUnavailableError when too much memory waits for slow readers, and what the first read throws
    */
-  async send(
+  async send<Owner extends 'job' | 'subscription'>(
+    owner: Owner,
+    read: ReadPart<Owner>,
     organizationId: string,
-    jobId: string,
-    { limit, after = 0 }: ResultsQueryDto,
+    { limit, after }: ResultsQueryDto,
     request: Request,
     response: Response,
   ): Promise<void> {
     this.memory.refuseWhenFull(organizationId);
     const type = request.accepts(['application/json', NDJSON]) === NDJSON ? NDJSON : 'application/json';
-    const range =
-      type === NDJSON
-        ? // Pages with entries after a pending video could not be continued.
-          { limit: limit ?? Infinity, after, pastPending: limit === undefined }
-        : { limit: Math.min(limit ?? PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX), after, pastPending: false };
-    const read: ReadPart = (missing, position) => {
-      const part = { limit: Math.min(missing, ENTRIES_PER_READ), after: position, pastPending: range.pastPending };
-      return this.jobs.results(organizationId, jobId, part);
-    };
-    const first = await read(range.limit, range.after);
+    const count = type === NDJSON ? (limit ?? Infinity) : Math.min(limit ?? PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX);
+    const readPart: ReadPart<Owner> = (missing, from) => read(Math.min(missing, ENTRIES_PER_READ), from);
+    const first = await readPart(count, after);
     response.vary('Accept-Encoding');
     response.vary('Accept');
     response.setHeader('Content-Type', `${type}; charset=utf-8`);
-    const chunks = this.chunks(response, organizationId, FORMATS[type], range, first, read);
+    const chunks = this.chunks({ response, organizationId, owner, format: FORMATS[type] }, count, first, readPart);
     await writeResponse(response, chunks, encodingFor(request), new HeldTexts(this.memory, organizationId));
   }
 
@@ -93,40 +108,32 @@ export class ResultsResponse {
    * Reads on from the first part. The texts of a part count as held until the next one is read. A reader that has not taken
    * them within twice the deadline of a call is disconnected.
    */
-  private async *chunks(
-    response: Response,
-    organizationId: string,
-    format: Format,
-    range: Range,
-    first: JobResultsPage,
-    read: ReadPart,
+  private async *chunks<Owner extends 'job' | 'subscription'>(
+    { response, organizationId, owner, format }: Target<Owner>,
+    count: number,
+    first: ResultsPart<Owner>,
+    read: ReadPart<Owner>,
   ): AsyncGenerator<Chunk> {
     yield [format.head];
     let separator = '';
-    /** The position up to which every entry was sent. */
-    let complete = range.after;
     let part = first;
-    for (let missing = range.limit; ;) {
+    for (let missing = count; ;) {
       const held = new HeldTexts(this.memory, organizationId);
       const timer = setTimeout(() => response.destroy(), 2 * this.environment.REQUEST_DEADLINE_SECONDS * 1000);
       try {
         for (const { text } of part.entries) held.add(text.deflated);
-        for (const { position, text } of part.entries) {
-          yield [separator + format.before(position), text, format.after];
+        for (const entry of part.entries) {
+          yield [separator + format.before(entry, owner), entry.text, format.after];
           separator = format.separator;
-          if (position === complete + 1) complete = position;
         }
       } finally {
         clearTimeout(timer);
         held.close();
       }
       missing -= part.entries.length;
-      // A part without entries ends at the end of the job, or before a video that is not decided.
       if (missing === 0 || part.next === null || part.entries.length === 0) break;
       part = await read(missing, part.next);
     }
-    // Of a job that was not finished at first, a video that was pending when it was passed may be decided now.
-    const next = range.pastPending && !first.isFinal ? complete : part.next;
-    yield [format.tail({ job: part.job, next })];
+    yield [format.tail({ next: part.next, owner, state: part[owner] })];
   }
 }

@@ -1,6 +1,11 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Environment } from '../config/environment.js';
-import { ChannelNotFoundError, PlanLimitExceededError, UpstreamError } from '../domain/errors.js';
+import {
+  ChannelNotFoundError,
+  PlanLimitExceededError,
+  PlaylistNotFoundError,
+  UpstreamError,
+} from '../domain/errors.js';
 import { VIDEO_FAILURES, type Upload } from '../domain/transcript.js';
 import { VideoPlatform, type UploadsListPage } from '../platform/video-platform.js';
 import { QuotaService } from '../quota/quota.service.js';
@@ -9,11 +14,15 @@ import { Call } from '../transcripts/call.js';
 import { GzipMember } from '../transcripts/cache/gzip-member.js';
 import { entryJson } from '../transcripts/formats/json.js';
 import { ChannelUploads } from '../transcripts/sources/channel-uploads.js';
+import { playlistId } from '../transcripts/sources/playlist-source.js';
+import type { VideoList } from '../transcripts/sources/video-list.js';
 import type { CallPlan } from '../transcripts/call-plan.js';
 import type { DeliveryRules } from '../transcripts/transcript-delivery.js';
 import { failedEntry, type Entry } from '../transcripts/transcript-events.js';
 import { TranscriptsService } from '../transcripts/transcripts.service.js';
+import type { JobDto } from './dto/job.dto.js';
 import { SliceRepository } from './slice.repository.js';
+import { followedRetrySeconds } from './check.js';
 import {
   dispositionOf,
   isBlocked,
@@ -23,6 +32,7 @@ import {
   type PendingVideo,
   type ReadVideo,
   type SliceOutcome,
+  type UploadEvent,
   type VideoChange,
   type VideoResults,
 } from './slice.js';
@@ -86,16 +96,26 @@ export class SliceReader {
     const options = { organizationId, responseEnd: stop, background: true };
     const call = new Call(this.environment.REQUEST_DEADLINE_SECONDS, options);
     try {
-      const channel = job.channel ?? (await this.channels.find(job.request.channel, call));
-      const page = await this.platform.listUploadsPage(channel.id, continuation ?? undefined, call);
-      return { channel, ...requestedPart(page, job.request.since) };
+      const page = await this.listedPage(job, continuation ?? undefined, call);
+      return { ...page, ...requestedPart(page, job.request) };
     } catch (error) {
       if (error instanceof ChannelNotFoundError) return { type: 'channel_not_found' };
+      if (error instanceof PlaylistNotFoundError) return { type: 'playlist_not_found' };
       if (error instanceof UpstreamError && error.code === 'upstream_blocked') return { type: 'blocked' };
       throw error;
     } finally {
       call.finish();
     }
+  }
+
+  private async listedPage(job: JobDto, continuation: string | undefined, call: Call): Promise<ListedPage> {
+    const { channel: reference, playlist } = job.request;
+    if (playlist !== null) {
+      const page = await this.platform.listPlaylistPage(playlistId(playlist, 'playlist'), continuation, call);
+      return { ...page, channel: null };
+    }
+    const channel = job.channel ?? (await this.channels.find(reference ?? '', call));
+    return { ...(await this.platform.listUploadsPage(channel.id, continuation, call)), channel, playlist: null };
   }
 
   /** Plans, reserves and fetches the next videos. Resolves to why none is read. */
@@ -108,14 +128,18 @@ export class SliceReader {
     const plan = await this.plan(slice, videos.map(requestedUpload), stop);
     if ('type' in plan) return plan;
     try {
-      const read = await this.read(plan, videos);
+      const read = await this.read(plan, videos, { withPositions: slice.subscription === null });
       const stopped = stop.aborted;
       const conditions = { blocked: isBlocked(read), stopped };
-      const decisions = read.map((video) => ({ ...video, disposition: dispositionOf(video, conditions) }));
+      const retrySeconds = slice.subscription ? followedRetrySeconds : undefined;
+      const decisions = read.map((video) => ({
+        ...video,
+        disposition: dispositionOf(video, conditions, retrySeconds),
+      }));
       const durationSeconds = (performance.now() - startedAtMs) / 1000;
       const outcome: SliceOutcome = { type: 'read', videos: read, stopped, durationSeconds };
       const decided = decisions.flatMap(({ entry, disposition }) => (disposition === 'decided' ? [entry] : []));
-      const results = { reservation: plan.reservation, ...storedForms(decisions) };
+      const results = { reservation: plan.reservation, ...storedForms(decisions, slice.subscription !== null) };
       return { outcome, results, decided, pending: read.length - decided.length };
     } catch (error) {
       this.release(plan);
@@ -135,14 +159,13 @@ export class SliceReader {
     stop: AbortSignal,
   ): Promise<CallPlan | SliceOutcome> {
     const { job, organizationId, keyId } = slice;
-    const { channel, request } = job;
-    if (!channel) throw new Error('A listed job has a channel.');
-    const header = { type: 'channel', channel } as const;
-    const source = () => Promise.resolve({ header, resource: channel.id, uploads: [...uploads] });
+    const { languages, match, include, chunkSeconds } = job.request;
+    const source = () => Promise.resolve({ ...headerOf(job), uploads: [...uploads] });
+    const form = { languages, match, include, chunkSeconds: chunkSeconds ?? undefined };
     const payer = { organizationId, keyId, requestId: job.id };
     const options = { startedAtMs: performance.now(), responseEnd: stop, background: true };
     try {
-      return await this.transcripts.prepare({ source, languages: request.languages }, payer, options);
+      return await this.transcripts.prepare({ source, ...form }, payer, options);
     } catch (error) {
       if (!(error instanceof PlanLimitExceededError)) throw error;
       if (error.fitting === 0) return { type: 'without_quota', quota: error.quota };
@@ -150,15 +173,27 @@ export class SliceReader {
     }
   }
 
-  /** Fetches the videos of a plan, which is settled when its slice is stored. */
-  private async read(plan: CallPlan, videos: readonly PendingVideo[]): Promise<Omit<Decision, 'disposition'>[]> {
+  /**
+   * Fetches the videos of a plan, which is settled when its slice is stored.
+   *
+   * @param options.withPositions whether the entries state their place in the list, which a feed does not have
+   */
+  private async read(
+    plan: CallPlan,
+    videos: readonly PendingVideo[],
+    { withPositions }: { withPositions: boolean },
+  ): Promise<Omit<Decision, 'disposition'>[]> {
     const delivery = this.transcripts.deliver(plan, RULES);
+    const positions = new Map(videos.map(({ position, upload }) => [upload.videoId, position]));
     const entries = new Map<string, Pick<Decision, 'entry' | 'text'>>();
     for await (const event of delivery.events('as-finished')) {
       if (event.type !== 'result') continue;
       // Joined at once: the text belongs to the delivery, which releases it with the next event.
       const { entry } = event;
-      entries.set(entry.videoId, { entry, text: GzipMember.join(entryJson('', entry, '')) });
+      entries.set(entry.videoId, {
+        entry,
+        text: GzipMember.join(entryJson('', entry, '', withPositions ? positions.get(entry.videoId) : undefined)),
+      });
     }
     return videos.flatMap(({ position, retries, upload: { videoId } }) => {
       const found = entries.get(videoId);
@@ -167,11 +202,22 @@ export class SliceReader {
   }
 }
 
-/** The uploads of a page that are newer than `since`, each once; the list ends there. */
-export function requestedPart({ uploads, next, incomplete }: UploadsListPage, since: string | null): UploadsListPage {
+/** What the videos of a job are from, as in a call, and the ledger's name of it. */
+function headerOf({ channel, playlist }: JobDto): Pick<VideoList, 'header' | 'resource'> {
+  if (channel) return { header: { type: 'channel', channel }, resource: channel.id };
+  if (playlist) return { header: { type: 'playlist', playlist }, resource: playlist.id };
+  return { header: { type: 'videos' }, resource: 'videos' };
+}
+
+/** The uploads of a page that are of the kinds and newer than `since`, each once; the list ends there. */
+export function requestedPart(
+  { uploads, next, incomplete }: UploadsListPage,
+  { since, kinds }: Pick<JobDto['request'], 'since' | 'kinds'>,
+): UploadsListPage {
   const end = uploads.findIndex(({ videoId }) => videoId === since);
   const newer = end === -1 ? uploads : uploads.slice(0, end);
-  const unique = [...new Map(newer.map((upload) => [upload.videoId, upload])).values()];
+  const wanted = newer.filter(({ kind }) => kinds.length === 0 || kind === null || kinds.includes(kind));
+  const unique = [...new Map(wanted.map((upload) => [upload.videoId, upload])).values()];
   return { uploads: unique, next: end === -1 ? next : null, incomplete: end === -1 && incomplete };
 }
 
@@ -181,17 +227,30 @@ function requestedUpload({ upload, retries }: PendingVideo): Upload {
   return passed ? { ...upload, failure: null } : upload;
 }
 
-/** The changes of the videos, the joined forms of the decided ones, and what they cost. */
-function storedForms(decisions: readonly Decision[]): Omit<VideoResults, 'reservation'> {
+/**
+ * The changes of the videos, the joined forms of the decided ones, and what they cost.
+ *
+ * @param withEvents whether each decided one is an event
+ */
+function storedForms(decisions: readonly Decision[], withEvents: boolean): Omit<VideoResults, 'reservation'> {
   const stored: Buffer[] = [];
   const videos = decisions.flatMap(({ position, entry, text, disposition }): VideoChange[] => {
     if (disposition === 'untried') return [];
     if (disposition !== 'decided')
       return [{ position, state: 'pending', code: entry.ok ? null : entry.error.code, ...disposition }];
     stored.push(text.deflated);
-    const form = { position, length: text.deflated.length, bytes: text.jsonBytes, crc: text.crc32 };
+    const { deflated, jsonBytes: bytes, crc32: crc } = text;
+    const form = { position, length: deflated.length, bytes, crc, ...(withEvents && { event: eventOf(entry) }) };
     return [entry.ok ? { ...form, state: 'succeeded', cached: entry.cached } : { ...form, state: 'failed' }];
   });
   const fetched = videos.filter((video) => video.state === 'succeeded' && !video.cached).length;
   return { fetched, videos, entries: Buffer.concat(stored) };
+}
+
+/** What jsonb cannot store is left out of the title. */
+function eventOf(entry: Entry): UploadEvent {
+  const { videoId, metadata } = entry;
+  const { url, title, publishedAt } = metadata;
+  const storable = title?.replaceAll('\0', '').toWellFormed() ?? null;
+  return { videoId, url, title: storable, publishedAt, code: entry.ok ? null : entry.error.code };
 }

@@ -28,7 +28,10 @@ function disposition(entry: Entry, { retries = 0, givenUp = false, blocked = fal
 }
 
 function end(videos: readonly ReadVideo[], { setbacks = 0, stopped = false, durationSeconds = 3 } = {}): SliceEnd {
-  return endOf({ job: NEW_JOB_EXAMPLE, setbacks }, { type: 'read', videos, stopped, durationSeconds });
+  return endOf(
+    { job: NEW_JOB_EXAMPLE, setbacks, subscription: null },
+    { type: 'read', videos, stopped, durationSeconds },
+  );
 }
 
 describe('a video after a slice', () => {
@@ -146,7 +149,7 @@ describe('a job after a slice', () => {
     'that is paused for a block ends the pause only when something was served or it ends: %s',
     (_what, outcome, expected) => {
       const job = { ...NEW_JOB_EXAMPLE, ...paused };
-      expect(endOf({ job, setbacks: 3 }, outcome)).toEqual(expected);
+      expect(endOf({ job, setbacks: 3, subscription: null }, outcome)).toEqual(expected);
     },
   );
 });

@@ -48,6 +48,12 @@ export interface UploadsListPage {
   incomplete: boolean;
 }
 
+/** One page of a playlist, in its order; a deleted or private video is listed with its `failure`. */
+export interface PlaylistPage extends UploadsListPage {
+  /** With the first page; null with later ones. */
+  playlist: Playlist | null;
+}
+
 /**
  * A list cannot be continued from there any more: the platform refuses the continuation. The caller reads the list again
  * from its first page, and limits how often it does.
@@ -94,12 +100,9 @@ export abstract class VideoPlatform {
   ): Promise<KnownUploads>;
 
   /**
-   * Lists one page of all uploads, with what each entry of the list states about its upload. In addition:
-   *
-   * - The first page has the exact dates of the newest 15 uploads, and the kinds `short` and `video` as far as the newest
-   *   Shorts reach.
-   * - Later pages have no dates: `publishedAt` is null. As for the rest of the first page, `kind` is null for a video of up to
-   *   three minutes, which can be a Short.
+   * Lists one page of all uploads, with what each entry of the list states about its upload. The first page is that of
+   * `newestUploads` as `describeUploads` completes it. Later pages have no dates: `publishedAt` is null. As for the rest of
+   * the first page, `kind` is null for a video of up to three minutes, which can be a Short.
    *
    * `readVideo` returns what the video itself states: title, duration, views, thumbnail, and with `PUBLISH_DATES=exact` the
    * date.
@@ -114,6 +117,31 @@ export abstract class VideoPlatform {
     continuation: string | undefined,
     context: ReadingContext,
   ): Promise<UploadsListPage>;
+
+  /**
+   * Lists the first page of all uploads by one request, as the list alone states them; none for a channel without uploads.
+   * Throws `UpstreamError` when the page cannot be read, where `listUploadsPage` ends the list as incomplete.
+   */
+  abstract newestUploads(channelId: string, context: ReadingContext): Promise<UploadsListPage>;
+
+  /**
+   * Adds to a page of `newestUploads` what the list does not state: the exact dates of the newest 15 uploads, and the kinds
+   * `short` and `video` as far as the newest Shorts reach. What cannot be read stays unknown. A list that ended early is read
+   * once more, because the list of Shorts may continue it.
+   */
+  abstract describeUploads(channelId: string, page: UploadsListPage, context: ReadingContext): Promise<UploadsListPage>;
+
+  /**
+   * Lists one page of a playlist. Throws `PlaylistNotFoundError` as `listPlaylist` does, for the first page.
+   *
+   * @param continuation as for `listUploadsPage`
+   * @throws ContinuationRejectedError when the list has to be read from its first page again
+   */
+  abstract listPlaylistPage(
+    playlistId: string,
+    continuation: string | undefined,
+    context: ReadingContext,
+  ): Promise<PlaylistPage>;
 
   /**
    * Lists at least `count` of a playlist's videos, or all when there are fewer; none for an empty playlist. Throws

@@ -6,12 +6,14 @@ import { VideoFetcher } from './video-fetcher.js';
 import { ResponseMemory } from './response-memory.js';
 import { TranscriptsResponse } from './response/transcripts-response.js';
 import { ChannelUploads } from './sources/channel-uploads.js';
+import { NewestUploads } from './sources/newest-uploads.js';
 import { PlaylistSource } from './sources/playlist-source.js';
 import { TranscriptMetrics } from './transcript-metrics.js';
 import { TranscriptsService } from './transcripts.service.js';
 
 const EXPORTS = [
   ChannelUploads,
+  NewestUploads,
   PlaylistSource,
   ResponseMemory,
   TranscriptCache,

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { startFakeYoutube, type FakeYoutube } from '../fake-youtube/fake-youtube.js';
+import { SATURDAY } from '../fake-youtube/catalogue/playlists.js';
 import { temporaryFolder } from '../process/program.js';
 import { QuotaDatabase } from '../quota/quota-database.js';
 import { until } from '../harness/until.js';
@@ -58,7 +59,48 @@ function start(channel: string, out: string) {
   return { child, closed: once(child, 'close'), errorOutput: text(child.stderr) };
 }
 
+describe('the command archive of a playlist', () => {
+  it('writes a file for each video with its texts as wanted, and the index in its order', async () => {
+    const out = newDirectory();
+    const options = ['--chunk-seconds', '600', '--include', 'description'];
+    const { code, output } = await archive(SATURDAY.id, out, ...options, '--json');
+    expect([code, JSON.parse(output)]).toMatchObject([0, { channel: null, playlist: { id: SATURDAY.id }, written: 5 }]);
+    const index = JSON.parse(readFileSync(join(out, 'index.json'), 'utf8')) as Record<string, unknown>;
+    expect(index).toMatchObject({
+      channel: null,
+      playlist: { title: SATURDAY.title },
+      chunkSeconds: 600,
+      unfinishedJob: null,
+    });
+    const { videos } = indexOf(out);
+    expect(videos.map(({ videoId }) => videoId)).toEqual(SATURDAY.videos().map(({ id }) => id));
+    for (const file of filesOf(out)) {
+      const entry = JSON.parse(readFileSync(join(out, file), 'utf8')) as Record<string, Record<string, unknown>>;
+      expect(entry['metadata']).toHaveProperty('description');
+      expect(Object.values(entry['transcript'] ?? {})).toMatchObject([{ length: 1 }]);
+    }
+    const other = await archive(SATURDAY.id, out, '--match', 'first');
+    expect(other.errorOutput).toMatch(/an archive with --format json --include description --chunk-seconds 600\./);
+    expect((await archive('@tidewater', out, ...options)).errorOutput).toMatch(/the archive of A Saturday in the yard/);
+    expect((await archive(SATURDAY.id, out, ...options)).output).toMatch(/5 of 5 .* 0 new files/);
+  });
+
+  it('that is unknown, or a mix, is an error of one line', async () => {
+    expect((await archive('PLnobodyhasaplaylistwiththisname', newDirectory())).errorOutput).toMatch(
+      /^error: Playlist not found\..*\n$/,
+    );
+    expect((await archive('RDabcdefghijk', newDirectory())).errorOutput).toMatch(/^error: A mix.*\n$/);
+  });
+});
+
 describe('the command archive', () => {
+  it('takes only the kinds that are wanted', async () => {
+    const out = newDirectory();
+    await archive('@harbourlight', out, '--kinds', 'short');
+    expect(filesOf(out).length).toBeGreaterThan(0);
+    expect(filesOf(out).length).toBeLessThan(5);
+  });
+
   it('writes a file for each video that has a transcript, tries the others later, and has their reasons in the index', async () => {
     const out = newDirectory();
     const { code, output, errorOutput } = await archive('@harbourlight', out, '--json');
@@ -92,8 +134,8 @@ describe('the command archive', () => {
   it('runs no job of another organization of the same database', async () => {
     const { organizationId, keyId } = await database.newCustomer();
     await database.dataSource.query(
-      `INSERT INTO jobs (id, organization_id, key_id, results_seconds, reference, languages, on_quota, created_at, next_run_at)
-         VALUES ('job_of_a_customer', $1, $2, 1, '@tidewater', '{}', 'pause', clock_now(), clock_now())`,
+      `INSERT INTO jobs (id, organization_id, key_id, results_seconds, request, created_at, next_run_at)
+         VALUES ('job_of_a_customer', $1, $2, 1, '{}', clock_now(), clock_now())`,
       [organizationId, keyId],
     );
     expect((await archive('@tidewater', newDirectory())).code).toBe(0);
@@ -255,8 +297,8 @@ describe('the command archive', () => {
     writeFileSync(join(foreign, 'index.json'), '{"name":"my-project"}');
     const refused: [channel: string, out: string, args: string[], line: RegExp][] = [
       ['@emptyslip', out, [], /has the archive of Tidewater Kitchen \(UC/],
-      ['@tidewater', out, ['--format', 'markdown'], /an archive with --format json and no --languages\. Use the same/],
-      ['@tidewater', out, ['--languages', 'de'], /an archive with --format json and no --languages\. Use the same/],
+      ['@tidewater', out, ['--format', 'markdown'], /an archive with --format json\. Use the same/],
+      ['@tidewater', out, ['--languages', 'de'], /an archive with --format json\. Use the same/],
       ['@tidewater', foreign, [], /index\.json is not the index of an archive\. Choose another directory\./],
       ['@tidewater', file, [], /EEXIST|ENOTDIR/],
     ];

@@ -29,6 +29,8 @@ export async function startFakeYoutube() {
   return {
     url,
     setLatency: (latencyMs) => post('/fake-youtube/faults', { latencyMs }),
+    /** Also the count of the requests, of which only the latest 20,000 are counted. */
+    reset: () => post('/fake-youtube/reset'),
     requestCount: async () => (await (await fetch(`${url}/fake-youtube/requests`)).json()).total,
     stop: () => program.stop(),
   };

@@ -14,7 +14,9 @@ const ENTRY = { videoId: 'storedvid01', ok: false, error: { code: 'video_private
 const WEBHOOK = `whk_${'0'.repeat(24)}`;
 const FINISHED = `job_${'finished'.padStart(22, '0')}`;
 const UNFINISHED = `job_${'unfinished'.padStart(22, '0')}`;
+const OTHER = { videoId: 'storedvid03', ok: false, error: { code: 'video_unavailable' } };
 const STORED = GzipMember.join([JSON.stringify(ENTRY)]);
+const STORED_OTHER = GzipMember.join([JSON.stringify(OTHER)]);
 const bytes = (buffer: Buffer): string => `'\\x${buffer.toString('hex')}'`;
 
 /**
@@ -39,17 +41,19 @@ const ROWS = `
     VALUES ('${WEBHOOK}', 'org_old', 'https://hooks.example.com/', '\\x00', now());
   INSERT INTO webhook_deliveries (webhook_id, type, data, state, created_at, attempts)
     VALUES ('${WEBHOOK}', 'job.completed', '{}', 'succeeded', now(), 1);
-  INSERT INTO jobs (id, organization_id, key_id, reference, languages, on_quota, results_seconds, state, created_at,
+  INSERT INTO jobs (id, organization_id, key_id, reference, languages, video_limit, since, on_quota, results_seconds, state, created_at,
                     started_at, listed_at, finished_at, expires_at, next_run_at, claim, claimed_until, total, failed)
-    VALUES ('${FINISHED}', 'org_old', 'key_old', '@gone', '{}', 'pause', 3600, 'completed', now(), now(), now(), now(),
-            now() + interval '1 hour', NULL, NULL, NULL, 1, 1),
-           ('${UNFINISHED}', 'org_old', 'key_old', '@2-videos-no-931', '{}', 'pause', 3600, 'queued', now(), now(), NULL, NULL,
+    VALUES ('${FINISHED}', 'org_old', 'key_old', '@gone', '{en}', 9, 'hl-dinghy__', 'pause', 3600, 'completed', now(), now(), now(), now(),
+            now() + interval '1 hour', NULL, NULL, NULL, 2, 2),
+           ('${UNFINISHED}', 'org_old', 'key_old', '@2-videos-no-931', '{}', NULL, NULL, 'pause', 3600, 'queued', now(), now(), NULL, NULL,
             NULL, now(), gen_random_uuid(), now() - interval '1 second', 0, 0);
   INSERT INTO job_queues (organization_id, turn_at) VALUES ('org_old', now());
   INSERT INTO job_counts (state, jobs, stored_bytes) VALUES ('completed', 1, 0), ('queued', 1, 0);
   INSERT INTO job_videos (job_id, position, video_id, upload, state, entry, entry_bytes, entry_crc)
     VALUES ('${FINISHED}', 1, 'storedvid01', '{}', 'failed', ${bytes(STORED.deflated)}, ${STORED.jsonBytes},
-            ${STORED.crc32})`;
+            ${STORED.crc32}),
+           ('${FINISHED}', 2, 'storedvid03', '{}', 'failed', ${bytes(STORED_OTHER.deflated)}, ${STORED_OTHER.jsonBytes},
+            ${STORED_OTHER.crc32})`;
 
 let service: TestService;
 
@@ -76,12 +80,18 @@ const verifiedUsage = async (): Promise<unknown> => {
 
 it('a filled database is upgraded when the service starts, and what was stored is read', async () => {
   expect((await service.get(`/jobs/${FINISHED}/results`, KEY)).body).toMatchObject({
-    results: [ENTRY],
-    job: { state: 'completed', summary: { total: 1, failed: 1 } },
+    results: [ENTRY, OTHER],
+    next: null,
+    job: { state: 'completed', summary: { total: 2, failed: 2 } },
   });
-  expect((await service.get(`/webhooks/${WEBHOOK}/deliveries`, KEY)).body).toMatchObject({
-    deliveries: [{ type: 'job.completed', state: 'succeeded' }],
+  expect((await service.get(`/jobs/${FINISHED}/results?after=1`, KEY)).body).toMatchObject({ results: [OTHER] });
+  expect((await service.get(`/jobs/${FINISHED}`, KEY)).body.request).toEqual({
+    ...{ channel: '@gone', playlist: null, videos: null, languages: ['en'], match: 'all', kinds: [], include: [] },
+    ...{ chunkSeconds: null, limit: 9, since: 'hl-dinghy__', onQuota: 'pause' },
   });
+  const { deliveries } = (await service.get(`/webhooks/${WEBHOOK}/deliveries`, KEY)).body;
+  // The newest ones are of the other job.
+  expect(deliveries.at(-1)).toMatchObject({ type: 'job.completed', state: 'succeeded' });
 });
 
 it('a slice that a process left unfinished is repeated, and a call that it left is not charged', async () => {

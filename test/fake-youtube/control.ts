@@ -2,6 +2,14 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { CHANNELS } from './catalogue/catalogue.js';
 import { PLAYLISTS } from './catalogue/playlists.js';
 import type { Fault } from './faults/fault-registry.js';
+import {
+  type ChannelChange,
+  type Publication,
+  UnknownNameError,
+  type VideoChange,
+} from './publish/current-catalogue.js';
+import { readChannelChange, readPublication, readVideoChange } from './publish/publish-requests.js';
+import { VIDEO_STATES } from './publish/published-video.js';
 import type { RecordedRequest, RequestLog } from './request-log.js';
 import { sendText } from './rendered-bodies.js';
 import { readChanges, type Settings, UnreadableError } from './settings.js';
@@ -11,6 +19,9 @@ export interface Controls {
   requests: RequestLog;
   setFaults(...faults: Fault[]): void;
   set(settings: Partial<Settings>): void;
+  publish(publication: Publication): string[];
+  changeVideos(change: VideoChange): void;
+  changeChannel(change: ChannelChange): void;
   reset(): void;
 }
 
@@ -38,7 +49,13 @@ export function handleControl(
       controls.reset();
       return sendText(response, 200, JSON_TYPE, '{}');
     case 'POST /fake-youtube/faults':
-      return change(body, response, controls);
+      return change(response, () => setUp(body, controls));
+    case 'POST /fake-youtube/publish':
+      return change(response, () => ({ videoIds: controls.publish(readPublication(body)) }));
+    case 'POST /fake-youtube/videos':
+      return change(response, () => controls.changeVideos(readVideoChange(body)));
+    case 'POST /fake-youtube/channel':
+      return change(response, () => controls.changeChannel(readChannelChange(body)));
     default:
       return sendText(response, 404, 'text/plain; charset=utf-8', 'Not found. GET / lists the control pages.\n');
   }
@@ -54,14 +71,18 @@ function countsOf(list: readonly RecordedRequest[]): Record<string, Record<strin
   return Object.fromEntries(counts);
 }
 
-function change(body: string, response: ServerResponse, controls: Controls): void {
+function setUp(body: string, controls: Controls): void {
+  const { faults, settings } = readChanges(body);
+  controls.set(settings);
+  if (faults) controls.setFaults(...faults);
+}
+
+/** Sends what a change returns, or why it was refused. */
+function change(response: ServerResponse, make: () => object | void): void {
   try {
-    const { faults, settings } = readChanges(body);
-    controls.set(settings);
-    if (faults) controls.setFaults(...faults);
-    sendText(response, 200, JSON_TYPE, '{}');
+    sendText(response, 200, JSON_TYPE, JSON.stringify(make() ?? {}));
   } catch (error) {
-    if (!(error instanceof UnreadableError)) throw error;
+    if (!(error instanceof UnreadableError || error instanceof UnknownNameError)) throw error;
     sendText(response, 400, JSON_TYPE, JSON.stringify({ error: error.message }));
   }
 }
@@ -82,6 +103,11 @@ function usage(): string {
     `Playlists:\n${playlists}\n\n` +
     'GET /fake-youtube/requests  counts of the received requests\n' +
     'POST /fake-youtube/faults   {"faults":[{"kind":"429","match":{"kind":"player"},"rate":0.1}],"latencyMs":50}\n' +
-    'POST /fake-youtube/reset    restores the options of the start\n'
+    'POST /fake-youtube/publish  {"channel":"@tidewater","count":1,"as":"video","below":0,"title":"…","publishedAt":"…"}\n' +
+    '                            puts new videos on a channel and returns their IDs; all but the channel is optional\n' +
+    `                            as: ${VIDEO_STATES.join(', ')}\n` +
+    'POST /fake-youtube/videos   {"videoIds":["…"],"as":"private"} or {"videoIds":["…"],"deleted":true}\n' +
+    'POST /fake-youtube/channel  {"channel":"@tidewater","name":"…","handle":"@…","terminated":true,"order":["…"]}\n' +
+    'POST /fake-youtube/reset    restores the start\n'
   );
 }

@@ -4,6 +4,12 @@ import { Budgets } from './budgets.js';
 import { PoTokens } from './calls/po-token.js';
 import { type Fault, FaultRegistry, type RequestMatch } from './faults/fault-registry.js';
 import { type Hold, Holds } from './faults/held-requests.js';
+import {
+  type ChannelChange,
+  CurrentCatalogue,
+  type Publication,
+  type VideoChange,
+} from './publish/current-catalogue.js';
 import { RequestHandler } from './request-handler.js';
 import { RequestLog } from './request-log.js';
 import { type Settings, settingsOf } from './settings.js';
@@ -30,7 +36,13 @@ export interface FakeYoutube {
   set(settings: Partial<Settings>): void;
   /** Holds matching requests in flight; `arrived` resolves once `count` of them have arrived. */
   hold(match: RequestMatch, count?: number): Hold;
-  /** Restores the options of the start: releases holds, deletes recorded requests, restores faults and settings. */
+  /** Publishes videos on a channel; returns their IDs, newest first. */
+  publish(publication: Publication): string[];
+  /** Changes the state of videos, of which the list keeps the places, or deletes them. */
+  changeVideos(change: VideoChange): void;
+  /** Renames, terminates or restores a channel, or changes the order of its uploads. */
+  changeChannel(change: ChannelChange): void;
+  /** Restores the start: releases holds, deletes recorded requests, restores faults, settings and the catalogue. */
   reset(): void;
   close(): Promise<void>;
 }
@@ -47,6 +59,7 @@ export async function startFakeYoutube(options: FakeYoutubeOptions = {}): Promis
   const budgets = new Budgets(Date.now);
   const tokens = new PoTokens();
   const visitors = new Visitors();
+  const catalogue = new CurrentCatalogue();
   const faults = new FaultRegistry(options.seed ?? 1, tokens, visitors);
   const controls = {
     requests,
@@ -54,8 +67,12 @@ export async function startFakeYoutube(options: FakeYoutubeOptions = {}): Promis
     reseed: (seed: number) => faults.reseed(seed),
     set: (changes: Partial<Settings>) => void Object.assign(settings, changes),
     hold: (match: RequestMatch, count?: number) => holds.hold(match, count),
+    publish: (publication: Publication) => catalogue.publish(publication),
+    changeVideos: (change: VideoChange) => catalogue.changeVideos(change),
+    changeChannel: (change: ChannelChange) => catalogue.changeChannel(change),
     reset: () => {
       holds.releaseAll();
+      catalogue.reset();
       requests.clear();
       faults.reseed(options.seed ?? 1);
       faults.set(options.faults ?? []);
@@ -65,7 +82,8 @@ export async function startFakeYoutube(options: FakeYoutubeOptions = {}): Promis
   };
   controls.reset();
 
-  const handler = new RequestHandler({ settings, visitors, tokens }, faults, budgets, holds, requests, controls);
+  const state = { settings, visitors, tokens, catalogue };
+  const handler = new RequestHandler(state, faults, budgets, holds, requests, controls);
   const server = createServer((request, response) => void handler.handle(request, response));
   // Longer than any pause in a test: the default of 5 seconds would reset connections that a client is about to reuse.
   server.keepAliveTimeout = 60_000;

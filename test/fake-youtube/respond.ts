@@ -10,24 +10,22 @@ import type { ServerState } from './settings.js';
 
 type Responder = (incoming: Incoming, state: ServerState) => FakeResponse;
 
-const list: Responder = (incoming, { settings }) => browse(incoming, settings);
-
 /** Without a client or with a body that is not JSON these are refused with 400. */
 const INNERTUBE: Partial<Record<RequestKind, Responder>> = {
   player,
   reel: player,
-  resolve: (incoming, { visitors }) => resolveUrl(incoming, visitors),
+  resolve: resolveUrl,
   visitor: (incoming, { visitors }) => visitorId(incoming, visitors),
-  'browse-uploads': list,
-  'browse-shorts': list,
-  'browse-playlist': list,
-  'browse-channel': list,
-  'browse-continuation': list,
+  'browse-uploads': browse,
+  'browse-shorts': browse,
+  'browse-playlist': browse,
+  'browse-channel': browse,
+  'browse-continuation': browse,
 };
 
 const OTHERS: Partial<Record<RequestKind, Responder>> = {
   feed,
-  timedtext: (incoming, state) => timedtext(incoming, state.tokens),
+  timedtext,
   page: playerPage,
   'po-token': (incoming, { tokens }) => tokens.respond(incoming),
 };

@@ -4,6 +4,7 @@ import type { PoTokens } from './calls/po-token.js';
 import { PLAYLIST_SHAPES } from './calls/playlist-page.js';
 import { CLIENTS } from './catalogue/model.js';
 import { ALL_FAULT_KINDS, type Fault, MATCHABLE_KINDS } from './faults/fault-registry.js';
+import type { CurrentCatalogue } from './publish/current-catalogue.js';
 import type { Visitors } from './visitors.js';
 
 const amount = z.number().nonnegative();
@@ -89,7 +90,7 @@ export class UnreadableError extends Error {}
  * @throws UnreadableError
  */
 export function readChanges(text: string): { faults?: Fault[]; settings: Partial<Settings> } {
-  const { faults: given, ...changed } = valid(changes, parsed(text));
+  const { faults: given, ...changed } = validJson(changes, text);
   return { ...(given && { faults: given as Fault[] }), settings: changed as Partial<Settings> };
 }
 
@@ -101,8 +102,13 @@ function parsed(text: string): unknown {
   }
 }
 
-function valid<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> {
-  const { data, error } = schema.safeParse(value);
+/**
+ * Reads JSON by a schema.
+ *
+ * @throws UnreadableError
+ */
+export function validJson<Schema extends z.ZodType>(schema: Schema, text: string): z.output<Schema> {
+  const { data, error } = schema.safeParse(parsed(text));
   const [issue] = error?.issues ?? [];
   if (issue) throw new UnreadableError(`${['settings', ...issue.path].join('.')}: ${issue.message}`);
   return data as z.output<Schema>;
@@ -116,9 +122,10 @@ function isExpression(source: string): boolean {
   }
 }
 
-/** What the responses depend on besides the request and the catalogue. */
+/** What the responses depend on besides the request. */
 export interface ServerState {
   readonly settings: Settings;
   readonly visitors: Visitors;
   readonly tokens: PoTokens;
+  readonly catalogue: CurrentCatalogue;
 }

@@ -151,6 +151,7 @@ describe('a video that cannot be read', () => {
     await steps.steps(1);
     expect(await run.verify()).toMatchObject({ state: 'completed', summary: { fetched: 2, failed: 1 } });
     const entries = await run.entries();
-    expect(entries[1]?.entry).toMatchObject({ ok: false, error: { retryable: true } });
+    expect(entries.map(({ position }) => position)).toEqual([1, 3, 2]);
+    expect(entries[2]?.entry).toMatchObject({ ok: false, error: { retryable: true } });
   });
 });

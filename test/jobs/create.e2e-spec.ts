@@ -27,7 +27,11 @@ describe('a new job', () => {
       state: 'queued',
       reason: null,
       channel: null,
-      request: { ...request, languages: ['en', 'de'], onQuota: 'fail' },
+      playlist: null,
+      request: {
+        ...{ ...request, playlist: null, videos: null, languages: ['en', 'de'], onQuota: 'fail' },
+        ...{ match: 'all', kinds: [], include: [], chunkSeconds: null },
+      },
       summary: { total: 0, succeeded: 0, failed: 0, cached: 0, fetched: 0, pending: 0 },
       createdAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
       startedAt: null,

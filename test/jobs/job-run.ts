@@ -6,13 +6,12 @@ import { QuotaService } from '../../src/quota/quota.service.js';
 import type { TestOrganization, TestService } from '../harness/service.js';
 import { waitForJob } from './job-requests.js';
 
-const REQUEST: JobRequest = { channel: '', languages: [], limit: null, since: null, onQuota: 'pause' };
-
 /** An entry as the results have it. */
 export interface EntryJson {
+  position: number;
   videoId: string;
   ok: boolean;
-  metadata: { title: string };
+  metadata: { title: string; channel?: unknown };
   transcript: Record<string, unknown>;
   cached: boolean;
   error?: { code: string; message: string; retryable: boolean };
@@ -26,14 +25,17 @@ export class JobRun {
     readonly id: string,
   ) {}
 
+  /** @param source a channel, or another source with the rest of the request */
   static async create(
     service: TestService,
     organization: TestOrganization,
-    channel: string,
+    source: string | Partial<JobRequest>,
     request: Partial<JobRequest> = {},
   ): Promise<JobRun> {
     const payer = { organizationId: organization.id, keyId: organization.keyId, requestId: 'test' };
-    const { id } = await service.app.get(JobsService).create({ ...REQUEST, channel, ...request }, payer);
+    const { id } = await service.app
+      .get(JobsService)
+      .create({ ...(typeof source === 'string' ? { channel: source } : source), ...request }, payer);
     return new JobRun(service, organization, id);
   }
 

@@ -1,5 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { NEW_JOB_EXAMPLE } from '../../src/jobs/dto/job.dto.js';
 import { SliceSteps } from './slice-steps.js';
+
+const REQUEST = JSON.stringify(NEW_JOB_EXAMPLE.request);
 
 const FEW = 200;
 const MANY = 5_000;
@@ -31,9 +34,9 @@ async function addJobs(first: number, last: number): Promise<void> {
     INSERT INTO api_keys (id, organization_id, name, prefix, hash)
       SELECT 'key_of_many_' || number, 'org_of_many_' || number, 'Many', 'ctk', sha256(number::text::bytea)
         FROM generate_series(0, ${ORGANIZATIONS - 1}) number ON CONFLICT DO NOTHING;
-    INSERT INTO jobs (id, organization_id, key_id, reference, languages, on_quota, results_seconds, created_at, state, reason,
+    INSERT INTO jobs (id, organization_id, key_id, request, results_seconds, created_at, state, reason,
                       next_run_at, finished_at, expires_at, remove_at)
-      SELECT 'job_' || kind || number, ${organization}, 'key_of_many_' || number % ${ORGANIZATIONS}, '@many', '{}', 'pause', 1,
+      SELECT 'job_' || kind || number, ${organization}, 'key_of_many_' || number % ${ORGANIZATIONS}, '${REQUEST}', 1,
              clock_now(), kind, CASE WHEN kind = 'paused' THEN 'plan_limit_exceeded' END,
              CASE WHEN kind = 'running' THEN clock_now() - interval '1 hour' END,
              CASE WHEN kind = 'completed' THEN clock_now() END, CASE WHEN kind = 'completed' THEN clock_now() END,

@@ -20,7 +20,9 @@ afterEach(() => service.fakeYoutube.reset());
 
 const NDJSON = { Accept: 'application/x-ndjson' };
 const idsOf = (entries: { videoId: string }[]): string[] => entries.map(({ videoId }) => videoId);
-const withoutCached = (entries: object[]): object[] => entries.map((entry) => ({ ...entry, cached: null }));
+/** What the entries of a job and those of a call have in common. */
+const common = (entries: object[]): object[] =>
+  entries.map((entry) => ({ ...entry, cached: undefined, position: undefined }));
 
 /** The IDs of a channel's uploads, newest first. */
 async function uploadsOf(channel: string, key: string): Promise<string[]> {
@@ -64,7 +66,11 @@ describe('the results of a completed job', () => {
     expect(Object.keys(page as object)).toEqual(['results', 'next', 'job']);
     expect((await service.get('/usage', key)).body).toMatchObject({ used: job.summary.fetched, reserved: 0 });
     const { body: call } = await service.get(`/channels/${CHANNEL}/transcripts?limit=100`, key);
-    expect(withoutCached(page.results as object[])).toEqual(withoutCached(call.results as object[]));
+    expect(common(page.results as object[])).toEqual(common(call.results as object[]));
+    expect(page.results.map(({ position }: { position: number }) => position)).toEqual(
+      page.results.map((_: unknown, index: number) => index + 1),
+    );
+    expect(Object.keys(page.results[0] as object)[0]).toBe('position');
     expect(page.results.map(({ cached }: { cached: boolean }) => cached)).not.toContain(true);
     const { succeeded, failed, cached, fetched } = job.summary;
     expect([succeeded, failed]).toEqual([call.summary.succeeded, call.summary.failed]);
@@ -143,7 +149,7 @@ describe('the pages of a completed job', () => {
 });
 
 describe('the results of a running job', () => {
-  it('end before the first pending video, and a reader who goes on from next receives every entry once', async () => {
+  it('are read so far, and a reader who goes on from next receives every entry once', async () => {
     const { key } = await service.organization();
     const uploads = await uploadsOf('@60-videos-no-3', key);
     const held = uploads[37] ?? '';
@@ -166,27 +172,42 @@ describe('the results of a running job', () => {
   });
 });
 
-describe('the results of a job with a video that stays pending', () => {
-  it('as NDJSON have all other entries, and next is the position before it', async () => {
+describe('the results of a job with videos that stay pending', () => {
+  it('have all other entries at once, in every form, and later those videos after them', async () => {
     const { key } = await service.organization();
     // An announced stream and a live one, which the job tries again later.
     const id = await createJob(service, key, { channel: '@harbourlight', limit: 6 });
     const job = await waitForJob(service, key, id, ({ summary: { total, pending } }) => total === 6 && pending === 2);
     expect([job.state, Number(job.checkAgainSeconds) > 60]).toEqual(['running', true]);
     const lines = linesOf((await service.get(`/jobs/${id}/results`, key, NDJSON)).text);
-    expect(lines.map(({ position }) => position as number)).toEqual([3, 4, 5, 6, undefined]);
-    expect(lines.at(-1)).toMatchObject({ next: 0, job: { state: 'running' } });
-    for (const query of ['', '?limit=5']) {
-      const { body } = await service.get(`/jobs/${id}/results${query}`, key);
-      expect([body.results, body.next]).toEqual([[], 0]);
-    }
-    const page = linesOf((await service.get(`/jobs/${id}/results?limit=5`, key, NDJSON)).text);
-    expect([page.length, page[0].next]).toEqual([1, 0]);
+    expect(lines.slice(0, -1).map(({ cursor, position }) => `${cursor}: ${position}`)).toEqual([
+      '1: 3',
+      '2: 4',
+      '3: 5',
+      '4: 6',
+    ]);
+    expect(lines.at(-1)).toMatchObject({ next: 4, job: { state: 'running' } });
+    const { body } = await service.get(`/jobs/${id}/results?limit=3`, key);
+    expect([body.results.map(({ position }: { position: number }) => position), body.next]).toEqual([[3, 4, 5], 3]);
+    // Their last try is due.
+    await service.query(`
+      UPDATE job_videos SET retries = 3, retry_at = clock_now() WHERE job_id = '${id}' AND state = 'pending';
+      UPDATE jobs SET next_run_at = clock_now() WHERE id = '${id}'`);
+    await waitForJob(service, key, id);
+    const rest = linesOf((await service.get(`/jobs/${id}/results?after=3`, key, NDJSON)).text);
+    expect(rest.slice(0, -1).map(({ cursor, position }) => `${cursor}: ${position}`)).toEqual(['4: 6', '5: 1', '6: 2']);
+    expect(rest.at(-1)).toMatchObject({ next: null, job: { state: 'completed' } });
+  });
+
+  it('have no next when the job was canceled, and go on after it is resumed', async () => {
+    const { key } = await service.organization();
+    const id = await createJob(service, key, { channel: '@harbourlight', limit: 6 });
+    await waitForJob(service, key, id, ({ summary: { total, pending } }) => total === 6 && pending === 2);
     await onJob(service, key, 'POST', `${id}/cancel`);
     const { body: canceled } = await service.get(`/jobs/${id}/results`, key);
     expect([canceled.results.length, canceled.next]).toEqual([4, null]);
-    const end = linesOf((await service.get(`/jobs/${id}/results?after=3`, key, NDJSON)).text);
-    expect([end.map(({ position }) => position as number), end.at(-1).next]).toEqual([[4, 5, 6, undefined], null]);
+    await onJob(service, key, 'POST', `${id}/resume`);
+    expect((await service.get(`/jobs/${id}/results?after=4`, key)).body).toMatchObject({ results: [], next: 4 });
   });
 });
 
@@ -249,7 +270,7 @@ describe('a reader of results that does not read', () => {
     expect(socket.bytesWritten).toBeLessThan(whole.length * 0.7);
     expect(memory.heldBytes).toBeLessThan(whole.length / 8);
     const text = await received(reader);
-    expect(text.match(/"type":"result","position":/g)).toHaveLength(100);
+    expect(text.match(/"type":"result","cursor":\d+,"position":/g)).toHaveLength(100);
     expect(text).toContain('"type":"summary"');
   });
 

@@ -31,9 +31,11 @@ describe('an archive job', () => {
     });
     expect(Date.parse(job.expiresAt ?? '') - Date.parse(job.finishedAt ?? '')).toBe(72 * 3_600_000);
     const entries = await run.entries();
-    expect(entries.map(({ position }) => position)).toEqual(entries.map((_, index) => index + 1));
+    const places = entries.map((_, index) => index + 1);
+    expect(entries.map(({ position }) => position)).toEqual(places);
+    expect(entries.map(({ entry }) => entry.position)).toEqual(places);
     const call = await service.get('/channels/@130-videos-no-2/transcripts?limit=100', run.organization.key);
-    const cached = (entry: EntryJson): EntryJson => ({ ...entry, cached: entry.ok });
+    const cached = ({ position: _, ...entry }: EntryJson) => ({ ...entry, cached: entry.ok });
     expect(entries.slice(0, 100).map(({ entry }) => cached(entry))).toEqual(
       (call.body as { results: EntryJson[] }).results.map(cached),
     );
@@ -83,7 +85,8 @@ describe('an archive job', () => {
     await service.query(`DELETE FROM job_videos WHERE job_id = '${run.id}' AND position <= 2`);
     await service.query(`UPDATE job_videos SET position = position + 1000 WHERE job_id = '${run.id}'`);
     await service.query(`UPDATE job_videos SET position = position - 1002 WHERE job_id = '${run.id}'`);
-    await service.query(`UPDATE jobs SET continuation = 'refused', total = total - 2 WHERE id = '${run.id}'`);
+    await service.query(`UPDATE jobs SET continuation = 'refused', total = total - 2,
+      last_position = last_position - 2 WHERE id = '${run.id}'`);
     await steps.steps(1);
     expect(await run.get()).toMatchObject({ state: 'listing', summary: { total: 98 } });
     expect(await steps.step()).toBe(false);

@@ -25,8 +25,11 @@ export class SliceSteps {
   }
 
   /** A job of an organization of its own. */
-  async job(channel: string, request: Parameters<typeof JobRun.create>[3] = {}): Promise<JobRun> {
-    return JobRun.create(this.service, await this.service.organization(), channel, request);
+  async job(
+    source: Parameters<typeof JobRun.create>[2],
+    request: Parameters<typeof JobRun.create>[3] = {},
+  ): Promise<JobRun> {
+    return JobRun.create(this.service, await this.service.organization(), source, request);
   }
 
   /** A job whose list is read, so that its next slice is one of videos. */

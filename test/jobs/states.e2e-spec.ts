@@ -31,6 +31,8 @@ const [PENDING, DECIDED] = [
 
 const SITUATIONS: readonly Situation[] = [
   { state: 'queued', ...NEW, ...UNLISTED },
+  // Of a list of videos.
+  { state: 'queued', ...NEW, ...PENDING },
   ...[UNLISTED, FIRST_PAGE].map((list) => ({ state: 'listing', ...STARTED, ...list }) as const),
   { state: 'running', ...STARTED, ...PENDING },
   ...(['plan_changed', 'upstream_blocked'] as const).flatMap((reason) =>
@@ -63,7 +65,7 @@ const PAGES: readonly ListedPage[] = [
   { uploads: UPLOADS, next: null, incomplete: false },
   { uploads: UPLOADS, next: 'more', incomplete: false },
   { uploads: UPLOADS, next: null, incomplete: true },
-].map((page) => ({ channel: CHANNEL, ...page }));
+].map((page) => ({ channel: CHANNEL, playlist: null, ...page }));
 const OF_VIDEOS: readonly SliceOutcome[] = [
   { type: 'nothing_due' },
   { type: 'without_quota', quota: { limit: 5, used: 4 } },
@@ -156,8 +158,18 @@ function sliceOf(id: string, { state, reason }: Situation, onQuota: OnQuota = 'p
     request: { ...NEW_JOB_EXAMPLE.request, onQuota },
   };
   const { id: organizationId, keyId } = organization;
-  return { job, organizationId, keyId, claim: CLAIM, plan: 'pro', listed: true, continuation: null, setbacks: 0 };
+  const facts = {
+    claim: CLAIM,
+    plan: 'pro',
+    listed: true,
+    continuation: null,
+    setbacks: 0,
+    subscription: null,
+  } as const;
+  return { job, organizationId, keyId, ...facts };
 }
+
+const REQUEST = JSON.stringify(NEW_JOB_EXAMPLE.request);
 
 async function insert({ state, reason, isStarted, list, videos }: Situation, isClaimed: boolean): Promise<string> {
   const id = `job_${randomUUID()}`;
@@ -165,16 +177,17 @@ async function insert({ state, reason, isStarted, list, videos }: Situation, isC
   const waits = reason === 'plan_changed' || reason === 'plan_limit_exceeded';
   const now = (isTrue: boolean): string => (isTrue ? 'clock_now()' : 'NULL');
   await service.query(`
-    INSERT INTO jobs (id, organization_id, key_id, reference, languages, on_quota, results_seconds, state, reason, created_at,
-                      started_at, finished_at, next_run_at, listed_at, list_retry_at, claim, claimed_until, total, failed)
-      VALUES ('${id}', '${organization.id}', '${organization.keyId}', '@northwindrowing', '{}', 'pause', 3600, '${state}',
+    INSERT INTO jobs (id, organization_id, key_id, request, results_seconds, state, reason, created_at,
+                      started_at, finished_at, next_run_at, listed_at, list_retry_at, claim, claimed_until, total, failed,
+                      last_position, last_sequence)
+      VALUES ('${id}', '${organization.id}', '${organization.keyId}', '${REQUEST}', 3600, '${state}',
               ${reason ? `'${reason}'` : 'NULL'}, clock_now(), ${now(isStarted)}, ${now(isFinished)},
               ${now(!isFinished && !waits)}, ${now(list === 'complete')}, ${now(list === 'again')},
               ${isClaimed ? `'${CLAIM}', clock_now() + interval '1 hour'` : 'NULL, NULL'},
-              ${videos === 'none' ? 0 : 1}, ${videos === 'decided' ? 1 : 0});
-    INSERT INTO job_videos (job_id, position, video_id, upload, state, entry)
+              ${videos === 'none' ? 0 : 1}, ${videos === 'decided' ? 1 : 0}, ${videos === 'none' ? 0 : 1}, ${videos === 'decided' ? 1 : 0});
+    INSERT INTO job_videos (job_id, position, video_id, upload, state, entry, sequence)
       SELECT '${id}', 1, 'northwind00', '{}', CASE WHEN decided THEN 'failed' ELSE 'pending' END,
-             CASE WHEN decided THEN '\\x'::bytea END
+             CASE WHEN decided THEN '\\x'::bytea END, CASE WHEN decided THEN 1 END
         FROM (SELECT ${videos === 'decided'} AS decided) video WHERE ${videos !== 'none'}`);
   return id;
 }

@@ -141,7 +141,9 @@ async function readChannel(platform: Adapter['platform']): Promise<void> {
     platform.listUploadsPage(CHANNEL_ID, '2:next', context()).catch((error: unknown) => {
       if (!(error instanceof ContinuationRejectedError)) throw error;
     }),
+    platform.newestUploads(CHANNEL_ID, context()),
     platform.listPlaylist(`PL${'a'.repeat(32)}`, 3, context()),
+    platform.listPlaylistPage(`PL${'a'.repeat(32)}`, undefined, context()),
     platform.readChannel(CHANNEL_ID, context()),
     platform.resolveChannel({ kind: 'handle', handle: 'somebody' }, context()),
   ]);

@@ -247,6 +247,106 @@ describe('all uploads of a channel, page by page', () => {
   });
 });
 
+describe('the newest uploads by themselves', () => {
+  const newest = (channelId: string) => adapter.platform.newestUploads(channelId, context());
+
+  it.each(['old', 'new'] as const)('are one request, and described they are the first page (%s)', async (shape) => {
+    fakeYoutube.set({ playlistShape: shape });
+    const page = await newest(others.FOG_SIGNAL.id);
+    // Beside the one that starts a session.
+    expect(fakeYoutube.requests.list.map(({ kind }) => kind)).toEqual(['visitor', 'browse-uploads']);
+    expect(page.uploads).toHaveLength(100);
+    expect(page.uploads.every(({ publishedAt }) => publishedAt === null)).toBe(true);
+    const described = await adapter.platform.describeUploads(others.FOG_SIGNAL.id, page, context());
+    expect(fakeYoutube.requests.count({ kind: ['feed', 'browse-shorts'] })).toBe(2);
+    expect(fakeYoutube.requests.total).toBe(4);
+    expect(described.uploads.filter(({ publishedAt }) => publishedAt !== null)).toHaveLength(15);
+    expect(described).toEqual(await adapter.platform.listUploadsPage(others.FOG_SIGNAL.id, undefined, context()));
+  });
+
+  it('stay as they are when the feed and the Shorts cannot be read, which are not requested again for a while', async () => {
+    fakeYoutube.setFaults({ kind: '429', match: { kind: ['feed', 'browse-shorts'] } });
+    const page = await newest(HARBOUR_LIGHT.id);
+    await expect(adapter.platform.describeUploads(HARBOUR_LIGHT.id, page, context())).resolves.toEqual(page);
+    const { total } = fakeYoutube.requests;
+    await expect(adapter.platform.describeUploads(HARBOUR_LIGHT.id, page, context())).resolves.toEqual(page);
+    expect(fakeYoutube.requests.total).toBe(total);
+  });
+
+  it('are none for a channel without uploads, and channel_not_found for one that does not exist', async () => {
+    const nothing = { uploads: [], next: null, incomplete: false };
+    await expect(newest(others.EMPTY_SLIP.id)).resolves.toEqual(nothing);
+    await expect(adapter.platform.describeUploads(others.EMPTY_SLIP.id, nothing, context())).resolves.toEqual(nothing);
+    await expect(newest('UCnobody________________')).rejects.toMatchObject({ code: 'channel_not_found' });
+  });
+
+  it('of a list that ended early are read once more to be described, because Shorts may continue it', async () => {
+    fakeYoutube.set({ listEndsAt: 100 });
+    const page = await newest(others.FOG_SIGNAL.id);
+    expect(page).toMatchObject({ next: null, incomplete: true });
+    fakeYoutube.set({ listEndsAt: null });
+    const described = await adapter.platform.describeUploads(others.FOG_SIGNAL.id, page, context());
+    expect(described).toMatchObject({ next: expect.any(String), incomplete: false });
+  });
+
+  it('that cannot be read are a failure, and no empty page', async () => {
+    fakeYoutube.setFaults({ kind: 'incomplete', match: { kind: 'browse' } });
+    await expect(newest(HARBOUR_LIGHT.id)).rejects.toMatchObject({ code: 'upstream_failure' });
+  });
+});
+
+describe('a playlist, page by page', () => {
+  const pageOf = (id: string, continuation?: string) => adapter.platform.listPlaylistPage(id, continuation, context());
+  const ids = (videos: readonly { videoId?: string; id?: string }[]) => videos.map(({ videoId, id }) => videoId ?? id);
+
+  it.each(['old', 'new'] as const)(
+    'is read to its end in its order, and named with its first page (%s)',
+    async (shape) => {
+      fakeYoutube.set({ playlistShape: shape });
+      const { id, title } = playlists.LONG;
+      const pages = await allPages(id, pageOf);
+      expect(pages.flatMap(({ uploads }) => ids(uploads))).toEqual(ids(playlists.LONG.videos()));
+      expect(pages.length).toBeGreaterThan(1);
+      expect(pages).toMatchObject(pages.map((_, index) => ({ playlist: index === 0 ? { id, title } : null })));
+      expect(fakeYoutube.requests.count({ kind: 'browse' })).toBe(pages.length);
+    },
+  );
+
+  it('lists deleted and private videos with their failures', async () => {
+    fakeYoutube.set({ playlistShape: 'old' });
+    const { uploads } = await adapter.platform.listPlaylist(playlists.WITH_GAPS.id, 25, context());
+    expect((await pageOf(playlists.WITH_GAPS.id)).uploads).toEqual(uploads);
+  });
+
+  it('is incomplete when it ends early or with a page that cannot be read, and can be empty', async () => {
+    fakeYoutube.set({ listEndsAt: 100 });
+    expect((await allPages(playlists.LONG.id, pageOf)).at(-1)).toMatchObject({ next: null, incomplete: true });
+    fakeYoutube.set({ listEndsAt: null });
+    const { next } = await pageOf(playlists.LONG.id);
+    fakeYoutube.setFaults({ kind: 'incomplete', match: { kind: 'browse' } });
+    const nothing = { uploads: [], next: null, incomplete: true };
+    await expect(pageOf(playlists.LONG.id, next ?? undefined)).resolves.toEqual({ ...nothing, playlist: null });
+    const unnamed = { id: playlists.LONG.id, title: null };
+    await expect(pageOf(playlists.LONG.id)).resolves.toEqual({ ...nothing, playlist: unnamed });
+    fakeYoutube.setFaults();
+    const { id, title } = playlists.EMPTY;
+    await expect(pageOf(id)).resolves.toEqual({ ...nothing, incomplete: false, playlist: { id, title } });
+  });
+
+  it('is to be read again from its first page when the platform refuses the continuation', async () => {
+    const foreign = Buffer.from('nothing:UUx:100').toString('base64url');
+    for (const continuation of [foreign, `2:${foreign}`, ''])
+      await expect(pageOf(playlists.LONG.id, continuation)).rejects.toThrow(ContinuationRejectedError);
+  });
+
+  it('is not found when it is private or does not exist, and without a request when the ID names none', async () => {
+    await expect(pageOf('WL')).rejects.toMatchObject({ code: 'playlist_not_found' });
+    expect(fakeYoutube.requests.total).toBe(0);
+    for (const id of [playlists.PRIVATE.id, playlists.playlistId('nothing-of-the-kind')])
+      await expect(pageOf(id)).rejects.toMatchObject({ code: 'playlist_not_found' });
+  });
+});
+
 describe('a playlist', () => {
   const playlist = (id: string, count = 25) => adapter.platform.listPlaylist(id, count, context());
   const ids = (videos: readonly { videoId?: string; id?: string }[]) => videos.map(({ videoId, id }) => videoId ?? id);

@@ -31,13 +31,15 @@ export {
 } from './errors.js';
 export type { TranscriptsEvent } from './events.js';
 export type { CallOptions, ClientOptions } from './http.js';
-export type { Job, JobOptions, Jobs, ResultsOptions, WaitOptions } from './jobs.js';
+export type { Job, JobOptions, Jobs, JobSource, JobVideoTranscript, ResultsOptions, WaitOptions } from './jobs.js';
 export { OPERATIONS, type OperationId, type ParametersOf, type ResultOf } from './operations.js';
 export type { components, operations, paths } from './schema.js';
 export {
   verifyWebhook,
   type HeadersGiven,
   type JobEvent,
+  type SubscriptionEvent,
+  type UploadEvent,
   type Webhook,
   type WebhookDelivery,
   type WebhookEvent,

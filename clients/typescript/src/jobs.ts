@@ -4,6 +4,7 @@ import type { components } from './schema.js';
 type Schemas = components['schemas'];
 export type Job = Schemas['Job'];
 export type VideoTranscript = Schemas['VideoTranscript'];
+export type JobVideoTranscript = Schemas['JobVideoTranscript'];
 
 /** The largest page of results. */
 const RESULTS_PER_PAGE = 100;
@@ -12,12 +13,25 @@ const PAUSE_SECONDS_DEFAULT = 2;
 /** A client that follows a job for hours meets restarts and rate limits. The pauses between the attempts add up to three minutes. */
 const RETRIES_WHILE_FOLLOWING = 7;
 
+/** What a job reads; the videos are IDs or URLs, up to 10,000. */
+export type JobSource = { channel: string } | { playlist: string } | { videos: readonly string[] };
+
+type NewJob = Schemas['NewJobBody'];
+
 export interface JobOptions extends CallOptions {
-  /** Language codes in order of preference. */
+  /** Language codes in order of preference; `*`, as the last, is the original language of the video. */
   languages?: readonly string[];
-  /** The number of uploads, the newest ones; all by default. */
+  /** `first`: only the first of the languages that a video has. */
+  match?: 'all' | 'first';
+  /** Only videos of these kinds, of a channel or a playlist. */
+  kinds?: readonly ('video' | 'short' | 'live' | 'upcoming')[];
+  /** What to add to the metadata. */
+  include?: readonly ('description' | 'chapters' | 'tags')[];
+  /** Joins the segments to chunks of about so many seconds. */
+  chunkSeconds?: number;
+  /** The number of videos, from the start of the list; all by default. */
   limit?: number;
-  /** The ID of a video: only the uploads that are newer than it. */
+  /** The ID of a video: only the uploads of the channel that are newer than it. */
   since?: string;
   /** What to do when the monthly quota is used up; `pause` by default. */
   onQuota?: 'pause' | 'fail';
@@ -39,14 +53,18 @@ export interface ResultsOptions extends CallOptions {
 export class Jobs {
   constructor(private readonly http: Http) {}
 
-  /** Starts a job that fetches the transcripts of all uploads of a channel. */
-  create(
-    channel: string,
-    { languages, limit, since, onQuota = 'pause', idempotencyKey, ...options }: JobOptions = {},
-  ): Promise<Job> {
-    const body = { channel, onQuota, ...defined({ languages: languages && [...languages], limit, since }) };
+  /** Starts a job that fetches the transcripts of a channel, a playlist or a list of videos. @param source a text is a channel */
+  create(source: string | JobSource, options: JobOptions = {}): Promise<Job> {
+    const { languages, match, kinds, include, chunkSeconds, limit, since, ...others } = options;
+    const { onQuota = 'pause', idempotencyKey, ...callOptions } = others;
+    const lists = { languages: copied(languages), kinds: copied(kinds), include: copied(include) };
+    const body: NewJob = {
+      ...sourceOf(source),
+      onQuota,
+      ...defined({ ...lists, match, chunkSeconds, limit, since }),
+    };
     const header = { 'Idempotency-Key': idempotencyKey ?? crypto.randomUUID() };
-    return this.http.call('createJob', { body, header }, options);
+    return this.http.call('createJob', { body, header }, callOptions);
   }
 
   /** Yields the organization's jobs, newest first. */
@@ -84,13 +102,13 @@ export class Jobs {
   }
 
   /**
-   * Yields the results of a job in the channel's order, also while it runs, to its end: each once, and none is missing. Returns
-   * the finished job.
+   * Yields the results of a job in the order in which they became final, also while it runs, to its end: each once, and none is
+   * missing. Returns the finished job.
    */
   async *results(
     id: string,
     { after, ...options }: ResultsOptions = {},
-  ): AsyncGenerator<VideoTranscript, Job, undefined> {
+  ): AsyncGenerator<JobVideoTranscript, Job, undefined> {
     for (let position = after; ;) {
       const query = { limit: RESULTS_PER_PAGE, ...defined({ after: position }) };
       const given = { retries: RETRIES_WHILE_FOLLOWING, ...options };
@@ -104,4 +122,13 @@ export class Jobs {
       position = page.next;
     }
   }
+}
+
+function sourceOf(source: string | JobSource): Pick<NewJob, 'channel' | 'playlist' | 'videos'> {
+  if (typeof source === 'string') return { channel: source };
+  return 'videos' in source ? { videos: [...source.videos] } : source;
+}
+
+function copied<T>(list: readonly T[] | undefined): T[] | undefined {
+  return list && [...list];
 }

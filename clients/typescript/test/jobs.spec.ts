@@ -8,7 +8,11 @@ const JOB: Job = {
   state: 'running',
   reason: null,
   channel: null,
-  request: { channel: '@tidewater', languages: [], limit: null, since: null, onQuota: 'pause' },
+  playlist: null,
+  request: {
+    ...{ channel: '@tidewater', playlist: null, videos: null, languages: [], match: 'all', kinds: [], include: [] },
+    ...{ chunkSeconds: null, limit: null, since: null, onQuota: 'pause' },
+  },
   summary: { total: 0, succeeded: 0, failed: 0, cached: 0, fetched: 0, pending: 0 },
   createdAt: '2026-11-20T16:00:00.000Z',
   startedAt: null,
@@ -51,6 +55,19 @@ describe('creating a job', () => {
     expect(sent[1]?.body).toEqual({ channel: '@tidewater', limit: 3, onQuota: 'pause' });
     await client.jobs.create('@tidewater', { idempotencyKey: 'mine' });
     expect(sent[2]?.headers.get('Idempotency-Key')).toBe('mine');
+  });
+
+  it('names a playlist or videos', async () => {
+    const { client, sent } = clientOf(json(JOB, 202), json(JOB, 202));
+    await client.jobs.create(
+      { playlist: 'PLharbourlight-boats' },
+      { kinds: ['video'], match: 'first', chunkSeconds: 60 },
+    );
+    await client.jobs.create({ videos: ['hl-dinghy__'] });
+    expect(sent.map(({ body }) => body)).toEqual([
+      { playlist: 'PLharbourlight-boats', onQuota: 'pause', kinds: ['video'], match: 'first', chunkSeconds: 60 },
+      { videos: ['hl-dinghy__'], onQuota: 'pause' },
+    ]);
   });
 });
 

@@ -2,12 +2,14 @@ import { existsSync } from 'node:fs';
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import type { Channel, Upload } from '../../domain/transcript.js';
+import { LANGUAGE_MATCHES } from '../../domain/language-codes.js';
+import { INCLUDABLE, VIDEO_KINDS, type Channel, type Playlist, type Upload } from '../../domain/transcript.js';
 import type { StoredEntry } from '../../jobs/job.repository.js';
 import { fromJson } from '../../transcripts/cache/keyed-codec.js';
 import { inflate, readTranscript } from '../../transcripts/cache/transcript-text.js';
 import { formatTranscript } from '../../transcripts/formats/transcript-formats.js';
 import { channelSchema, uploadSchema } from '../../transcripts/sources/channel-uploads.js';
+import { playlistSchema } from '../../transcripts/sources/playlist-source.js';
 import { metadataOf } from '../../transcripts/transcript-events.js';
 
 export const ARCHIVE_FORMATS = ['json', 'markdown'] as const;
@@ -35,13 +37,36 @@ const video = z.object({
 
 type IndexedVideo = z.infer<typeof video>;
 
-/** The document `index.json` of an archive. Its videos are in the order of the channel's uploads. */
+/** What the files of an archive have in common; the defaults are those of an index that has no such field. */
+const form = z.object({
+  format: z.enum(ARCHIVE_FORMATS),
+  languages: z.array(z.string()).default([]),
+  match: z.enum(LANGUAGE_MATCHES).default('all'),
+  kinds: z.array(z.enum(VIDEO_KINDS)).default([]),
+  include: z.array(z.enum(INCLUDABLE)).default([]),
+  chunkSeconds: z.int().nullable().default(null),
+});
+
+export type ArchiveForm = z.infer<typeof form>;
+
+/** A form with the defaults for what is absent. */
+export function archiveForm(options: Partial<ArchiveForm>): ArchiveForm {
+  return form.parse(options);
+}
+
+/** What an archive has the videos of. */
+export interface ArchiveSource {
+  channel: Channel | null;
+  playlist: Playlist | null;
+}
+
+/** The document `index.json` of an archive. Its videos are in the order of the list, newer ones of a channel first. */
 const index = z.object({
-  channel: channelSchema,
+  channel: channelSchema.nullable(),
+  playlist: playlistSchema.nullable().default(null),
   /** The job whose files are being written, and are not among `videos` yet; null when it is complete. */
   unfinishedJob: z.string().nullable().default(null),
-  format: z.enum(ARCHIVE_FORMATS),
-  languages: z.array(z.string()),
+  ...form.shape,
   /** Of the last complete job; null for all uploads. */
   limit: z.int().nullable(),
   videos: z.array(video),
@@ -61,10 +86,9 @@ const storedResult = z.object({
 export interface ArchiveOptions {
   /** The path of the directory. */
   out: string;
-  format: ArchiveFormat;
-  languages: string[];
-  /** The number of uploads at most, the newest ones; all by default. */
-  limit?: number;
+  form: ArchiveForm;
+  /** The number of videos at most, the newest ones; all by default. */
+  limit?: number | undefined;
 }
 
 /**
@@ -75,8 +99,8 @@ export class ArchiveFiles {
   /** The number of files that were written. */
   written = 0;
   private isMarked = false;
-  /** The videos of the job, in the order of its results. */
-  private readonly current = new Map<string, IndexedVideo>();
+  /** The videos of the job, with their positions in its list. */
+  private readonly current = new Map<string, { position: number; video: IndexedVideo }>();
   /** The file of each video in the index: its name can have a date that the list no longer has. */
   private readonly knownFiles: ReadonlyMap<string, string | null>;
 
@@ -87,9 +111,9 @@ export class ArchiveFiles {
     this.knownFiles = new Map(known?.videos.map(({ videoId, file }) => [videoId, file]));
   }
 
-  /** The video above which a job takes the uploads: the newest of the last job, unless that had another limit. */
+  /** The video above which a job takes the uploads: the newest of the last job of a channel, unless that had another limit. */
   get since(): string | null {
-    if (!this.known || this.known.limit !== (this.options.limit ?? null)) return null;
+    if (!this.known?.channel || this.known.limit !== (this.options.limit ?? null)) return null;
     return this.known.videos[0]?.videoId ?? null;
   }
 
@@ -99,60 +123,59 @@ export class ArchiveFiles {
     if (!existsSync(path)) return new ArchiveFiles(options, undefined);
     const known = fromJson(await readFile(path), index);
     if (!known) throw new Error(`${path} is not the index of an archive. Choose another directory.`);
-    const languages = known.languages.join();
-    if (known.format !== options.format || languages !== options.languages.join())
-      throw new Error(
-        `${options.out} has an archive with --format ${known.format} and ` +
-          `${languages === '' ? 'no --languages' : `--languages ${languages}`}. Use the same or another directory.`,
-      );
+    const flags = flagsOf(known);
+    if (flags !== flagsOf(options.form))
+      throw new Error(`${options.out} has an archive with ${flags}. Use the same options or another directory.`);
     return new ArchiveFiles(options, known);
   }
 
   /**
-   * Marks the directory, once, as the archive of a channel that a job is writing, so that nothing else is written to it.
+   * Marks the directory, once, as the archive of what a job is writing, so that nothing else is written to it.
    *
-   * @throws Error when the directory has the archive of another channel
+   * @throws Error when the directory has another archive
    */
-  async mark(channel: Channel, jobId: string): Promise<void> {
+  async mark({ channel, playlist }: ArchiveSource, jobId: string): Promise<void> {
     if (this.isMarked) return;
-    const other = this.known?.channel;
-    if (other && other.id !== channel.id)
-      throw new Error(`${this.options.out} has the archive of ${other.name} (${other.id}). Choose another directory.`);
+    const other = this.known?.channel ?? this.known?.playlist;
+    if (other && other.id !== (channel ?? playlist)?.id)
+      throw new Error(
+        `${this.options.out} has the archive of ${nameOf(this.known)} (${other.id}). Choose another directory.`,
+      );
     // What is known of a complete job stays as it is: the next job begins above its newest video.
     const { limit = this.options.limit ?? null, videos = [] } = this.known ?? {};
-    await this.writeIndex({ channel, unfinishedJob: jobId, limit, videos });
+    await this.writeIndex({ channel, playlist, unfinishedJob: jobId, limit, videos });
     this.isMarked = true;
   }
 
   /** Writes the file of a video unless it exists. */
-  async add({ text }: StoredEntry): Promise<void> {
-    const json = await inflate(text);
-    const { videoId, metadata, transcript, error } = storedResult.parse(JSON.parse(json.toString()));
+  async add({ position, text }: StoredEntry): Promise<void> {
+    // The position is that in the list of one job.
+    const json = (await inflate(text)).toString().replace(/^\{"position":\d+,/, '{');
+    const { videoId, metadata, transcript, error } = storedResult.parse(JSON.parse(json));
     const upload = uploadSchema.parse({ ...metadata, videoId, failure: null });
-    const { out, format, languages } = this.options;
+    const { out } = this.options;
+    const { format, languages } = this.options.form;
     const file = error ? null : (this.knownFiles.get(videoId) ?? archiveFileName(upload, format));
-    this.current.set(videoId, { videoId, title: upload.title, file, error });
+    this.current.set(videoId, { position, video: { videoId, title: upload.title, file, error } });
     if (file === null || existsSync(join(out, file))) return;
     const read = await readTranscript(Buffer.from(JSON.stringify(transcript)));
     const stored = { videoId, metadata: metadataOf(upload), transcript: read };
-    await this.write(
-      file,
-      format === 'json' ? [json, '\n'] : [...formatTranscript(format, stored, languages)].join(''),
-    );
+    await this.write(file, format === 'json' ? `${json}\n` : [...formatTranscript(format, stored, languages)].join(''));
     this.written++;
   }
 
   /** Writes the index of all videos, the newest first, after a completed job. */
-  async saveIndex(channel: Channel): Promise<void> {
+  async saveIndex({ channel, playlist }: ArchiveSource): Promise<void> {
     const others = this.known?.videos.filter(({ videoId }) => !this.current.has(videoId)) ?? [];
+    const current = [...this.current.values()].sort((one, other) => one.position - other.position);
     const { limit = null } = this.options;
-    await this.writeIndex({ channel, unfinishedJob: null, limit, videos: [...this.current.values(), ...others] });
+    const videos = [...current.map(({ video }) => video), ...others];
+    await this.writeIndex({ channel, playlist, unfinishedJob: null, limit, videos });
   }
 
-  private async writeIndex(state: Omit<ArchiveIndex, 'format' | 'languages'>): Promise<void> {
-    const { channel, unfinishedJob, limit, videos } = state;
-    const { format, languages } = this.options;
-    const document: ArchiveIndex = { channel, unfinishedJob, format, languages, limit, videos };
+  private async writeIndex(state: Omit<ArchiveIndex, keyof ArchiveForm>): Promise<void> {
+    const { channel, playlist, unfinishedJob, limit, videos } = state;
+    const document: ArchiveIndex = { channel, playlist, unfinishedJob, ...this.options.form, limit, videos };
     await this.write(INDEX, `${JSON.stringify(document, null, 2)}\n`);
   }
 
@@ -164,6 +187,22 @@ export class ArchiveFiles {
     await writeFile(unfinished, data, { flush: true });
     await rename(unfinished, join(out, name));
   }
+}
+
+/** The name of what an archive has. */
+export function nameOf(source: ArchiveSource | undefined): string {
+  return source?.channel?.name ?? source?.playlist?.title ?? source?.playlist?.id ?? '';
+}
+
+/** The options of an archive, for an error. */
+function flagsOf({ format, languages, match, kinds, include, chunkSeconds }: ArchiveForm): string {
+  const lists = Object.entries({ languages, kinds, include }).filter(([, words]) => words.length > 0);
+  return [
+    `--format ${format}`,
+    ...lists.map(([name, words]) => `--${name} ${words.join()}`),
+    ...(match === 'first' ? ['--match first'] : []),
+    ...(chunkSeconds === null ? [] : [`--chunk-seconds ${chunkSeconds}`]),
+  ].join(' ');
 }
 
 /** The file name of a video: its date unless that is not known, the letters and digits of its title, and its ID. */

@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto';
 import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ChannelNotFoundError } from '../../domain/errors.js';
-import type { Channel } from '../../domain/transcript.js';
-import type { JobDto, JobRequestDto } from '../../jobs/dto/job.dto.js';
+import { ChannelNotFoundError, PlaylistNotFoundError } from '../../domain/errors.js';
+import { parsePlaylistReference } from '../../domain/playlist-reference.js';
+import type { JobDto } from '../../jobs/dto/job.dto.js';
 import { isFinished } from '../../jobs/job-states.js';
 import type { AwaitedVideo } from '../../jobs/job.repository.js';
 import type { JobsService } from '../../jobs/jobs.service.js';
 import type { Payer } from '../../quota/quota.service.js';
-import { ArchiveFiles, type ArchiveOptions } from './archive-files.js';
+import { ArchiveFiles, type ArchiveOptions, type ArchiveSource } from './archive-files.js';
 import type { CommandServices } from './command-services.js';
 
 /** How often the job is looked at. */
@@ -20,13 +20,12 @@ const ENTRIES_PER_READ = 50;
 const AWAITED_SHOWN_MAX = 10;
 
 export interface ArchiveRequest extends ArchiveOptions {
-  /** The channel as the caller names it. */
+  /** The channel or the playlist as the caller names it. */
   reference: string;
 }
 
 /** What a run has done. */
-export interface ArchiveResult {
-  channel: Channel;
+export interface ArchiveResult extends ArchiveSource {
   /** The counts of the job. */
   summary: JobDto['summary'];
   /** The number of files that the run has written. */
@@ -43,9 +42,9 @@ export interface ArchiveResult {
  *
  * @param stop ends the run early
  * @param report shows a line about the progress
- * @throws ChannelNotFoundError, and Error when the run was stopped or the directory has something else or cannot be written
+ * @throws ChannelNotFoundError | PlaylistNotFoundError, and Error when the run was stopped or the directory has something else or cannot be written
  */
-export async function archiveChannel(
+export async function archiveList(
   request: ArchiveRequest,
   services: CommandServices,
   stop: AbortSignal,
@@ -60,12 +59,15 @@ export async function archiveChannel(
 
 /** Creates a job, or continues the one that an earlier run of the same command has begun. */
 async function startJob(
-  { reference, out, languages, limit }: ArchiveRequest,
+  { reference, out, form, limit }: ArchiveRequest,
   since: string | null,
   jobs: JobsService,
   payer: Payer,
 ): Promise<JobDto> {
-  const request: JobRequestDto = { channel: reference, languages, limit: limit ?? null, since, onQuota: 'pause' };
+  const { languages, match, kinds, include, chunkSeconds } = form;
+  const options = { languages, match, kinds, include, chunkSeconds };
+  const source = parsePlaylistReference(reference) ? { playlist: reference } : { channel: reference, since };
+  const request = { ...source, ...options, limit, onQuota: 'pause' } as const;
   const key = createHash('sha256')
     .update(JSON.stringify([resolve(out), request]))
     .digest('hex');
@@ -98,17 +100,17 @@ class ArchiveRun {
     });
     await this.stopJob();
     await this.takeResults();
-    const { id, state, reason, channel, summary } = this.job;
+    const { id, state, reason, channel, playlist, summary } = this.job;
+    const unknown = reason === 'channel_not_found' || reason === 'playlist_not_found';
     const awaited = await this.services.jobs.awaitedVideos(id, AWAITED_SHOWN_MAX);
-    if (channel && state === 'completed') await this.files.saveIndex(channel);
-    if (state === 'completed' || reason === 'channel_not_found')
-      await this.services.jobs.delete(this.payer.organizationId, id);
-    if (reason === 'channel_not_found') throw new ChannelNotFoundError();
-    if (stop.aborted || !channel) {
+    if (state === 'completed') await this.files.saveIndex(this.job);
+    if (state === 'completed' || unknown) await this.services.jobs.delete(this.payer.organizationId, id);
+    if (unknown) throw reason === 'channel_not_found' ? new ChannelNotFoundError() : new PlaylistNotFoundError();
+    if (stop.aborted || !(channel ?? playlist)) {
       const facts = `${summary.succeeded} of ${summary.total} videos have a file`;
       throw new Error(`Stopped: ${facts}. Run the same command again to continue.`);
     }
-    return { channel, summary, written: this.files.written, awaited, retryAfterSeconds };
+    return { channel, playlist, summary, written: this.files.written, awaited, retryAfterSeconds };
   }
 
   /**
@@ -135,10 +137,10 @@ class ArchiveRun {
       const page = { limit: ENTRIES_PER_READ, after: this.after };
       const { job, entries } = await this.services.jobs.results(this.payer.organizationId, this.job.id, page);
       this.job = job;
-      if (job.channel) await this.files.mark(job.channel, job.id);
+      if (job.channel ?? job.playlist) await this.files.mark(job, job.id);
       for (const entry of entries) {
         await this.files.add(entry);
-        this.after = entry.position;
+        this.after = entry.sequence;
       }
       if (entries.length === 0) return;
     }

@@ -10,8 +10,8 @@ import {
   parseWords,
 } from '../../transcripts/dto/transcripts-query.dto.js';
 import { ENTRY_FORMATS } from '../../transcripts/response/transcripts-response.js';
-import { ARCHIVE_FORMATS } from './archive-files.js';
-import { archiveChannel, type ArchiveRequest, type ArchiveResult } from './archive-run.js';
+import { ARCHIVE_FORMATS, archiveForm, nameOf, type ArchiveForm } from './archive-files.js';
+import { archiveList, type ArchiveRequest, type ArchiveResult } from './archive-run.js';
 import { wholeNumberArgument, type CommandResult, type RunWork } from './output.js';
 import { printTranscripts, type PrintOptions } from './print-transcripts.js';
 
@@ -42,14 +42,48 @@ function wordsOption(flags: string, description: string, words: readonly string[
 
 /**
  * Adds `transcripts`, which prints what the service would respond, and `archive`, which runs an archive job and writes a
- * file for each video of a channel. Both need neither the service nor a key.
+ * file for each video of a channel or a playlist. Both need neither the service nor a key.
  */
 export function addTranscriptCommands(program: Command, run: RunWork): void {
-  program
+  const transcripts = program
     .command('transcripts')
     .description('print the transcripts of a channel, a playlist or a video, without a service and keys')
     .argument('<reference>', REFERENCE)
     .option('--limit <n>', 'number of videos at most', wholeNumberArgument(1), LIMIT_DEFAULT)
+    .addOption(
+      new Option('--format <format>', 'text, srt and vtt for one video only').choices(ENTRY_FORMATS).default('json'),
+    );
+  addTextOptions(transcripts).action((reference: string, options: PrintOptions) =>
+    run((services) => printTranscripts(reference, options, services)),
+  );
+
+  const archive = program
+    .command('archive')
+    .description(
+      'write the transcripts of a channel or a playlist to a directory, a file per video; continues what was stopped',
+    )
+    .argument('<reference>', 'a channel (@handle, ID or URL) or a playlist (ID or URL)')
+    .requiredOption('--out <directory>', 'created unless it exists')
+    .addOption(new Option('--format <format>', 'format of the files').choices(ARCHIVE_FORMATS).default('json'))
+    .option('--limit <n>', 'number of videos at most, the newest ones (default: all)', wholeNumberArgument(1));
+  addTextOptions(archive).action((reference: string, { out, limit, ...form }: ArchiveFlags) =>
+    run(
+      async (services) => {
+        const request = { reference, out, limit, form: archiveForm(form) };
+        const work = (stop: AbortSignal): Promise<ArchiveResult> => archiveList(request, services, stop, showProgress);
+        return archiveResult(out, await untilSignal(work).finally(() => showProgress('')));
+      },
+      { handlesSignals: true },
+    ),
+  );
+}
+
+/** The options of `archive`: those that are absent have the defaults of an archive. */
+type ArchiveFlags = Pick<ArchiveRequest, 'out' | 'limit'> & Partial<ArchiveForm>;
+
+/** Adds the options for which videos are read, and how their texts are. */
+function addTextOptions(command: Command): Command {
+  return command
     .addOption(wordsOption('--kinds <kinds>', 'the kinds of videos', VIDEO_KINDS))
     .addOption(languagesOption())
     .addOption(new Option('--match <match>', 'which of the languages').choices(LANGUAGE_MATCHES).default('all'))
@@ -58,31 +92,6 @@ export function addTranscriptCommands(program: Command, run: RunWork): void {
       '--chunk-seconds <n>',
       'join segments to chunks of about n seconds',
       wholeNumberArgument(CHUNK_SECONDS_MIN, CHUNK_SECONDS_MAX),
-    )
-    .addOption(
-      new Option('--format <format>', 'text, srt and vtt for one video only').choices(ENTRY_FORMATS).default('json'),
-    )
-    .action((reference: string, options: PrintOptions) =>
-      run((services) => printTranscripts(reference, options, services)),
-    );
-
-  program
-    .command('archive')
-    .description('write the transcripts of a channel to a directory, a file per video; continues what was stopped')
-    .argument('<channel>', '@handle, ID or URL')
-    .requiredOption('--out <directory>', 'created unless it exists')
-    .addOption(new Option('--format <format>', 'format of the files').choices(ARCHIVE_FORMATS).default('json'))
-    .option('--limit <n>', 'number of uploads at most, the newest ones (default: all)', wholeNumberArgument(1))
-    .addOption(languagesOption())
-    .action((reference: string, options: Omit<ArchiveRequest, 'reference'>) =>
-      run(
-        async (services) => {
-          const archive = (stop: AbortSignal): Promise<ArchiveResult> =>
-            archiveChannel({ reference, ...options }, services, stop, showProgress);
-          return archiveResult(options.out, await untilSignal(archive).finally(() => showProgress('')));
-        },
-        { handlesSignals: true },
-      ),
     );
 }
 
@@ -106,7 +115,7 @@ async function untilSignal<T>(work: (stop: AbortSignal) => Promise<T>): Promise<
 
 function archiveResult(
   directory: string,
-  { channel, summary, written, awaited, retryAfterSeconds }: ArchiveResult,
+  { channel, playlist, summary, written, awaited, retryAfterSeconds }: ArchiveResult,
 ): CommandResult {
   const { total, succeeded, pending } = summary;
   const minutes = Math.ceil(retryAfterSeconds / 60);
@@ -115,8 +124,8 @@ function archiveResult(
   if (reasons.length > 0 && pending > reasons.length) reasons.push(`${pending - reasons.length} more`);
   const named = reasons.length > 0 ? `: ${reasons.join(', ')}.` : '.';
   return {
-    json: { channel, directory, written, summary },
-    text: `${channel.name}: ${succeeded} of ${total} videos have a transcript, ${written} new files in ${directory}.`,
+    json: { channel, playlist, directory, written, summary },
+    text: `${nameOf({ channel, playlist })}: ${succeeded} of ${total} videos have a transcript, ${written} new files in ${directory}.`,
     ...((pending > 0 || retryAfterSeconds > 0) && {
       failure: new Error(
         `${unread} could not be read yet. Run the same command again in ${minutes} min to retry${named}`,

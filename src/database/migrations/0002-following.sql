@@ -31,3 +31,29 @@ ALTER TABLE job_videos
   DROP CONSTRAINT job_videos_check,
   ADD CONSTRAINT job_videos_check CHECK ((state IN ('pending', 'seen')) = (entry IS NULL));
 CREATE UNIQUE INDEX job_videos_sequence ON job_videos (job_id, sequence) WHERE sequence IS NOT NULL;
+
+-- The request of a job as its caller reads it, and its playlist beside its channel, as JSON. The columns that the request
+-- replaces are dropped at once: every process of the service must be stopped for this migration.
+ALTER TABLE jobs ADD COLUMN request text, ADD COLUMN playlist text;
+ALTER TABLE jobs DISABLE TRIGGER USER;
+UPDATE jobs SET last_position = total, last_sequence = succeeded + failed, request = json_build_object(
+  'channel', reference, 'playlist', NULL, 'videos', NULL, 'languages', languages, 'match', 'all', 'kinds', '[]'::json,
+  'include', '[]'::json, 'chunkSeconds', NULL, 'limit', video_limit, 'since', since, 'onQuota', on_quota);
+ALTER TABLE jobs ENABLE TRIGGER USER;
+ALTER TABLE jobs ALTER COLUMN request SET NOT NULL,
+  DROP COLUMN reference, DROP COLUMN languages, DROP COLUMN since, DROP COLUMN on_quota;
+
+UPDATE job_videos video SET sequence = decided.sequence, decided_at = coalesce(job.finished_at, now())
+  FROM jobs job, (SELECT job_id, position, row_number() OVER (PARTITION BY job_id ORDER BY position) AS sequence
+                    FROM job_videos WHERE state <> 'pending') decided
+  WHERE job.id = video.job_id AND decided.job_id = video.job_id AND decided.position = video.position;
+ALTER TABLE job_videos ADD CHECK (sequence IS NOT NULL OR state IN ('pending', 'seen'));
+
+-- Of archive jobs and of subscriptions apart.
+ALTER TABLE job_counts ADD COLUMN is_subscription boolean NOT NULL DEFAULT false;
+-- A subscription that has no quota waits too, and has checks meanwhile.
+DROP INDEX jobs_waiting;
+CREATE INDEX jobs_waiting ON jobs (organization_id, reason) WHERE state = 'paused';
+DROP INDEX jobs_setbacks;
+CREATE INDEX jobs_setbacks ON jobs (setbacks)
+  WHERE finished_at IS NULL AND state <> 'paused' AND setbacks > 0 AND check_seconds IS NULL;

@@ -1,7 +1,15 @@
 import { ApiProperty, ApiSchema } from '@nestjs/swagger';
 import { countField, dateTime, dateTimeOrNull, textOrNull } from '../../http/response-docs.js';
 import { TRANSCRIPTS_EXAMPLE } from '../../transcripts/dto/api-transcripts.js';
-import { ChannelDto, channelOrNull, EntryDto } from '../../transcripts/dto/transcripts-response.dto.js';
+import {
+  ChannelDto,
+  channelOrNull,
+  EntryDto,
+  PlaylistDto,
+  playlistOrNull,
+} from '../../transcripts/dto/transcripts-response.dto.js';
+import { LANGUAGE_MATCHES, type LanguageMatch } from '../../domain/language-codes.js';
+import { INCLUDABLE, VIDEO_KINDS, type Includable, type VideoKind } from '../../domain/transcript.js';
 import { JOB_STATES, type JobState } from '../job-states.js';
 import { JOB_REASONS, ON_QUOTA, type JobReason, type OnQuota } from '../job.js';
 
@@ -11,7 +19,12 @@ export const NEW_JOB_EXAMPLE = {
   state: 'queued',
   reason: null,
   channel: null,
-  request: { channel: '@harbourlight', languages: ['en', 'de'], limit: null, since: null, onQuota: 'pause' },
+  playlist: null,
+  request: {
+    ...{ channel: '@harbourlight', playlist: null, videos: null },
+    ...{ languages: ['en', 'de'], match: 'all', kinds: [], include: [], chunkSeconds: null },
+    ...{ limit: null, since: null, onQuota: 'pause' },
+  },
   summary: { total: 0, succeeded: 0, failed: 0, cached: 0, fetched: 0, pending: 0 },
   createdAt: '2026-11-20T16:00:00.000Z',
   startedAt: null,
@@ -38,27 +51,52 @@ export const CANCELED_JOB_EXAMPLE = {
 
 export const JOBS_PAGE_EXAMPLE = { jobs: [RUNNING_JOB_EXAMPLE], next: null } satisfies JobsPageDto;
 
-/** What a job was created with. Uploads are the newest ones. */
-@ApiSchema({ name: 'JobRequest' })
-export class JobRequestDto {
-  @ApiProperty({ description: 'The channel as the request named it.' })
-  channel: string;
-
+/** What the requests of jobs and of subscriptions have in common. */
+export class TextRequestDto {
   @ApiProperty({
     type: [String],
     description: 'Language codes in order of preference. Empty: the original language of each video.',
   })
   languages: readonly string[];
 
+  @ApiProperty({ enum: LANGUAGE_MATCHES, description: 'Which of the languages that a video has are taken.' })
+  match: LanguageMatch;
+
+  @ApiProperty({ enum: VIDEO_KINDS, isArray: true, description: 'The kinds of videos. Empty: all.' })
+  kinds: readonly VideoKind[];
+
+  @ApiProperty({ enum: INCLUDABLE, isArray: true, description: 'What is added to the metadata of each entry.' })
+  include: readonly Includable[];
+
+  @ApiProperty({
+    type: 'integer',
+    nullable: true,
+    description: 'The length of the chunks in seconds. Null: segments are as in the captions.',
+  })
+  chunkSeconds: number | null;
+}
+
+/** What a job was created with: one of `channel`, `playlist` and `videos`; the others are null. */
+@ApiSchema({ name: 'JobRequest' })
+export class JobRequestDto extends TextRequestDto {
+  @ApiProperty(textOrNull('The channel as the request named it.'))
+  channel: string | null;
+
+  @ApiProperty(textOrNull('The playlist as the request named it.'))
+  playlist: string | null;
+
+  @ApiProperty({ type: [String], nullable: true, description: 'The IDs of the videos, each once, in their order.' })
+  videos: readonly string[] | null;
+
   @ApiProperty({
     type: 'integer',
     nullable: true,
     minimum: 1,
-    description: 'The maximum number of uploads. Null: every upload of the channel.',
+    description: 'The maximum number of videos. Null: all.',
   })
   limit: number | null;
 
-  @ApiProperty(textOrNull('Only uploads newer than this video are taken. Null: all.'))
+  @ApiProperty(textOrNull('Only uploads of the channel newer than this video are taken. Null: all.'))
   since: string | null;
 
   @ApiProperty({ enum: ON_QUOTA, description: 'What the job does when the monthly quota is used up.' })
@@ -69,9 +107,7 @@ export class JobRequestDto {
 @ApiSchema({ name: 'JobSummary' })
 export class JobSummaryDto {
   @ApiProperty(
-    countField(
-      'The number of listed uploads: `succeeded` + `failed` + `pending`. It grows until the list is complete.',
-    ),
+    countField('The number of listed videos: `succeeded` + `failed` + `pending`. It grows until the list is complete.'),
   )
   total: number;
 
@@ -100,7 +136,7 @@ export class JobDto {
   @ApiProperty({
     enum: JOB_STATES,
     description:
-      '`queued`: no work was done yet. `listing`: the list of uploads is being read. `running`: transcripts are being fetched, ' +
+      '`queued`: no work was done yet. `listing`: the list of videos is being read. `running`: transcripts are being fetched, ' +
       'or the job waits to try failed videos again. `paused`: it waits for what `reason` names and goes on by itself. ' +
       '`completed`, `canceled` and `failed`: it has ended; `canceled` and `failed` jobs can be resumed.',
   })
@@ -114,12 +150,15 @@ export class JobDto {
       'Why the job is paused or has failed. `plan_limit_exceeded`: the quota is used up; a paused job goes on when the month turns or the ' +
       'limit grows. `upstream_blocked`: YouTube blocks the service; the job probes until it is served again. ' +
       '`plan_changed`: the plan does not include archive jobs any more. `list_incomplete`: the list of YouTube ended before the number ' +
-      'of videos that it states; what was listed is read, and the list is read again later. `channel_not_found`: the channel does not exist.',
+      'of videos that it states; what was listed is read, and the list is read again later. `channel_not_found`, `playlist_not_found`: the channel or the playlist does not exist.',
   })
   reason: JobReason | null;
 
-  @ApiProperty(channelOrNull('The channel. Null until it was looked up.'))
+  @ApiProperty(channelOrNull('The channel. Null until it was looked up, and for a job that names none.'))
   channel: ChannelDto | null;
+
+  @ApiProperty(playlistOrNull('The playlist. Null until it was looked up, and for a job that names none.'))
+  playlist: PlaylistDto | null;
 
   @ApiProperty({ description: 'The request that created the job.' })
   request: JobRequestDto;
@@ -160,16 +199,25 @@ export class JobsPageDto {
   next: string | null;
 }
 
+@ApiSchema({ name: 'JobVideoTranscript' })
+class JobEntryDto extends EntryDto {
+  @ApiProperty({ type: 'integer', minimum: 1, description: 'The place of the video in the list of the job.' })
+  position: number;
+}
+
 /** The example of the OpenAPI document: the first two entries of a running job. */
 export const RESULTS_EXAMPLE = {
-  results: TRANSCRIPTS_EXAMPLE.results,
+  results: TRANSCRIPTS_EXAMPLE.results.map((entry, index) => ({ position: index + 1, ...entry })),
   next: 2,
   job: RUNNING_JOB_EXAMPLE,
 } satisfies JobResultsDto;
 
 /** The same as NDJSON. */
 export const RESULTS_NDJSON_EXAMPLE = [
-  ...RESULTS_EXAMPLE.results.map((result, index) => ({ type: 'result', position: index + 1, result })),
+  ...RESULTS_EXAMPLE.results.map((result, index) => ({
+    ...{ type: 'result', cursor: index + 1, position: result.position },
+    result,
+  })),
   { type: 'summary', summary: RUNNING_JOB_EXAMPLE.summary, next: RESULTS_EXAMPLE.next, job: RUNNING_JOB_EXAMPLE },
 ]
   .map((event) => `${JSON.stringify(event)}\n`)
@@ -179,11 +227,10 @@ export const RESULTS_NDJSON_EXAMPLE = [
 @ApiSchema({ name: 'JobResults' })
 export class JobResultsDto {
   @ApiProperty({
-    type: [EntryDto],
-    description:
-      "Entries of the job in the order of the channel's uploads, newest first. A page ends before the first pending video.",
+    type: [JobEntryDto],
+    description: 'Entries of the job in the order in which they became final.',
   })
-  results: EntryDto[];
+  results: JobEntryDto[];
 
   @ApiProperty({
     type: 'integer',
@@ -213,7 +260,7 @@ class JobEventDataDto {
   @ApiProperty(textOrNull('As `reason` of the job. Null when the state has none.'))
   reason: string | null;
 
-  @ApiProperty(textOrNull('The ID of the channel. Null when it was not found yet.'))
+  @ApiProperty(textOrNull('The ID of the channel. Null when it was not found yet, and for a job that names none.'))
   channelId: string | null;
 
   @ApiProperty({ description: 'The counts of the job when the event occurred.' })

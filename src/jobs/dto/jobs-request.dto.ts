@@ -1,8 +1,17 @@
-import { ApiProperty, ApiPropertyOptional, ApiSchema } from '@nestjs/swagger';
+import { ApiPropertyOptional, ApiSchema } from '@nestjs/swagger';
 import { Transform } from 'class-transformer';
-import { IsIn, IsString, Matches, Max, Min } from 'class-validator';
+import { ArrayMaxSize, ArrayMinSize, IsArray, IsIn, IsString, Matches, Max, Min } from 'class-validator';
 import type { Request } from 'express';
-import { LanguageList, SINCE_INVALID } from '../../transcripts/dto/transcripts-query.dto.js';
+import {
+  ChunkSeconds,
+  Include,
+  Kinds,
+  LanguageList,
+  Match,
+  SINCE_INVALID,
+} from '../../transcripts/dto/transcripts-query.dto.js';
+import type { LanguageMatch } from '../../domain/language-codes.js';
+import type { Includable, VideoKind } from '../../domain/transcript.js';
 import { CHANNEL_FORMS } from '../../domain/channel-reference.js';
 import { invalidField } from '../../domain/errors.js';
 import { REFERENCE_LENGTH_MAX } from '../../domain/page-url.js';
@@ -31,26 +40,72 @@ export const IDEMPOTENCY_KEY_LENGTH_MAX = 255;
 /** Printable ASCII characters. */
 export const IDEMPOTENCY_KEY_CHARACTERS = /^[ -~]+$/;
 
+/** The number of videos that a job can name. */
+export const JOB_VIDEOS_MAX = 10_000;
+const VIDEOS_INVALID = `videos must be a list of 1 to ${JOB_VIDEOS_MAX} IDs or URLs of videos.`;
+/** Of a new job: so many URLs of videos with about 100 characters. */
+export const JOB_BYTES_MAX = 1024 * 1024;
+
 /** The body of a new job. */
 @ApiSchema({ name: 'NewJobBody' })
 export class CreateJobDto {
-  @ApiProperty({
-    description: 'The channel, in any form that `GET /channels/{id}/transcripts` accepts.',
+  @ApiPropertyOptional({
+    description:
+      'The channel, in any form that `GET /channels/{id}/transcripts` accepts. A job has exactly one of `channel`, `playlist` and `videos`.',
     maxLength: REFERENCE_LENGTH_MAX,
-    example: NEW_JOB_EXAMPLE.request.channel,
   })
+  @Optional()
   @IsString({ message: `channel must be ${CHANNEL_FORMS}.` })
   @HasNoApiKey()
-  channel: string;
+  channel?: string;
+
+  @ApiPropertyOptional({
+    description: 'The ID or a URL of a playlist, as in `GET /playlists/{id}/transcripts`.',
+    maxLength: REFERENCE_LENGTH_MAX,
+  })
+  @Optional()
+  @IsString({ message: 'playlist must be the ID or the URL of a playlist.' })
+  @HasNoApiKey()
+  playlist?: string;
+
+  @ApiPropertyOptional({
+    type: [String],
+    minItems: 1,
+    maxItems: JOB_VIDEOS_MAX,
+    description: 'IDs or URLs of videos, read in this order. A video that is listed twice is read once.',
+  })
+  @Optional()
+  @IsArray({ message: VIDEOS_INVALID })
+  @ArrayMinSize(1, { message: VIDEOS_INVALID })
+  @ArrayMaxSize(JOB_VIDEOS_MAX, { message: VIDEOS_INVALID })
+  @IsString({ each: true, message: VIDEOS_INVALID })
+  videos?: string[];
 
   @LanguageList()
   languages?: string[];
+
+  @Match()
+  match?: LanguageMatch;
+
+  @Kinds({
+    inBody: true,
+    description:
+      'The kinds of videos of a channel or a playlist; by default all. `limit` counts what remains of the whole list. A video whose kind YouTube does not state is kept.',
+  })
+  kinds?: VideoKind[];
+
+  @Include({ inBody: true })
+  include?: Includable[];
+
+  @ChunkSeconds({ inBody: true })
+  chunkSeconds?: number;
 
   @ApiPropertyOptional({
     type: 'integer',
     minimum: 1,
     maximum: UPLOADS_MAX,
-    description: 'The maximum number of uploads, newest first. By default every upload of the channel.',
+    description:
+      'The maximum number of videos, from the start of the list: the newest uploads of a channel. By default all.',
     example: 500,
   })
   @Optional()
@@ -59,7 +114,8 @@ export class CreateJobDto {
 
   @ApiPropertyOptional({
     description:
-      'The ID of a video: only the uploads that are newer than it. When the channel does not list it, every upload is taken.',
+      'The ID of a video: only the uploads of the channel that are newer than it. When the channel does not list it, every upload is taken. ' +
+      'An upload that was live, announced or without captions at an earlier job does not come back by it.',
     pattern: VIDEO_ID.source,
     example: 'hl-dinghy__',
   })
@@ -79,6 +135,16 @@ export class CreateJobDto {
   @IsIn(ON_QUOTA, { message: `onQuota must be ${ON_QUOTA.join(' or ')}.` })
   onQuota: OnQuota = 'pause';
 }
+
+/** The examples of the OpenAPI document. */
+export const NEW_JOB_BODIES = {
+  channel: { summary: 'A channel', value: { channel: '@harbourlight', languages: ['en', 'de'], kinds: ['video'] } },
+  playlist: {
+    summary: 'A playlist',
+    value: { playlist: 'PLharbourlight-boats', languages: ['en', '*'], match: 'first' },
+  },
+  videos: { summary: 'A list of videos', value: { videos: ['hl-dinghy__', 'https://youtu.be/hl-silent__'] } },
+} satisfies Record<string, { summary: string; value: Partial<CreateJobDto> }>;
 
 /**
  * The `Idempotency-Key` of a request; undefined when it has none. It is stored, so it must not contain an API key.
@@ -125,7 +191,8 @@ export class ResultsQueryDto {
   @ApiPropertyOptional({
     type: 'integer',
     minimum: 0,
-    description: 'The `next` value of the previous page. By default the entries begin with the newest upload.',
+    description:
+      'The `next` of the previous page, or the `cursor` of a line of NDJSON. By default the entries begin with the first one.',
     example: 2,
   })
   @Optional()

@@ -1,4 +1,7 @@
 import { z } from 'zod';
+import { CHANNEL_FORMS } from '../../domain/channel-reference.js';
+import { counted } from '../../domain/errors.js';
+import { REFERENCE_LENGTH_MAX } from '../../domain/page-url.js';
 import { VIDEO_ID } from '../../domain/video-reference.js';
 import { JOB_STATES } from '../../jobs/job-states.js';
 import { JOB_REASONS, ON_QUOTA, type JobReason } from '../../jobs/job.js';
@@ -11,13 +14,14 @@ import {
 import { hasNoApiKey } from '../../http/validation.js';
 import { codeSpan, escapeMarkdown } from '../../transcripts/formats/markdown.js';
 import { payerOf } from '../../transcripts/transcripts.service.js';
-import { channel, costLine, defineTool, languages, summaryOutput, type ToolResult } from './tool.js';
+import { channel, costLine, defineTool, kinds, languages, match, summaryOutput, type ToolResult } from './tool.js';
 
 const jobOutput = z.object({
   id: z.string(),
   state: z.enum(JOB_STATES),
   reason: z.enum(JOB_REASONS).nullable(),
   channelId: z.string().nullable(),
+  playlistId: z.string().nullable(),
   summary: summaryOutput.extend({ pending: z.int() }),
   createdAt: z.string(),
   finishedAt: z.string().nullable(),
@@ -27,10 +31,10 @@ const jobOutput = z.object({
 
 export const startArchiveJob = defineTool({
   name: 'start_archive_job',
-  title: 'Archive a whole channel',
+  title: 'Archive a whole channel or playlist',
   description:
-    'Starts a job that fetches the transcripts of all uploads of a YouTube channel in the background, which can take hours, and ' +
-    'returns at once. Costs one transcript of the monthly quota for each video that is fetched, so a large channel can use up ' +
+    'Starts a job that fetches the transcripts of a whole YouTube channel or playlist in the background, which can take hours, and ' +
+    'returns at once. Costs one transcript of the monthly quota for each video that is fetched, so a large one can use up ' +
     'the quota: ask the user before a call without a limit. Cached and failed videos are free. Requires the Pro plan. get_job ' +
     'has the progress. What was fetched is cached: get_video_transcript and search_channel_transcripts then read it for free. ' +
     'To read a few videos no job is needed.',
@@ -38,19 +42,33 @@ export const startArchiveJob = defineTool({
   limitsConcurrency: false,
   effect: 'creates',
   input: z.strictObject({
-    channel: channel.refine(hasNoApiKey, 'must not contain an API key'),
+    channel: channel
+      .refine(hasNoApiKey, 'must not contain an API key')
+      .optional()
+      .describe(`The channel: ${CHANNEL_FORMS}. Either this or playlist.`),
+    playlist: z
+      .string()
+      .min(1)
+      .max(REFERENCE_LENGTH_MAX)
+      .refine(hasNoApiKey, 'must not contain an API key')
+      .optional()
+      .describe('The ID or the URL of a playlist.'),
     limit: z
       .int()
       .min(1)
       .max(UPLOADS_MAX)
       .optional()
-      .describe('The number of uploads at most, the newest ones; by default all.'),
+      .describe(
+        'The number of videos at most, from the start of the list: the newest uploads of a channel. By default all.',
+      ),
     since: z
       .string()
       .regex(VIDEO_ID, 'must be the ID of a video')
       .optional()
-      .describe('The ID of a video: only the uploads that are newer than it.'),
+      .describe('The ID of a video: only the uploads of the channel that are newer than it.'),
     languages,
+    match,
+    kinds,
     onQuota: z
       .enum(ON_QUOTA)
       .default('pause')
@@ -95,18 +113,19 @@ const REASONS: Readonly<Record<JobReason, string>> = {
   plan_limit_exceeded: 'the monthly quota is used up; `get_usage` shows when it resets',
   upstream_blocked: 'YouTube blocks the service; the job continues by itself',
   plan_changed: 'the plan does not include archive jobs any more',
-  list_incomplete: 'YouTube listed a part of the uploads only; the rest is read later',
+  list_incomplete: 'YouTube listed a part of the videos only; the rest is read later',
   channel_not_found: 'the channel does not exist',
+  playlist_not_found: 'the playlist does not exist',
 };
 
 function resultOf(job: JobDto): ToolResult {
   const { id, state, reason, summary, expiresAt, checkAgainSeconds } = job;
-  const name = job.channel ? escapeMarkdown(job.channel.name) : codeSpan(job.request.channel);
+  const name = nameOf(job);
   const { total, succeeded, failed, cached, fetched, pending } = summary;
   const expired = expiresAt !== null && Date.parse(expiresAt) <= Date.now();
   const lines = [
     `Job ${codeSpan(id)} for ${name}: ${state}${reason === null ? '' : ` (${codeSpan(reason)}: ${REASONS[reason]})`}.`,
-    `${succeeded} of ${total} listed uploads have a transcript, ${failed} have none, ${pending} are pending.`,
+    `${succeeded} of ${total} listed videos have a transcript, ${failed} have none, ${pending} are pending.`,
     costLine({ total, succeeded, failed, cached, fetched }),
     ...(checkAgainSeconds === null ? [] : [`Call \`get_job\` again in ${checkAgainSeconds} s.`]),
     'Read the transcripts for free while they are cached: `get_video_transcript`, `search_channel_transcripts`.',
@@ -116,6 +135,14 @@ function resultOf(job: JobDto): ToolResult {
   ];
   return {
     text: `${lines.join('\n')}\n`,
-    structured: { ...job, channelId: job.channel?.id ?? null },
+    structured: { ...job, channelId: job.channel?.id ?? null, playlistId: job.playlist?.id ?? null },
   };
+}
+
+/** What a job is about, as Markdown. */
+function nameOf({ channel, playlist, request }: JobDto): string {
+  const name = channel?.name ?? playlist?.title;
+  if (name) return escapeMarkdown(name);
+  const reference = request.channel ?? request.playlist;
+  return reference === null ? counted(request.videos?.length ?? 0, 'video') : codeSpan(reference);
 }

@@ -8,6 +8,7 @@ import type { Feature } from '../../domain/plan.js';
 import { unknownParameterMessage } from '../../domain/unknown-parameter.js';
 import type { RequestContext } from '../../http/request-context.js';
 import { JobsService } from '../../jobs/jobs.service.js';
+import { SubscriptionsService } from '../../jobs/subscriptions.service.js';
 import { QuotaService } from '../../quota/quota.service.js';
 import { ChannelUploads } from '../../transcripts/sources/channel-uploads.js';
 import type { Summary } from '../../transcripts/dto/transcripts-response.dto.js';
@@ -29,6 +30,7 @@ export class ToolServices {
     readonly uploads: ChannelUploads,
     readonly quota: QuotaService,
     readonly jobs: JobsService,
+    readonly subscriptions: SubscriptionsService,
   ) {}
 }
 

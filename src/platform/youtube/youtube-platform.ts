@@ -7,6 +7,7 @@ import { type Channel, NO_DETAILS, type VideoOutcome } from '../../domain/transc
 import {
   ContinuationRejectedError,
   type KnownUploads,
+  type PlaylistPage,
   type PlaylistVideos,
   type ReadingContext,
   type UploadsListPage,
@@ -15,8 +16,14 @@ import {
 import { ChannelReadError, isUnparsable } from './channel/channel-errors.js';
 import { ChannelControl } from './channel/channel-control.js';
 import { addressOf, ChannelReader } from './channel/channel-reader.js';
-import { isComplete, NOTHING_LISTED, readContinuation, writeContinuation } from './channel/list-progress.js';
-import { PlaylistReader } from './channel/playlist-reader.js';
+import {
+  type Continuation,
+  isComplete,
+  NOTHING_LISTED,
+  readContinuation,
+  writeContinuation,
+} from './channel/list-progress.js';
+import { PlaylistReader, type ReadList } from './channel/playlist-reader.js';
 import { type Control, EgressPool } from './egress/egress-pool.js';
 import type { AttemptEnd } from './egress/attempt.js';
 import { type Attempted, readThroughEgresses } from './egress/egress-failover.js';
@@ -81,7 +88,8 @@ export class YoutubePlatform extends VideoPlatform implements OnApplicationShutd
   ): Promise<KnownUploads> {
     const read = (scope: RequestScope) => this.channels.uploads(channelId, count, scope, known);
     const { uploads, next, progress, settled } = await this.readList(channelId, context, read);
-    if (next === null && !isComplete(progress)) report('log', 'youtube_list_incomplete', { channelId, ...progress });
+    if (next === null && !isComplete(progress))
+      report('log', 'youtube_list_incomplete', { subject: channelId, ...progress });
     return { uploads, complete: next === null, settled };
   }
 
@@ -90,28 +98,62 @@ export class YoutubePlatform extends VideoPlatform implements OnApplicationShutd
     continuation: string | undefined,
     context: ReadingContext,
   ): Promise<UploadsListPage> {
-    const last = continuation === undefined ? null : readContinuation(continuation);
-    if (continuation !== undefined && last === null) throw new ContinuationRejectedError();
-    const before = last?.progress ?? NOTHING_LISTED;
-    const { uploads, next, progress } = await this.readList(channelId, context, (scope) =>
-      last === null
-        ? this.channels.uploads(channelId, 1, scope)
-        : this.playlists.nextUploads(channelId, last.token, last.progress, scope),
-    ).catch((error: unknown) => {
-      if (!isUnparsable(error)) throw error;
-      return { uploads: [], next: null, progress: { ...before, unread: true } };
-    });
-    if (next !== null && progress.pages < PAGES_MAX)
-      return { uploads, next: writeContinuation(progress, next), incomplete: false };
-    const incomplete = next !== null || !isComplete(progress);
-    if (incomplete) report('warn', 'youtube_list_incomplete', { channelId, ...progress });
-    return { uploads, next: null, incomplete };
+    const list = await this.readPage(channelId, continuation, context, (scope, after) =>
+      this.channels.uploadsPage(channelId, after, true, scope),
+    );
+    return pageOf(list);
+  }
+
+  override async newestUploads(channelId: string, context: ReadingContext): Promise<UploadsListPage> {
+    const read = (scope: RequestScope) => this.channels.uploadsPage(channelId, null, false, scope);
+    return pageOf(await this.readList(channelId, context, read));
+  }
+
+  override async describeUploads(
+    channelId: string,
+    page: UploadsListPage,
+    context: ReadingContext,
+  ): Promise<UploadsListPage> {
+    if (page.incomplete) return this.listUploadsPage(channelId, undefined, context);
+    if (page.uploads.length === 0) return page;
+    const describe = (scope: RequestScope) => this.playlists.describe(channelId, page.uploads, scope);
+    return { ...page, uploads: await this.readList(channelId, context, describe) };
+  }
+
+  override async listPlaylistPage(
+    playlistId: string,
+    continuation: string | undefined,
+    context: ReadingContext,
+  ): Promise<PlaylistPage> {
+    requirePlaylist(playlistId, context);
+    const list = await this.readPage(playlistId, continuation, context, (scope, after) =>
+      this.playlists.playlistPage(playlistId, after, scope),
+    );
+    return { ...pageOf(list), playlist: continuation === undefined ? { id: playlistId, title: list.title } : null };
+  }
+
+  /** Reads a page of a list, which ends where a page cannot be read. */
+  private async readPage(
+    subject: string,
+    continuation: string | undefined,
+    context: ReadingContext,
+    read: (scope: RequestScope, after: Continuation | null) => Promise<ReadList>,
+  ): Promise<ReadList> {
+    const after = continuation === undefined ? null : readContinuation(continuation);
+    if (continuation !== undefined && after === null) throw new ContinuationRejectedError();
+    const list = await this.readList(subject, context, (scope) => read(scope, after)).catch(
+      (error: unknown): ReadList => {
+        if (!isUnparsable(error)) throw error;
+        const progress = { ...(after?.progress ?? NOTHING_LISTED), unread: true };
+        return { kind: 'list', title: null, uploads: [], next: null, progress };
+      },
+    );
+    if (pageOf(list).incomplete) report('warn', 'youtube_list_incomplete', { subject, ...list.progress });
+    return list;
   }
 
   override async listPlaylist(playlistId: string, count: number, context: ReadingContext): Promise<PlaylistVideos> {
-    context.signal.throwIfAborted();
-    const reference = parsePlaylistReference(playlistId);
-    if (reference?.kind !== 'playlist' || reference.id !== playlistId) throw new PlaylistNotFoundError();
+    requirePlaylist(playlistId, context);
     return this.readList(playlistId, context, (scope) => this.playlists.playlist(playlistId, count, scope));
   }
 
@@ -218,6 +260,19 @@ export class YoutubePlatform extends VideoPlatform implements OnApplicationShutd
     if (about !== 'doubtful') return about === 'nothing' ? 'answered' : about;
     return (await this.channelControl.settle(scope)) === 'served' ? 'answered' : 'refused';
   }
+}
+
+/** Throws unless the ID is one of a playlist that can be read. */
+function requirePlaylist(playlistId: string, { signal }: ReadingContext): void {
+  signal.throwIfAborted();
+  const reference = parsePlaylistReference(playlistId);
+  if (reference?.kind !== 'playlist' || reference.id !== playlistId) throw new PlaylistNotFoundError();
+}
+
+function pageOf({ uploads, next, progress }: ReadList): UploadsListPage {
+  if (next !== null && progress.pages < PAGES_MAX)
+    return { uploads, next: writeContinuation(progress, next), incomplete: false };
+  return { uploads, next: null, incomplete: next !== null || !isComplete(progress) };
 }
 
 function stackOf(error: unknown): string {

@@ -128,13 +128,13 @@ export const ChunkSeconds = ({ inBody = false } = {}): PropertyDecorator =>
     IsIntegerBetween(CHUNK_SECONDS_MIN, CHUNK_SECONDS_MAX),
   );
 
+const KINDS_OF_CALL =
+  `The kinds of videos to return, separated by commas: ${VIDEO_KINDS.join(', ')}; by default all. \`limit\` counts what remains, ` +
+  'for which up to 500 videos of the list are read. A video whose kind YouTube does not state is kept.';
+
 /** The parameter `kinds`. */
-const Kinds = (): PropertyDecorator =>
-  Words('kinds', VIDEO_KINDS, {
-    description:
-      `The kinds of videos to return, separated by commas: ${VIDEO_KINDS.join(', ')}; by default all. \`limit\` counts what remains, ` +
-      'for which up to 500 videos of the list are read. A video whose kind YouTube does not state is kept.',
-  });
+export const Kinds = ({ description = KINDS_OF_CALL, inBody = false } = {}): PropertyDecorator =>
+  Words('kinds', VIDEO_KINDS, { description, inBody });
 
 const Since = (): PropertyDecorator =>
   applyDecorators(

@@ -251,12 +251,28 @@ export class TranscriptsDto {
   summary: Summary;
 }
 
+const PLAYLIST_PROPERTIES = {
+  id: { type: 'string', description: 'The YouTube playlist ID.' },
+  title: textOrNull('The title. Null when YouTube states none.'),
+} as const;
+
+/** As `channelOrNull`. */
+export const playlistOrNull = (description: string) =>
+  ({
+    type: 'object',
+    nullable: true,
+    properties: PLAYLIST_PROPERTIES,
+    required: Object.keys(PLAYLIST_PROPERTIES),
+    selfRequired: true,
+    description,
+  }) as const;
+
 @ApiSchema({ name: 'Playlist' })
-class PlaylistDto {
-  @ApiProperty({ description: 'The YouTube playlist ID.' })
+export class PlaylistDto {
+  @ApiProperty(PLAYLIST_PROPERTIES.id)
   id: string;
 
-  @ApiProperty(textOrNull('The title. Null when YouTube states none.'))
+  @ApiProperty(PLAYLIST_PROPERTIES.title)
   title: string | null;
 }
 

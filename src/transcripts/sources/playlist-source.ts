@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { Environment } from '../../config/environment.js';
 import { PlaylistNotFoundError, invalidField } from '../../domain/errors.js';
 import { parsePlaylistReference, UNREADABLE_LISTS } from '../../domain/playlist-reference.js';
+import type { Playlist } from '../../domain/transcript.js';
 import { VideoPlatform, type PlaylistVideos } from '../../platform/video-platform.js';
 import { CACHE_FORMAT } from '../cache/keyed-codec.js';
 import { ReadThroughCache } from '../cache/read-through-cache.js';
@@ -12,8 +13,9 @@ import { uploadSchema } from './channel-uploads.js';
 import { readSelection, type Selection } from './selection.js';
 import type { VideoSource } from './video-list.js';
 
-const playlistSchema: z.ZodType<PlaylistVideos> = z.object({
-  playlist: z.object({ id: z.string(), title: z.string().nullable() }),
+export const playlistSchema: z.ZodType<Playlist> = z.object({ id: z.string(), title: z.string().nullable() });
+const playlistVideosSchema: z.ZodType<PlaylistVideos> = z.object({
+  playlist: playlistSchema,
   uploads: z.array(uploadSchema),
   complete: z.boolean(),
 });
@@ -29,7 +31,13 @@ export class PlaylistSource {
     environment: Environment,
     metrics: TranscriptMetrics,
   ) {
-    this.lists = new ReadThroughCache('playlist', environment.UPLOADS_TTL_SECONDS, playlistSchema, cache, metrics);
+    this.lists = new ReadThroughCache(
+      'playlist',
+      environment.UPLOADS_TTL_SECONDS,
+      playlistVideosSchema,
+      cache,
+      metrics,
+    );
   }
 
   /**
@@ -39,7 +47,7 @@ export class PlaylistSource {
    * @throws PlaylistNotFoundError | InvalidRequestError when the text names no playlist that can be read
    */
   source(reference: string, selection: Omit<Selection, 'since'>): VideoSource {
-    const id = playlistId(reference);
+    const id = playlistId(reference, 'id');
     return async (context) => {
       const { list, uploads } = await readSelection(selection, (count) =>
         this.lists.get(
@@ -55,9 +63,15 @@ export class PlaylistSource {
   }
 }
 
-function playlistId(text: string): string {
+/**
+ * The ID of a playlist.
+ *
+ * @param field that has the text
+ * @throws PlaylistNotFoundError | InvalidRequestError when the text names no playlist that can be read
+ */
+export function playlistId(text: string, field: string): string {
   const reference = parsePlaylistReference(text);
   if (!reference) throw new PlaylistNotFoundError();
-  if (reference.kind !== 'playlist') throw invalidField('id', UNREADABLE_LISTS[reference.kind]);
+  if (reference.kind !== 'playlist') throw invalidField(field, UNREADABLE_LISTS[reference.kind]);
   return reference.id;
 }

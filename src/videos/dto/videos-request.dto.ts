@@ -8,10 +8,8 @@ import {
   TextQueryDto,
 } from '../../transcripts/dto/transcripts-query.dto.js';
 import type { LanguageMatch } from '../../domain/language-codes.js';
-import { InvalidRequestError } from '../../domain/errors.js';
 import type { Includable } from '../../domain/transcript.js';
 import { VIDEOS_PER_CALL_MAX } from '../../domain/plan.js';
-import { parseVideoReference } from '../../domain/video-reference.js';
 import { Optional } from '../../http/validation.js';
 import { ENTRY_FORMATS, type EntryFormat } from '../../transcripts/response/transcripts-response.js';
 
@@ -60,19 +58,4 @@ export class VideosBodyDto {
 
   @ChunkSeconds({ inBody: true })
   chunkSeconds?: number;
-}
-
-/**
- * Parses the references of a list.
- *
- * @throws InvalidRequestError naming the position of each text that is no reference to a video
- */
-export function parseVideoList(references: readonly string[]): string[] {
-  const parsed = references.map((reference) => parseVideoReference(reference));
-  const invalid = parsed.flatMap((id, index) => (id === undefined ? [`videos[${index}]`] : []));
-  if (invalid.length > 0)
-    throw new InvalidRequestError(
-      invalid.map((field) => ({ field, message: `${field} must be the ID or the URL of a video on youtube.com.` })),
-    );
-  return parsed.filter((id) => id !== undefined);
 }

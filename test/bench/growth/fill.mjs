@@ -116,6 +116,8 @@ export class Filling {
       listed_at: when(isListed, 'sample.listed_at'),
       started_at: when(isListed, 'sample.started_at'),
       total: `CASE WHEN ${isListed} THEN ${VIDEOS_PER_DUE_JOB} ELSE 0 END`,
+      last_position: `CASE WHEN ${isListed} THEN ${VIDEOS_PER_DUE_JOB} ELSE 0 END`,
+      last_sequence: 0,
       stored_bytes: 0,
       succeeded: 0,
       failed: 0,
@@ -131,6 +133,8 @@ export class Filling {
     await this.#copy('job_videos', videosOf(`${due} WHERE ${isListed}`, VIDEOS_PER_DUE_JOB), {
       ...video('d'),
       state: `'pending'`,
+      sequence: 'NULL',
+      decided_at: 'NULL',
       cached: 'NULL',
       entry: 'NULL',
       entry_bytes: 'NULL',
@@ -249,9 +253,17 @@ const organization = (n) => `'bench_' || ${n}`;
 const key = (n) => `'key_' || ${n}`;
 const webhook = (n) => `'whk_' || lpad(${n}::text, 24, '0')`;
 const job = (kind, n) => `'job_${kind}' || lpad(${n}::text, ${22 - kind.length}, '0')`;
-const video = (kind) => ({ job_id: job(kind, 'n'), position: 'place', video_id: `'video' || place` });
+const video = (kind) => ({
+  job_id: job(kind, 'n'),
+  position: 'place',
+  sequence: 'place',
+  video_id: `'video' || place`,
+});
 const when = (condition, value) => `CASE WHEN ${condition} THEN ${value} END`;
-const counts = (videos) => ({ total: videos, succeeded: videos, fetched: videos, cached: 0, failed: 0 });
+const counts = (videos) => ({
+  ...{ total: videos, succeeded: videos, fetched: videos, cached: 0, failed: 0 },
+  ...{ last_position: videos, last_sequence: videos },
+});
 const expiring = (at) => ({ expires_at: at, remove_at: at });
 /** The oldest copy first, as a service writes them. */
 const series = (from, to) => `SELECT n FROM generate_series(${to}, ${from}, -1) AS n`;

@@ -4,6 +4,7 @@ import { refusalResponse } from '../../../dist-tools/test/fake-youtube/calls/pla
 import { PoTokens } from '../../../dist-tools/test/fake-youtube/calls/po-token.js';
 import { REFUSING_PLAYABILITIES } from '../../../dist-tools/test/fake-youtube/faults/refusals.js';
 import { readIncoming } from '../../../dist-tools/test/fake-youtube/incoming-request.js';
+import { CurrentCatalogue } from '../../../dist-tools/test/fake-youtube/publish/current-catalogue.js';
 import { RenderedBodies } from '../../../dist-tools/test/fake-youtube/rendered-bodies.js';
 import { respond } from '../../../dist-tools/test/fake-youtube/respond.js';
 import { settingsOf } from '../../../dist-tools/test/fake-youtube/settings.js';
@@ -24,7 +25,7 @@ export class VirtualPlatform {
   constructor(time, budgets) {
     const settings = settingsOf({ budgets });
     this.#time = time;
-    this.#state = { settings, visitors: new Visitors(), tokens: new PoTokens() };
+    this.#state = { settings, visitors: new Visitors(), tokens: new PoTokens(), catalogue: new CurrentCatalogue() };
   }
 
   /** The response to one request, after the latency of the platform. */

@@ -1,13 +1,13 @@
 import { type FakeResponse, invalidArgument, jsonResponse } from '../rendered-bodies.js';
-import { channelById } from '../catalogue/catalogue.js';
 import type { Channel, Video, VideoState } from '../catalogue/model.js';
-import { type Playlist, playlistById } from '../catalogue/playlists.js';
+import type { Playlist } from '../catalogue/playlists.js';
 import type { Incoming } from '../incoming-request.js';
 import { type JsonObject, stringAt } from '../json.js';
 import { channelPage } from './channel-page.js';
 import { newList } from './lockup-playlist.js';
 import { oldList } from './legacy-playlist.js';
-import type { Settings } from '../settings.js';
+import type { CurrentCatalogue } from '../publish/current-catalogue.js';
+import type { ServerState, Settings } from '../settings.js';
 import type { ListPage, PlaylistShape } from './playlist-page.js';
 import { responseContext, visitorDataOf } from './response-context.js';
 
@@ -31,6 +31,8 @@ interface List {
   channel: Channel;
   title: string;
   videos: readonly Video[];
+  /** A playlist can have videos of several channels. */
+  uploaderOf: (video: Video) => Channel;
   /** How many videos of the playlist are not shown. */
   hidden: number;
 }
@@ -39,33 +41,41 @@ interface List {
 type Refusal = 'The playlist does not exist.' | 'This playlist type is unviewable.' | 'This playlist is private.';
 
 /** `POST /youtubei/v1/browse`: a channel's page, a playlist or a list of uploads, or the next page of a list. */
-export function browse(incoming: Incoming, settings: Written): FakeResponse {
+export function browse(incoming: Incoming, state: ServerState): FakeResponse {
   const continuation = stringAt(incoming.body, 'continuation');
-  if (continuation !== undefined) return nextPage(continuation, settings);
+  if (continuation !== undefined) return nextPage(continuation, state);
   const browseId = stringAt(incoming.body, 'browseId') ?? '';
-  if (!browseId.startsWith('VL')) return channelPage(browseId);
+  if (!browseId.startsWith('VL')) return channelPage(browseId, state.catalogue);
   const whole = WITH_HIDDEN.test(stringAt(incoming.body, 'params') ?? '');
-  return firstPage(browseId.slice(2), whole, settings);
+  return firstPage(browseId.slice(2), whole, state);
 }
 
 /** How lists are written. */
 type Written = Pick<Settings, 'playlistShape' | 'listEndsAt'>;
 
-function firstPage(listId: string, whole: boolean, settings: Written): FakeResponse {
-  const list = listOf(listId, whole);
-  const key = `list:${listId}:${whole}:0:${settings.playlistShape}:${settings.listEndsAt}`;
+function firstPage(listId: string, whole: boolean, { settings, catalogue }: ServerState): FakeResponse {
+  const list = listOf(listId, whole, catalogue);
+  const revision = revisionOf(listId, catalogue);
+  const key = `list:${listId}:${whole}:0:${settings.playlistShape}:${settings.listEndsAt}:${revision}`;
   if (typeof list === 'string') return jsonResponse(() => alert(listId, list), key);
   return jsonResponse(() => written(pageOf(list, listId, whole, 0, settings), settings.playlistShape), key);
 }
 
-function nextPage(token: string, settings: Written): FakeResponse {
+function nextPage(token: string, { settings, catalogue }: ServerState): FakeResponse {
   const [kind = '', listId = '', offset = ''] = Buffer.from(token, 'base64url').toString().split(':');
-  const list = listOf(listId, kind === 'whole');
+  const list = listOf(listId, kind === 'whole', catalogue);
   // The token for recommendations leads to other channels' videos on the platform, and nowhere here.
   if (typeof list === 'string' || !/^(?:list|whole)$/.test(kind) || !/^[0-9]+$/.test(offset)) return invalidArgument();
   const page = pageOf(list, listId, kind === 'whole', Number(offset), settings);
   const { playlistShape, listEndsAt } = settings;
-  return jsonResponse(() => written(page, playlistShape), `${token}:${playlistShape}:${listEndsAt}`);
+  const key = `${token}:${playlistShape}:${listEndsAt}:${revisionOf(listId, catalogue)}`;
+  return jsonResponse(() => written(page, playlistShape), key);
+}
+
+/** A playlist can have videos of any channel. */
+function revisionOf(listId: string, catalogue: CurrentCatalogue): string {
+  const [, , id] = LIST_ID.exec(listId) ?? [];
+  return catalogue.revision(id && `UC${id}`);
 }
 
 function written(page: ListPage, shape: PlaylistShape): JsonObject {
@@ -73,26 +83,27 @@ function written(page: ListPage, shape: PlaylistShape): JsonObject {
   return { responseContext: context, ...(shape === 'old' ? oldList(page) : newList(page)) };
 }
 
-function listOf(listId: string, whole: boolean): List | Refusal {
-  const playlist = playlistById(listId);
-  if (playlist) return playlist.state === 'private' ? 'This playlist is private.' : shown(playlist, whole);
+function listOf(listId: string, whole: boolean, catalogue: CurrentCatalogue): List | Refusal {
+  const playlist = catalogue.playlistById(listId);
+  if (playlist) return playlist.state === 'private' ? 'This playlist is private.' : shown(playlist, whole, catalogue);
   if (PLAYLIST_ID.test(listId)) return 'The playlist does not exist.';
   const [, content, id] = LIST_ID.exec(listId) ?? [];
   if (id === undefined) return 'This playlist type is unviewable.';
-  const channel = channelById(`UC${id}`);
+  const channel = catalogue.channelById(`UC${id}`);
   // The platform creates the list with the first upload.
   if (!channel || channel.uploadsPlaylist === 'missing') return 'The playlist does not exist.';
   const isIn = content === undefined ? undefined : CONTENT_OF_LIST[content];
   const videos = isIn ? channel.uploads().filter(isIn) : channel.uploads();
   // The lists of one kind of upload only exist for a channel that has some.
   if (isIn && videos.length === 0) return 'The playlist does not exist.';
-  return { channel, title: 'Videos', videos, hidden: 0 };
+  return { channel, title: 'Videos', videos, uploaderOf: () => channel, hidden: 0 };
 }
 
-function shown({ owner, title, videos }: Playlist, whole: boolean): List {
+function shown({ owner, title, videos }: Playlist, whole: boolean, catalogue: CurrentCatalogue): List {
   const all = videos();
   const visible = whole ? all : all.filter(({ state }) => !HIDDEN.has(state));
-  return { channel: owner, title, videos: visible, hidden: all.length - visible.length };
+  const uploaderOf = ({ id }: Video) => catalogue.videoById(id)?.channel ?? owner;
+  return { channel: owner, title, videos: visible, uploaderOf, hidden: all.length - visible.length };
 }
 
 function pageOf(list: List, listId: string, whole: boolean, offset: number, { listEndsAt }: Written): ListPage {
@@ -105,7 +116,7 @@ function pageOf(list: List, listId: string, whole: boolean, offset: number, { li
     offset,
     total: list.videos.length,
     hidden: list.hidden,
-    videos: list.videos.slice(offset, end),
+    videos: list.videos.slice(offset, end).map((video) => ({ video, uploader: list.uploaderOf(video) })),
     nextToken: end < last ? tokenOf(whole ? 'whole' : 'list', listId, end) : null,
     recommendationsToken: tokenOf('recommended', listId, 0),
   };

@@ -1,16 +1,16 @@
 import { type FakeResponse, invalidArgument, jsonResponse } from '../rendered-bodies.js';
-import { channelById } from '../catalogue/catalogue.js';
 import type { Channel } from '../catalogue/model.js';
 import type { JsonObject } from '../json.js';
+import type { CurrentCatalogue } from '../publish/current-catalogue.js';
 import { responseContext, visitorDataOf } from './response-context.js';
 
 const CHANNEL_ID = /^UC[A-Za-z0-9_-]{22}$/;
 
 /** `POST /youtubei/v1/browse` of a channel ID: its metadata, or, with status 200, an alert that it is unavailable. */
-export function channelPage(browseId: string): FakeResponse {
+export function channelPage(browseId: string, catalogue: CurrentCatalogue): FakeResponse {
   if (!CHANNEL_ID.test(browseId)) return invalidArgument();
-  const channel = channelById(browseId);
-  const key = `channel:${browseId}`;
+  const channel = catalogue.channelById(browseId);
+  const key = `channel:${browseId}:${catalogue.revision(browseId)}`;
   if (!channel) return jsonResponse(() => deleted(browseId, 'This channel does not exist.'), key);
   if (channel.state === 'terminated') {
     return jsonResponse(

@@ -1,17 +1,22 @@
 import { type FakeResponse, htmlNotFound, textResponse } from '../rendered-bodies.js';
 import { escapeXml } from './caption-formats.js';
-import { channelById } from '../catalogue/catalogue.js';
 import type { Channel, Video } from '../catalogue/model.js';
 import type { Incoming } from '../incoming-request.js';
+import type { ServerState } from '../settings.js';
 
 const ENTRIES_MAX = 15;
 const NOT_IN_FEED: readonly string[] = ['private', 'deleted', 'members-only'];
 
 /** `GET /feeds/videos.xml?channel_id=…`: the newest 15 public uploads with their exact dates. */
-export function feed(incoming: Incoming): FakeResponse {
-  const channel = channelById(incoming.url.searchParams.get('channel_id') ?? '');
+export function feed(incoming: Incoming, { catalogue }: ServerState): FakeResponse {
+  const channel = catalogue.channelById(incoming.url.searchParams.get('channel_id') ?? '');
   if (!channel || channel.state === 'terminated') return htmlNotFound();
-  return textResponse(200, 'text/xml; charset=UTF-8', () => atom(channel), `feed:${channel.id}`);
+  return textResponse(
+    200,
+    'text/xml; charset=UTF-8',
+    () => atom(channel),
+    `feed:${channel.id}:${catalogue.revision(channel.id)}`,
+  );
 }
 
 function atom(channel: Channel): string {

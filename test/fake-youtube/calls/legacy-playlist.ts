@@ -1,4 +1,4 @@
-import type { Video } from '../catalogue/model.js';
+import type { Channel, Video } from '../catalogue/model.js';
 import type { JsonObject } from '../json.js';
 import { channelPath } from './channel-page.js';
 import {
@@ -12,13 +12,12 @@ import {
   type ListPage,
   nextPageFrame,
   thumbnails,
-  uploaderOf,
   viewsText,
 } from './playlist-page.js';
 
 /** A page of `playlistVideoRenderer`s, as the platform wrote them until June 2026. */
 export function oldList(page: ListPage): JsonObject {
-  const items = page.videos.map((video) => ({ playlistVideoRenderer: videoRenderer(page, video) }));
+  const items = page.videos.map(({ video, uploader }) => ({ playlistVideoRenderer: videoRenderer(video, uploader) }));
   const contents: JsonObject[] = page.nextToken === null ? items : [...items, continuation(page.nextToken)];
   if (page.offset > 0) return nextPageFrame(page, contents);
   const list = {
@@ -32,12 +31,12 @@ function continuation(token: string): JsonObject {
   return { continuationItemRenderer: { trigger: 'CONTINUATION_TRIGGER_ON_ITEM_SHOWN', continuationEndpoint } };
 }
 
-function videoRenderer(page: ListPage, video: Video): JsonObject {
+function videoRenderer(video: Video, uploader: Channel): JsonObject {
   return {
     videoId: video.id,
     thumbnail: { thumbnails: thumbnails(video.id) },
     title: { runs: [{ text: titleOf(video) }] },
-    ...(!isDeleted(video) && { shortBylineText: byline(page, video) }),
+    ...(!isDeleted(video) && { shortBylineText: byline(uploader) }),
     ...(hasLength(video) && {
       lengthText: { simpleText: clockText(video.durationSeconds) },
       lengthSeconds: String(video.durationSeconds),
@@ -63,8 +62,7 @@ function hasLength(video: Video): boolean {
   return !isDeleted(video) && video.state !== 'live' && video.state !== 'upcoming';
 }
 
-function byline(page: ListPage, video: Video): JsonObject {
-  const channel = uploaderOf(page, video);
+function byline(channel: Channel): JsonObject {
   const browseEndpoint = { browseId: channel.id, canonicalBaseUrl: channelPath(channel) };
   return { runs: [{ text: channel.name, navigationEndpoint: { browseEndpoint } }] };
 }

@@ -1,4 +1,4 @@
-import type { Video } from '../catalogue/model.js';
+import type { Channel, Video } from '../catalogue/model.js';
 import type { JsonObject } from '../json.js';
 import { channelPath } from './channel-page.js';
 import {
@@ -11,13 +11,12 @@ import {
   type ListPage,
   nextPageFrame,
   thumbnails,
-  uploaderOf,
   viewsText,
 } from './playlist-page.js';
 
 /** A page of `lockupViewModel`s, as the platform writes them since June 2026. */
 export function newList(page: ListPage): JsonObject {
-  const items = page.videos.map((video) => ({ lockupViewModel: lockup(page, video) }));
+  const items = page.videos.map(({ video, uploader }) => ({ lockupViewModel: lockup(video, uploader) }));
   const contents: JsonObject[] = page.nextToken === null ? items : [...items, continuation(page.nextToken)];
   if (page.offset > 0) return nextPageFrame(page, contents);
   return firstPageFrame(page, page.total === 0 ? [emptyListMessage()] : contents);
@@ -32,7 +31,7 @@ function continuation(token: string): JsonObject {
   };
 }
 
-function lockup(page: ListPage, video: Video): JsonObject {
+function lockup(video: Video, uploader: Channel): JsonObject {
   const badge = timeBadge(video);
   const overlays = badge ? [{ thumbnailBottomOverlayViewModel: { badges: [{ thumbnailBadgeViewModel: badge }] } }] : [];
   return {
@@ -41,7 +40,7 @@ function lockup(page: ListPage, video: Video): JsonObject {
       lockupMetadataViewModel: {
         // A deleted video has no title.
         ...(video.state !== 'deleted' && { title: { content: titleOf(video) } }),
-        metadata: { contentMetadataViewModel: { metadataRows: rows(page, video), delimiter: ' • ' } },
+        metadata: { contentMetadataViewModel: { metadataRows: rows(video, uploader), delimiter: ' • ' } },
       },
     },
     contentId: video.id,
@@ -64,8 +63,7 @@ function timeBadge(video: Video): JsonObject | undefined {
   return badge(clockText(video.durationSeconds), 'DEFAULT');
 }
 
-function rows(page: ListPage, video: Video): JsonObject[] {
-  const channel = uploaderOf(page, video);
+function rows(video: Video, channel: Channel): JsonObject[] {
   const onTap = {
     innertubeCommand: { browseEndpoint: { browseId: channel.id, canonicalBaseUrl: channelPath(channel) } },
   };

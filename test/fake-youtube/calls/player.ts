@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
 import { type FakeResponse, invalidArgument, jsonResponse } from '../rendered-bodies.js';
-import { videoById } from '../catalogue/catalogue.js';
 import type { Channel, Client, Track, Video } from '../catalogue/model.js';
 import type { Incoming } from '../incoming-request.js';
 import type { ServerState } from '../settings.js';
@@ -19,7 +18,7 @@ export function player(incoming: Incoming, state: ServerState): FakeResponse {
   if (client === null || videoId === null) return invalidArgument();
   if (state.settings.visitorDataRequired && !state.visitors.isIssued(incoming))
     return jsonResponse(() => refusalResponse(botCheck(), incoming, state));
-  const found = videoById(videoId);
+  const found = state.catalogue.videoById(videoId);
   const playability = playabilityOf(found?.video, client);
   const isReel = kind === 'reel';
   if (isReel && playability.status['status'] === 'ERROR') return jsonResponse(() => ({}));
@@ -34,7 +33,9 @@ export function player(incoming: Incoming, state: ServerState): FakeResponse {
   const json = () => (isReel ? { playerResponse: written() } : written());
   // Caption URLs, and with them the response, change every hour.
   const hour = Math.floor(Date.now() / 3_600_000);
-  return jsonResponse(json, client === 'WEB' ? undefined : `${kind}:${videoId}:${client}:${visitorData}:${hour}`);
+  const revision = found ? state.catalogue.revision(found.channel.id) : '';
+  const key = `${kind}:${videoId}:${client}:${visitorData}:${hour}:${revision}`;
+  return jsonResponse(json, client === 'WEB' ? undefined : key);
 }
 
 /** The response of a player or reel request that is refused; it brings the visitor data of a new visitor. */

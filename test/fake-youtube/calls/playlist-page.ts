@@ -1,4 +1,3 @@
-import { videoById } from '../catalogue/catalogue.js';
 import { BASE_DATE, type Channel, type Video } from '../catalogue/model.js';
 import type { JsonObject } from '../json.js';
 
@@ -10,22 +9,19 @@ export type PlaylistShape = (typeof PLAYLIST_SHAPES)[number];
 export interface ListPage {
   listId: string;
   title: string;
+  /** Whose list it is. */
   channel: Channel;
   /** Position of the first video; anything but 0 is written as a continuation. */
   offset: number;
   total: number;
   /** How many deleted and private videos of the playlist are not shown. */
   hidden: number;
-  videos: readonly Video[];
+  /** Each with its channel. */
+  videos: readonly { video: Video; uploader: Channel }[];
   /** Null on the last page. */
   nextToken: string | null;
   /** The token of the recommendations below the list, which is not the token of its next page. */
   recommendationsToken: string;
-}
-
-/** The channel of a listed video: a playlist can have videos of several. */
-export function uploaderOf({ listId, channel }: Pick<ListPage, 'listId' | 'channel'>, { id }: Video): Channel {
-  return listId.startsWith('UU') ? channel : (videoById(id)?.channel ?? channel);
 }
 
 /** The start of every announced event. */

@@ -1,14 +1,14 @@
 import { type FakeResponse, invalidArgument, jsonResponse, notFound } from '../rendered-bodies.js';
-import { channelByPath } from '../catalogue/catalogue.js';
 import type { Incoming } from '../incoming-request.js';
 import { stringAt } from '../json.js';
+import type { ServerState } from '../settings.js';
 import type { Visitors } from '../visitors.js';
 import { responseContext } from './response-context.js';
 
 const VIDEO_PATH = /^\/(?:watch$|shorts\/|live\/)/;
 
 /** `POST /youtubei/v1/navigation/resolve_url`: the endpoint behind a URL of the platform's site. */
-export function resolveUrl(incoming: Incoming, visitors: Visitors): FakeResponse {
+export function resolveUrl(incoming: Incoming, { visitors, catalogue }: ServerState): FakeResponse {
   const text = stringAt(incoming.body, 'url');
   const url = text === undefined ? undefined : parsed(text);
   if (!url) return invalidArgument();
@@ -20,7 +20,7 @@ export function resolveUrl(incoming: Incoming, visitors: Visitors): FakeResponse
     const videoId = url.searchParams.get('v') ?? url.pathname.split('/')[2] ?? '';
     return jsonResponse(() => ({ responseContext: context, endpoint: { watchEndpoint: { videoId } } }));
   }
-  const channel = channelByPath(decoded(url.pathname));
+  const channel = catalogue.channelByPath(decoded(url.pathname));
   if (!channel) return notFound();
   return jsonResponse(() => ({
     responseContext: context,

@@ -1,16 +1,15 @@
 import { createHash } from 'node:crypto';
 import { json3, legacyXml, srv3 } from './caption-formats.js';
-import { videoById } from '../catalogue/catalogue.js';
 import type { Client, Track } from '../catalogue/model.js';
 import type { Incoming } from '../incoming-request.js';
 import { type FakeResponse, htmlNotFound, textResponse } from '../rendered-bodies.js';
-import type { PoTokens } from './po-token.js';
+import type { ServerState } from '../settings.js';
 
 /** `GET /api/timedtext`: the text of a track; 200 without a byte when a PO token is needed and missing. */
-export function timedtext(incoming: Incoming, tokens: PoTokens): FakeResponse {
+export function timedtext(incoming: Incoming, { tokens, catalogue }: ServerState): FakeResponse {
   const query = incoming.url.searchParams;
   const videoId = query.get('v') ?? '';
-  const found = videoById(videoId);
+  const found = catalogue.videoById(videoId);
   const generated = query.get('kind') === 'asr';
   const track = found?.video.tracks.find(
     ({ languageCode, generated: asr = false }) => languageCode === query.get('lang') && asr === generated,

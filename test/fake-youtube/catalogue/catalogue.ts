@@ -50,6 +50,7 @@ function channelByHandle(handle: string): Channel | undefined {
   return found ?? generatedChannelByHandle(handle);
 }
 
-function comparable(name: string): string {
+/** A name in the form in which names are compared. */
+export function comparable(name: string): string {
   return name.normalize('NFC').toLowerCase();
 }

@@ -59,7 +59,8 @@ function open(respond: (argument: string) => unknown, feed: UpstreamResponse = F
   return {
     list: (count = 1, known?: KnownUploads, ofList = retries) =>
       channels.uploads(CHANNEL_ID, count, scope(ofList), known),
-    next: (token: string) => playlists.nextUploads(CHANNEL_ID, token, NOTHING_LISTED, scope()),
+    first: (described: boolean) => channels.uploadsPage(CHANNEL_ID, null, described, scope(retries)),
+    next: (token: string) => channels.uploadsPage(CHANNEL_ID, { token, progress: NOTHING_LISTED }, true, scope()),
     resolve: () => channels.resolve({ kind: 'handle', handle: 'somebody' }, scope(retries)),
     read: () => channels.read(CHANNEL_ID, scope(retries)),
     requested,
@@ -82,8 +83,11 @@ describe('a page of all uploads', () => {
       '2': continuedPage([newToken('3')]),
       '3': continuedPage([minute(B), hour]),
     };
-    const { list, next, requested } = open((argument) => pages[argument]);
-    const first = await list();
+    const { first: firstPage, next, requested } = open((argument) => pages[argument]);
+    const stated = await firstPage(false);
+    expect(stated.uploads.map(({ kind }) => kind)).toEqual([null, null, null]);
+    expect(requested.splice(0)).toEqual([UPLOADS]);
+    const first = await firstPage(true);
     expect(first.uploads.map(({ kind }) => kind)).toEqual(['video', 'short', null]);
     expect(first.next).toBe('2');
     expect(await next('2')).toMatchObject({ uploads: [], next: '3' });

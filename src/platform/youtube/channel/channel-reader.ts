@@ -11,8 +11,8 @@ import { CHANNEL_FIELDS } from '../innertube/field-masks.js';
 import { InnertubeClient, type ParsedResponse } from '../innertube/innertube-client.js';
 import { isJsonError, upstreamError } from './channel-errors.js';
 import { type ChannelPage, findHandle, readChannelPage, readResolvedUrl } from './channel-page.js';
-import { NOTHING_LISTED } from './list-progress.js';
-import { type ReadUploads, PlaylistReader } from './playlist-reader.js';
+import { type Continuation, NOTHING_LISTED } from './list-progress.js';
+import { type ReadList, type ReadUploads, PlaylistReader } from './playlist-reader.js';
 
 /** A reference that has to be resolved to an ID. */
 type NamedReference = Exclude<ChannelReference, { kind: 'id' }>;
@@ -64,12 +64,34 @@ export class ChannelReader {
 
   /** Lists at least `count` of the newest uploads, or all; `known` as for `PlaylistReader.uploads`. */
   async uploads(channelId: string, count: number, scope: RequestScope, known?: KnownUploads): Promise<ReadUploads> {
-    const list = await this.playlists.uploads(channelId, count, scope, known);
+    const read = (id: string) => this.playlists.uploads(id, count, scope, id === channelId ? known : undefined);
+    const list = await this.uploadsOf(channelId, scope, read);
+    return list ?? { uploads: [], next: null, progress: NOTHING_LISTED, settled: true };
+  }
+
+  /** Reads a page of all uploads; the parameters are those of `PlaylistReader.uploadsPage`. */
+  async uploadsPage(
+    channelId: string,
+    after: Continuation | null,
+    described: boolean,
+    scope: RequestScope,
+  ): Promise<ReadList> {
+    const read = (id: string) => this.playlists.uploadsPage(id, after, described, scope);
+    const list = await this.uploadsOf(channelId, scope, read);
+    return list ?? { kind: 'list', title: null, uploads: [], next: null, progress: NOTHING_LISTED };
+  }
+
+  /** Reads the uploads of a channel; null when it has none. */
+  private async uploadsOf<T>(
+    channelId: string,
+    scope: RequestScope,
+    read: (channelId: string) => Promise<T | null>,
+  ): Promise<T | null> {
+    const list = await read(channelId);
     if (list !== null) return list;
     // Without the playlist the channel has no uploads, has moved to another ID or does not exist.
     const found = await this.page(channelId, scope);
-    const moved = found.channelId === channelId ? null : await this.playlists.uploads(found.channelId, count, scope);
-    return moved ?? { uploads: [], next: null, progress: NOTHING_LISTED, settled: true };
+    return found.channelId === channelId ? null : read(found.channelId);
   }
 
   private async page(channelId: string, scope: RequestScope, redirectsLeft = REDIRECTS_MAX): Promise<FoundPage> {

@@ -40,6 +40,12 @@ export function isComplete({ listed, expected, unread }: ListProgress): boolean 
   return listed >= expected - (stopsEarly ? 0 : Math.max(1, Math.floor(expected * UNLISTED_SHARE)));
 }
 
+/** Where a list goes on: how far it was read, and the platform's token of the next page. */
+export interface Continuation {
+  progress: ListProgress;
+  token: string;
+}
+
 /** `<number of the next page>:<listed>/<expected>:<the platform's token>`, the second part since November 2026. */
 const CONTINUATION = /^(\d{1,6}):(?:(\d{1,7})\/(\d{1,7})?(!)?:)?(.+)$/s;
 
@@ -49,7 +55,7 @@ export function writeContinuation({ pages, listed, expected, unread }: ListProgr
 }
 
 /** Null for a text that is no continuation. */
-export function readContinuation(text: string): { progress: ListProgress; token: string } | null {
+export function readContinuation(text: string): Continuation | null {
   const [, number, listed = '0', expected, unread, token] = CONTINUATION.exec(text) ?? [];
   if (number === undefined || token === undefined) return null;
   const counted = expected === undefined ? null : Number(expected);

@@ -14,12 +14,12 @@ import {
 } from '../../../../test/pages/youtube-pages.js';
 import type { Upload } from '../../../domain/transcript.js';
 import { IncompletePageError, UnreadableError } from '../response-parsing.js';
-import { hasContents, type PlaylistPage, readPlaylistPage } from './playlist-page.js';
+import { hasContents, type ParsedListPage, readPlaylistPage } from './playlist-page.js';
 
 const A = 'aaaaaaaaaaa';
 const B = 'bbbbbbbbb-_';
 
-function read(page: unknown): PlaylistPage & { kind: 'page' } {
+function read(page: unknown): ParsedListPage & { kind: 'page' } {
   const result = readPlaylistPage(page);
   if (result.kind !== 'page') throw new Error(`not a page but ${result.kind}`);
   return result;

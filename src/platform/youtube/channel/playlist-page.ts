@@ -33,7 +33,7 @@ export interface ListPage {
 }
 
 /** `none`: there is no such playlist, or it is private. That of a channel's uploads is missing when there are none. */
-export type PlaylistPage = ListPage | { kind: 'none'; state: 'private' | 'unknown' };
+export type ParsedListPage = ListPage | { kind: 'none'; state: 'private' | 'unknown' };
 
 const PRIVATE = /is private/;
 // "The playlist does not exist.", "This playlist type is unviewable." (both seen), "This playlist is private."
@@ -45,7 +45,7 @@ const NO_PLAYLIST = /does(?:n't| not) exist|unviewable|not available|unavailable
  * @throws IncompletePageError for a page without a list, or that is empty without stating so: neither is an empty channel
  * @throws UnreadableError for a page whose entries are all unreadable
  */
-export function readPlaylistPage(page: unknown): PlaylistPage {
+export function readPlaylistPage(page: unknown): ParsedListPage {
   const continued = continuedItems(page);
   const items = continued ?? firstItems(page);
   if (items === null) {
@@ -77,7 +77,7 @@ export function readPlaylistPage(page: unknown): PlaylistPage {
 }
 
 /** Whether a page is no mere continuation, as the platform sends now and then, and also where it hides a page of videos. */
-export function hasContents(page: PlaylistPage): boolean {
+export function hasContents(page: ParsedListPage): boolean {
   return page.kind === 'none' || page.uploads.length > 0 || page.next === null;
 }
 

@@ -11,8 +11,8 @@ import { withOptional } from '../optional-work.js';
 import { UpstreamMetrics } from '../upstream-metrics.js';
 import { isJsonError, upstreamError } from './channel-errors.js';
 import { hasNews, readFeedDates, type ShortsList, withKinds, withKnown } from './list-additions.js';
-import { isComplete, type ListProgress, NOTHING_LISTED, withPage } from './list-progress.js';
-import { hasContents, type PlaylistPage, readPlaylistPage } from './playlist-page.js';
+import { type Continuation, isComplete, type ListProgress, NOTHING_LISTED, withPage } from './list-progress.js';
+import { hasContents, type ParsedListPage, readPlaylistPage } from './playlist-page.js';
 
 /** A list, and its metric label: all uploads of a channel, its Shorts, or a playlist that a caller names. */
 type ListKind = 'uploads' | 'shorts' | 'playlist';
@@ -21,8 +21,11 @@ type ListKind = 'uploads' | 'shorts' | 'playlist';
 const ENTRIES_PER_PAGE_MIN = 20;
 const PAGES_EXTRA = 3;
 
-/** A list as far as it was read. */
-interface ReadList {
+/** How long the dates and kinds of a page that was read may take. */
+const DESCRIPTION_MS = 10_000;
+
+/** A list as far as it was read, or one page of it; `next` is the token of the following page. */
+export interface ReadList {
   kind: 'list';
   title: string | null;
   uploads: Upload[];
@@ -30,7 +33,15 @@ interface ReadList {
   progress: ListProgress;
 }
 
-/** Uploads of a channel, `next` the token of the following page. */
+type NoList = Extract<ParsedListPage, { kind: 'none' }>;
+/** What is added to uploads; null for what could not be read. */
+interface Additions {
+  shorts: ShortsList | null;
+  dates: ReadonlyMap<string, string> | null;
+}
+const NO_ADDITIONS: Additions = { shorts: null, dates: null };
+
+/** Uploads of a channel. */
 export interface ReadUploads extends Pick<ReadList, 'uploads' | 'next' | 'progress'> {
   /** Whether the list of Shorts was read or does not exist, so that asking for it again would add nothing. */
   settled: boolean;
@@ -55,9 +66,7 @@ export class PlaylistReader {
 
   /** Lists at least `count` videos, or all; throws `PlaylistNotFoundError` and `UpstreamError`. */
   async playlist(playlistId: string, count: number, scope: RequestScope): Promise<PlaylistVideos> {
-    const list = await this.read('playlist', playlistId, count, scope);
-    if (list.kind === 'none')
-      throw new PlaylistNotFoundError(list.state, new Error(`The playlist ${playlistId} is ${list.state}`));
+    const list = existing(playlistId, await this.read('playlist', playlistId, count, scope));
     const { title, uploads, next } = list;
     return { playlist: { id: playlistId, title }, uploads, complete: next === null };
   }
@@ -76,11 +85,7 @@ export class PlaylistReader {
     known?: KnownUploads,
   ): Promise<ReadUploads | null> {
     const read = () => this.read('uploads', uploadsPlaylist(channelId), count, scope);
-    const add = (optionalScope: RequestScope) =>
-      Promise.all([
-        this.optional('shorts', channelId, optionalScope, () => this.shorts(channelId, count, optionalScope)),
-        this.optional('feed', channelId, optionalScope, () => this.dates(channelId, optionalScope)),
-      ]);
+    const add = (optionalScope: RequestScope) => this.additions(channelId, count, optionalScope);
     // Concurrently, unless what is known may make them unnecessary.
     const first = known && (await read());
     if (first?.kind === 'none') return null;
@@ -89,38 +94,82 @@ export class PlaylistReader {
       const isShorter = first.next === null && first.uploads.length < Math.min(count, known.uploads.length);
       if (!isShorter) return { ...first, uploads: withKnown(first.uploads, known.uploads), settled: true };
     }
-    const [list, additions] = await withOptional(scope, () => (first ? Promise.resolve(first) : read()), add);
+    const [list, added] = await withOptional(scope, () => (first ? Promise.resolve(first) : read()), add);
     if (list.kind === 'none') return null;
-    const [shorts, dates] = additions ?? [null, null];
-    const { uploads, next, progress } = withRestOfShorts(list, shorts);
-    const dated = withKinds(withKnown(uploads, known?.uploads ?? []), shorts).map((upload) => ({
-      ...upload,
-      publishedAt: dates?.get(upload.videoId) ?? upload.publishedAt,
-    }));
-    return { uploads: dated, next, progress, settled: shorts !== null };
+    const additions = added ?? NO_ADDITIONS;
+    const { uploads, next, progress } = withRestOfShorts(list, additions.shorts);
+    const described = withAdditions(withKnown(uploads, known?.uploads ?? []), additions);
+    return { uploads: described, next, progress, settled: additions.shorts !== null };
   }
 
   /**
-   * Reads a later page, by one request.
+   * Reads a page of all uploads of a channel, by one request and with what the list itself states; null when the playlist
+   * does not exist. The errors are those of `page`.
    *
-   * @param progress as of the page before
-   * @throws ContinuationRejectedError when the platform refuses the token or the playlist does not exist any more
+   * @param described whether a first page gets kinds and dates too, as far as these can be read
+   */
+  async uploadsPage(
+    channelId: string,
+    after: Continuation | null,
+    described: boolean,
+    scope: RequestScope,
+  ): Promise<ReadList | null> {
+    const list = await this.page('uploads', uploadsPlaylist(channelId), after, scope);
+    if (list.kind === 'none') return null;
+    const isAdded = described && after === null;
+    const additions = isAdded ? await this.additionsInTime(channelId, scope) : NO_ADDITIONS;
+    const whole = withRestOfShorts(list, additions.shorts);
+    return { ...whole, uploads: withAdditions(whole.uploads, additions) };
+  }
+
+  /** Adds kinds and dates to the newest uploads of a channel, as far as they can be read. */
+  async describe(channelId: string, uploads: readonly Upload[], scope: RequestScope): Promise<Upload[]> {
+    return withAdditions(uploads, await this.additionsInTime(channelId, scope));
+  }
+
+  /** Reads a page of a playlist, by one request; throws `PlaylistNotFoundError` and the errors of `page`. */
+  async playlistPage(playlistId: string, after: Continuation | null, scope: RequestScope): Promise<ReadList> {
+    return existing(playlistId, await this.page('playlist', playlistId, after, scope));
+  }
+
+  /**
+   * Reads one page of a list, by one request.
+   *
+   * @param after where the page before ended; null for the first page
+   * @throws ContinuationRejectedError when the platform refuses the token or the list does not exist any more
    * @throws UpstreamError when the page cannot be read
    */
-  async nextUploads(
-    channelId: string,
-    token: string,
-    progress: ListProgress,
+  private async page(
+    kind: ListKind,
+    playlistId: string,
+    after: Continuation | null,
     scope: RequestScope,
-  ): Promise<ReadUploads> {
-    const response = await this.request('uploads', uploadsPlaylist(channelId), token, scope);
+  ): Promise<ReadList | NoList> {
+    const response = await this.request(kind, playlistId, after?.token ?? null, scope);
     // An invalid token gets 400, as any invalid argument.
-    if (isJsonError(response, 400, 404)) throw new ContinuationRejectedError();
-    if (response.kind !== 'parsed') throw upstreamError(response, channelId);
-    const list = response.value;
-    if (list.kind === 'none') throw new ContinuationRejectedError();
-    const uploads = withKinds(list.uploads, null);
-    return { uploads, next: list.next, progress: withPage(progress, list), settled: true };
+    if (after !== null && isJsonError(response, 400, 404)) throw new ContinuationRejectedError();
+    if (response.kind !== 'parsed') throw upstreamError(response, playlistId);
+    const page = response.value;
+    if (page.kind === 'none' && after !== null) throw new ContinuationRejectedError();
+    if (page.kind === 'none') return page;
+    const { title, uploads, next } = page;
+    return { kind: 'list', title, uploads, next, progress: withPage(after?.progress ?? NOTHING_LISTED, page) };
+  }
+
+  /** The additions to a page that was read before. */
+  private async additionsInTime(channelId: string, scope: RequestScope): Promise<Additions> {
+    const add = (optionalScope: RequestScope) => this.additions(channelId, 1, optionalScope);
+    const [, additions] = await withOptional(scope, () => Promise.resolve(), add, DESCRIPTION_MS);
+    return additions ?? NO_ADDITIONS;
+  }
+
+  /** The Shorts, so far that they cover `count` uploads, and the dates of the newest uploads. Never rejects. */
+  private async additions(channelId: string, count: number, scope: RequestScope): Promise<Additions> {
+    const [shorts, dates] = await Promise.all([
+      this.optional('shorts', channelId, scope, () => this.shorts(channelId, count, scope)),
+      this.optional('feed', channelId, scope, () => this.dates(channelId, scope)),
+    ]);
+    return { shorts, dates };
   }
 
   /** The list of Shorts, so far that it covers `count` uploads. */
@@ -173,7 +222,7 @@ export class PlaylistReader {
     playlistId: string,
     count: number,
     scope: RequestScope,
-  ): Promise<ReadList | Extract<PlaylistPage, { kind: 'none' }>> {
+  ): Promise<ReadList | NoList> {
     const pagesMax = Math.ceil(count / ENTRIES_PER_PAGE_MIN) + PAGES_EXTRA;
     const uploads = new Map<string, Upload>();
     let title: string | null = null;
@@ -181,9 +230,6 @@ export class PlaylistReader {
     let progress = NOTHING_LISTED;
     for (let pages = 1; pages <= pagesMax; pages += 1) {
       const response = await this.request(kind, playlistId, token, scope);
-      // As for an unknown channel. The lists of a channel are known to belong to one, whose page decides whether it exists.
-      if (kind === 'playlist' && token === null && isJsonError(response, 404))
-        return { kind: 'none', state: 'unknown' };
       if (response.kind !== 'parsed') throw upstreamError(response, playlistId);
       const page = response.value;
       if (page.kind === 'none') {
@@ -214,13 +260,16 @@ export class PlaylistReader {
     playlistId: string,
     token: string | null,
     scope: RequestScope,
-  ): Promise<ParsedResponse<PlaylistPage>> {
+  ): Promise<ParsedResponse<ParsedListPage>> {
     const named = kind === 'playlist';
     const first = { browseId: `VL${playlistId}`, ...(named && { params: WITH_UNAVAILABLE_VIDEOS }) };
     const payload = token === null ? first : { continuation: token };
     const fields = named ? PLAYLIST_FIELDS : UPLOADS_FIELDS;
     const query = { kind, client: 'WEB', path: 'browse', payload, fields } as const;
     const response = await this.innertube.queryWhole(query, readPlaylistPage, scope, hasContents);
+    // As for an unknown channel. The lists of a channel are known to belong to one, whose page decides whether it exists.
+    if (named && token === null && isJsonError(response, 404))
+      return { kind: 'parsed', value: { kind: 'none', state: 'unknown' } };
     if (response.kind === 'parsed' && response.value.kind === 'page') {
       const page = response.value;
       this.metrics.notice('shape', kind, page.shape);
@@ -234,6 +283,19 @@ export class PlaylistReader {
     }
     return response;
   }
+}
+
+/** The list, if there is one; throws `PlaylistNotFoundError`. */
+function existing(playlistId: string, list: ReadList | NoList): ReadList {
+  if (list.kind === 'list') return list;
+  throw new PlaylistNotFoundError(list.state, new Error(`The playlist ${playlistId} is ${list.state}`));
+}
+
+function withAdditions(uploads: readonly Upload[], { shorts, dates }: Additions): Upload[] {
+  return withKinds(uploads, shorts).map((upload) => ({
+    ...upload,
+    publishedAt: dates?.get(upload.videoId) ?? upload.publishedAt,
+  }));
 }
 
 /**

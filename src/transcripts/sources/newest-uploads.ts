@@ -1,0 +1,86 @@
+import { CACHE_MANAGER, type Cache } from '@nestjs/cache-manager';
+import { Inject, Injectable } from '@nestjs/common';
+import { z } from 'zod';
+import { type ReadingContext, type UploadsListPage, VideoPlatform } from '../../platform/video-platform.js';
+import { CACHE_FORMAT } from '../cache/keyed-codec.js';
+import { ReadThroughCache } from '../cache/read-through-cache.js';
+import { TranscriptMetrics } from '../transcript-metrics.js';
+import { uploadSchema } from './channel-uploads.js';
+
+/** Longer than checks that are due together wait for their turns; pages of many channels would push transcripts out of the cache. */
+const TTL_SECONDS = 120;
+
+/** A page with the time when its reading began, in milliseconds. */
+interface DatedPage extends UploadsListPage {
+  readAtMs: number;
+}
+const datedPageSchema: z.ZodType<DatedPage> = z.object({
+  uploads: z.array(uploadSchema),
+  next: z.string().nullable(),
+  ...{ incomplete: z.boolean(), readAtMs: z.number() },
+});
+
+/**
+ * The newest page of a channel's uploads for checks: a page serves every check that was due when its reading began, and never
+ * one that became due later. `dueAgeMs` is for how long the check has been due, so that the clock by which checks become due
+ * can differ from that of the process.
+ */
+@Injectable()
+export class NewestUploads {
+  private readonly pages: ReadThroughCache<DatedPage>;
+  /** By channel, when the latest reading that is in progress began. */
+  private readonly reading = new Map<string, number>();
+
+  constructor(
+    @Inject(CACHE_MANAGER) cache: Cache,
+    private readonly platform: VideoPlatform,
+    metrics: TranscriptMetrics,
+  ) {
+    this.pages = new ReadThroughCache('newest_uploads', TTL_SECONDS, datedPageSchema, cache, metrics);
+  }
+
+  /**
+   * The page as the list alone states it, by at most one request.
+   *
+   * @throws ChannelNotFoundError | UpstreamError, and the reason of `context.signal` when that is aborted first
+   */
+  page(channelId: string, dueAgeMs: number, context: ReadingContext): Promise<UploadsListPage> {
+    return this.datedPage(channelId, dueAgeMs, context);
+  }
+
+  /** The same page with the dates and kinds that the list does not state; throws as `page` does. */
+  async described(channelId: string, dueAgeMs: number, context: ReadingContext): Promise<UploadsListPage> {
+    const page = await this.datedPage(channelId, dueAgeMs, context);
+    const { readAtMs } = page;
+    return this.pages.get(
+      `${CACHE_FORMAT}:described:${channelId}`,
+      context,
+      async (shared) => ({ ...(await this.platform.describeUploads(channelId, page, shared)), readAtMs }),
+      (known) => known.readAtMs === readAtMs,
+      String(readAtMs),
+    );
+  }
+
+  private async datedPage(channelId: string, dueAgeMs: number, context: ReadingContext): Promise<DatedPage> {
+    const nowMs = Date.now();
+    const dueAtMs = nowMs - dueAgeMs;
+    const beganAtMs = this.reading.get(channelId) ?? -Infinity;
+    const joinedAtMs = beganAtMs >= dueAtMs ? beganAtMs : nowMs;
+    this.reading.set(channelId, joinedAtMs);
+    try {
+      return await this.pages.get(
+        `${CACHE_FORMAT}:newest:${channelId}`,
+        context,
+        async (shared) => {
+          const readAtMs = Date.now();
+          return { ...(await this.platform.newestUploads(channelId, shared)), readAtMs };
+        },
+        // The clock of another process can be ahead.
+        ({ readAtMs }) => readAtMs >= dueAtMs && readAtMs <= Date.now(),
+        String(joinedAtMs),
+      );
+    } finally {
+      if (this.reading.get(channelId) === joinedAtMs) this.reading.delete(channelId);
+    }
+  }
+}

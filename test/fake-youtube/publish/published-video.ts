@@ -1,0 +1,70 @@
+import { type Video, videoId } from '../catalogue/model.js';
+import { seedOf } from '../catalogue/random.js';
+import { talk } from '../catalogue/speech.js';
+import { generated } from '../catalogue/track.js';
+
+/**
+ * What a published video is, and can become later: `video` has captions and `uncaptioned` none yet; a `premiere` is announced;
+ * `just-ended` is a live stream whose captions are not there yet and `past-live` has them.
+ */
+export const VIDEO_STATES = [
+  'video',
+  'uncaptioned',
+  'short',
+  'premiere',
+  'live',
+  'just-ended',
+  'past-live',
+  'members-only',
+  'private',
+] as const;
+export type PublishedState = (typeof VIDEO_STATES)[number];
+
+const CUES = 20;
+const SHORT_SECONDS = 45;
+
+/** Never again in this process: what a service has cached of a video belongs to that one only. */
+let published = 0;
+
+/** A new video with captions. */
+export function newVideo(title: string, publishedAt: Date): Video {
+  published += 1;
+  const id = videoId(`pb-${String(published).padStart(8, '0')}`);
+  return {
+    id,
+    title: `${title} (${published})`,
+    state: 'ok',
+    durationSeconds: 240 + (seedOf(id) % 900),
+    viewCount: seedOf(id) % 5_000,
+    publishedAt,
+    tracks: [generated('en', () => talk(seedOf(id), CUES))],
+  };
+}
+
+/** The same video in a state. One that never had captions gets generated ones with the states that have a text. */
+export function inState(video: Video, state: PublishedState): Video {
+  const { id, title, durationSeconds, viewCount, publishedAt, description, tags } = video;
+  const tracks = video.tracks.length > 0 ? video.tracks : [generated('en', () => talk(seedOf(id), CUES))];
+  const about = { ...(description !== undefined && { description }), ...(tags && { tags }) };
+  const plain: Video = { id, title, state: 'ok', durationSeconds, viewCount, publishedAt, tracks, ...about };
+  switch (state) {
+    case 'video':
+      return plain;
+    case 'uncaptioned':
+      return { ...plain, tracks: [] };
+    case 'short':
+      return { ...plain, short: true, durationSeconds: SHORT_SECONDS };
+    case 'premiere':
+      return { ...plain, state: 'upcoming', durationSeconds: 0, viewCount: 0, tracks: [] };
+    case 'live':
+      return { ...plain, state: 'live', durationSeconds: 0, tracks: [] };
+    case 'just-ended':
+      return { ...plain, pastLive: true, justEnded: true, tracks: [] };
+    case 'past-live':
+      return { ...plain, pastLive: true };
+    case 'members-only':
+      return { ...plain, state: 'members-only' };
+    case 'private':
+      return { ...plain, state: 'private', tracks: [] };
+  }
+}

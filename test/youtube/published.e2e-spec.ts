@@ -1,0 +1,155 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { HARBOUR_LIGHT } from '../fake-youtube/catalogue/harbour-light.js';
+import * as others from '../fake-youtube/catalogue/other-channels.js';
+import { WITH_GAPS } from '../fake-youtube/catalogue/playlists.js';
+import { type FakeYoutube, startFakeYoutube } from '../fake-youtube/fake-youtube.js';
+import { type Adapter, allPages, context, end, openAdapter } from './adapter.js';
+
+// The fake YouTube as a caller sees it after something was published: every place says the same.
+
+const { TIDEWATER } = others;
+
+let fakeYoutube: FakeYoutube;
+let adapter: Adapter;
+
+beforeAll(async () => {
+  fakeYoutube = await startFakeYoutube();
+});
+
+beforeEach(async () => {
+  fakeYoutube.reset();
+  adapter = await openAdapter(fakeYoutube.url);
+});
+
+afterEach(() => adapter.close());
+
+afterAll(() => fakeYoutube.close());
+
+const newest = async (channelId = TIDEWATER.id) => {
+  const page = await adapter.platform.listUploadsPage(channelId, undefined, context());
+  return page.uploads.map(({ videoId, kind, failure, publishedAt }) => ({ videoId, kind, failure, publishedAt }));
+};
+const read = async (videoId: string | undefined) => {
+  // A reading is remembered for a moment: each is that of an adapter of its own.
+  const reader = await openAdapter(fakeYoutube.url);
+  try {
+    return end(await reader.platform.readVideo(videoId ?? '', [], context()));
+  } finally {
+    await reader.close();
+  }
+};
+
+describe.each(['old', 'new'] as const)('a published video, in the %s shape of the list', (playlistShape) => {
+  beforeEach(() => fakeYoutube.set({ playlistShape }));
+
+  it('is on top, with its date, and has its text', async () => {
+    const before = await newest();
+    const publishedAt = '2026-11-20T09:30:00Z';
+    const [videoId] = fakeYoutube.publish({ channel: '@tidewater', publishedAt: new Date(publishedAt) });
+    expect(await newest()).toEqual([{ videoId, kind: 'video', failure: null, publishedAt }, ...before]);
+    expect(await read(videoId)).toBe('ok');
+  });
+
+  it('can be a Short, which the list of Shorts has from then on', async () => {
+    fakeYoutube.publish({ channel: '@tidewater' });
+    const [videoId] = fakeYoutube.publish({ channel: '@tidewater', as: 'short' });
+    expect(await newest()).toMatchObject([{ videoId, kind: 'short' }, {}, {}, {}, {}, {}, {}]);
+  });
+
+  it('can be announced, then live, then have ended, and get its captions at last', async () => {
+    const [videoId = ''] = fakeYoutube.publish({ channel: '@tidewater', as: 'premiere' });
+    const become = async (as: 'live' | 'just-ended' | 'past-live') => {
+      fakeYoutube.changeVideos({ videoIds: [videoId], as });
+      return [(await newest())[0], await read(videoId)];
+    };
+    expect((await newest())[0]).toMatchObject({ videoId, kind: 'upcoming', failure: 'video_not_live_yet' });
+    expect(await read(videoId)).toBe('video_not_live_yet');
+    expect(await become('live')).toMatchObject([{ videoId, kind: 'live', failure: 'video_live' }, 'video_live']);
+    expect(await become('just-ended')).toMatchObject([{ videoId, failure: null }, 'video_live']);
+    expect(await become('past-live')).toMatchObject([{ videoId, failure: null }, 'ok']);
+  });
+
+  it('can be without captions until they arrive', async () => {
+    const [videoId = ''] = fakeYoutube.publish({ channel: '@tidewater', as: 'uncaptioned' });
+    expect(await read(videoId)).toBe('transcript_unavailable');
+    fakeYoutube.changeVideos({ videoIds: [videoId], as: 'video' });
+    expect(await read(videoId)).toBe('ok');
+  });
+
+  it('can be for members', async () => {
+    const [videoId] = fakeYoutube.publish({ channel: '@tidewater', as: 'members-only' });
+    expect((await newest())[0]).toMatchObject({ videoId, failure: 'video_members_only' });
+    expect(await read(videoId)).toBe('video_members_only');
+  });
+
+  it('that is private appears at its place in the list when it becomes public', async () => {
+    const before = await newest();
+    const [videoId = ''] = fakeYoutube.publish({ channel: '@tidewater', as: 'private', below: 2 });
+    expect(await newest()).toEqual(before);
+    expect(await read(videoId)).toBe('video_private');
+    fakeYoutube.changeVideos({ videoIds: [videoId], as: 'video' });
+    expect((await newest()).findIndex((upload) => upload.videoId === videoId)).toBe(2);
+  });
+});
+
+describe('many published videos', () => {
+  it('fill several pages, and the header states them', async () => {
+    const channel = TIDEWATER.id;
+    const videoIds = fakeYoutube.publish({ channel, count: 250 });
+    const pages = await allPages(channel, (id, next) => adapter.platform.listUploadsPage(id, next, context()));
+    const listed = pages.flatMap(({ uploads }) => uploads.map(({ videoId }) => videoId));
+    expect(listed).toEqual([...videoIds, ...TIDEWATER.uploads().map(({ id }) => id)]);
+    expect(pages.map(({ incomplete }) => incomplete)).toEqual([false, false, false]);
+    fakeYoutube.changeVideos({ videoIds: videoIds.slice(0, 200), deleted: true });
+    expect(await newest()).toHaveLength(55);
+  });
+
+  it('can be on a generated channel and on one that had no list', async () => {
+    const channelId = await adapter.platform.resolveChannel({ kind: 'handle', handle: '25-videos-no-907' }, context());
+    const [videoId] = fakeYoutube.publish({ channel: channelId });
+    expect((await newest(channelId)).map((upload) => upload.videoId)).toHaveLength(26);
+    expect((await newest(channelId))[0]).toMatchObject({ videoId });
+    const [first] = fakeYoutube.publish({ channel: '@drydock' });
+    expect(await newest(others.DRY_DOCK.id)).toMatchObject([{ videoId: first }]);
+  });
+});
+
+describe('a video of the catalogue', () => {
+  it('that is deleted is gone from its channel, and stays in playlists as deleted', async () => {
+    const [chowder = ''] = TIDEWATER.uploads().map(({ id }) => id);
+    fakeYoutube.changeVideos({ videoIds: [chowder], deleted: true });
+    expect((await newest()).map(({ videoId }) => videoId)).not.toContain(chowder);
+    expect(await read(chowder)).toBe('video_unavailable');
+    fakeYoutube.set({ playlistShape: 'old' });
+    const { uploads } = await adapter.platform.listPlaylist(WITH_GAPS.id, 25, context());
+    expect(uploads[0]).toMatchObject({ videoId: chowder, failure: 'video_unavailable' });
+  });
+});
+
+describe('a changed channel', () => {
+  const resolve = (handle: string) => adapter.platform.resolveChannel({ kind: 'handle', handle }, context());
+
+  it('has its new name and handle, and not the former', async () => {
+    fakeYoutube.changeChannel({ channel: '@harbourlight', name: 'Pier Light', handle: '@pierlight' });
+    await expect(adapter.platform.readChannel(HARBOUR_LIGHT.id, context())).resolves.toEqual({
+      id: HARBOUR_LIGHT.id,
+      name: 'Pier Light',
+      handle: '@pierlight',
+    });
+    await expect(resolve('PierLight')).resolves.toBe(HARBOUR_LIGHT.id);
+    await expect(resolve('harbourlight')).rejects.toMatchObject({ code: 'channel_not_found' });
+    // Further changes find it by its new handle.
+    expect(fakeYoutube.publish({ channel: '@pierlight' })).toHaveLength(1);
+  });
+
+  it('that was terminated has no page, list or videos', async () => {
+    const [chowder] = TIDEWATER.uploads().map(({ id }) => id);
+    fakeYoutube.changeChannel({ channel: '@tidewater', terminated: true });
+    const notFound = { code: 'channel_not_found' };
+    await expect(adapter.platform.readChannel(TIDEWATER.id, context())).rejects.toMatchObject(notFound);
+    await expect(newest()).rejects.toMatchObject(notFound);
+    expect(await read(chowder)).toBe('video_unavailable');
+    fakeYoutube.changeChannel({ channel: TIDEWATER.id, terminated: false });
+    expect(await read(chowder)).toBe('ok');
+  });
+});
