@@ -2,6 +2,7 @@ import { Module, type DynamicModule, type Type } from '@nestjs/common';
 import { AdminModule } from './admin/admin.module.js';
 import { CacheModule } from './cache/cache.module.js';
 import { AuthModule } from './auth/auth.module.js';
+import { ResourceMetadataController } from './auth/oidc/resource-metadata.controller.js';
 import { ChannelsController } from './channels/channels.controller.js';
 import { ConfigModule } from './config/config.module.js';
 import type { Environment } from './config/environment.js';
@@ -27,7 +28,10 @@ export class AppModule {
   static with(environment: Environment, others: readonly Type<unknown>[] = []): DynamicModule {
     return {
       module: AppModule,
-      controllers: [ChannelsController, PlaylistsController, VideosController, UsageController],
+      controllers: [
+        ...[ChannelsController, PlaylistsController, VideosController, UsageController],
+        ...(environment.OIDC_ISSUER === undefined ? [] : [ResourceMetadataController]),
+      ],
       imports: [
         ConfigModule.forRoot(environment),
         DatabaseModule.forRoot({ as: 'service', entities: [Organization, ApiKey] }),
@@ -40,7 +44,7 @@ export class AppModule {
         JobsModule,
         WebhooksModule,
         McpModule,
-        ...(environment.ADMIN_TOKEN === undefined ? [] : [AdminModule]),
+        ...((environment.ADMIN_TOKEN ?? environment.OIDC_ADMIN_CLAIM) ? [AdminModule] : []),
         HealthModule,
         ...others,
       ],

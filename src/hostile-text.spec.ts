@@ -82,7 +82,7 @@ const TEXT_READERS: Readonly<Record<string, { begin: readonly string[]; read: (t
   },
   parsePlaylistReference: { begin: ['', 'PL', 'youtube.com/playlist?list='], read: parsePlaylistReference },
   parseLanguages: { begin: ['', 'en-'], read: parseLanguages },
-  redactApiKeys: { begin: ['', 'ctk_'], read: redactApiKeys },
+  redactApiKeys: { begin: ['', 'ctk_', 'eyJ', 'eyJhbGciOiJS.'], read: redactApiKeys },
   createRedactor: { begin: ['', '://', 'whsec_'], read: createRedactor('a'.repeat(32), '"'.repeat(32)) },
   escapeMarkdown: { begin: ['', '&', 'www'], read: escapeMarkdown },
   videoText: { begin: ['', '.'], read: (text) => [...videoText(VIDEO_ID, spokenTwice(text))].join('') },

@@ -7,8 +7,8 @@ import { createDocument } from './openapi.js';
 /** Writes the OpenAPI document to a file. In Nest's preview mode the routes exist, but no provider is created. */
 async function write(file: string | undefined): Promise<void> {
   if (file === undefined) throw new Error('Usage: node dist/openapi-file.js FILE');
-  // With any admin token, so that the operations under /admin are in the document.
-  const environment = Object.assign(new Environment(), { ADMIN_TOKEN: '-' });
+  // With any values, so that the operations under /admin and those of signing in are in the document.
+  const environment = Object.assign(new Environment(), { ADMIN_TOKEN: '-', OIDC_ISSUER: '-' });
   const app = await NestFactory.create(AppModule.with(environment), { preview: true, logger: ['error'] });
   writeFileSync(file, `${JSON.stringify(createDocument(app), null, 2)}\n`);
   await app.close();

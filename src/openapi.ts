@@ -2,7 +2,7 @@ import type { INestApplication } from '@nestjs/common';
 import { DocumentBuilder, SwaggerModule, type OpenAPIObject } from '@nestjs/swagger';
 import type { NextFunction, Request, Response } from 'express';
 import { ADMIN_TOKEN_SCHEME } from './admin/http/admin-route.js';
-import { API_KEY_SCHEME } from './auth/auth.decorators.js';
+import { API_KEY_SCHEME, TOKEN_SCHEME } from './auth/auth.decorators.js';
 import { MethodNotAllowedError, RouteNotFoundError } from './domain/errors.js';
 import { ErrorBodyDto } from './http/error-body.js';
 import { describeRoutes } from './http/error-docs.js';
@@ -35,17 +35,24 @@ export function createDocument(app: INestApplication): OpenAPIObject {
     .addTag('subscriptions', 'Channels that are followed')
     .addTag('mcp', 'Tools for AI assistants')
     .addTag('webhooks', 'Events sent to URLs of the organization')
+    .addTag('sign-in', 'Where access tokens are issued. Available only when `OIDC_ISSUER` is set.')
     .addTag('usage', 'Quota usage of the organization')
     .addTag('health', 'Liveness and readiness probes')
     .addTag('metrics', 'Prometheus metrics')
     .addTag(
       'admin',
-      'Management of organizations, API keys, usage and archive jobs by the operator. Available only when `ADMIN_TOKEN` is set.',
+      'Management of organizations, API keys, usage and archive jobs by the operator. Available only when `ADMIN_TOKEN` or `OIDC_ADMIN_CLAIM` is set.',
     )
     // Not addBearerAuth, which states that a token without a format is a JWT. Swagger UI shows them in this order.
     .addSecurity(API_KEY_SCHEME, {
       ...bearer('An API key of an organization (`ctk_…`), without the word `Bearer`.'),
       bearerFormat: 'API key',
+    })
+    .addSecurity(TOKEN_SCHEME, {
+      ...bearer(
+        'With `OIDC_ISSUER`: an access token of the identity provider, in place of an API key or the admin token.',
+      ),
+      bearerFormat: 'JWT',
     })
     .addSecurity(ADMIN_TOKEN_SCHEME, bearer('The `ADMIN_TOKEN` of the service.'))
     .addSecurity(METRICS_TOKEN_SCHEME, bearer('The `METRICS_TOKEN` of the service, when it is set.'));

@@ -25,7 +25,7 @@ const FLOORS = [
   },
   {
     quota: ['organizations', 'http/response-docs\\.ts$', STATEMENTS, TRACING, REGISTRY, 'config', 'domain'],
-    auth: ['organizations', 'rate-limit', 'http', 'cache', REGISTRY, 'domain'],
+    auth: ['organizations', 'rate-limit', 'http', 'cache', 'observability/logging', REGISTRY, 'config', 'domain'],
   },
   { transcripts: [PORT, 'cache/cache-budget\\.ts$', 'quota', 'http', TRACING, REGISTRY, 'config', 'domain'] },
   {

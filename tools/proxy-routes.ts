@@ -12,8 +12,8 @@ const GENERATED = /(\n *# Written by npm run proxy:routes\.\n)[^#]*(\n *# The do
 /** The configuration with a line for each route of the controllers that the proxy passes on. The other text stays. */
 export async function withRoutes(configuration: string): Promise<string> {
   if (!GENERATED.test(configuration)) throw new Error(`${CONFIGURATION} has no place for the routes.`);
-  // With any admin token, so that the routes under /admin exist.
-  const environment = Object.assign(new Environment(), { ADMIN_TOKEN: '-' });
+  // With any values, so that the routes under /admin and those of signing in exist.
+  const environment = Object.assign(new Environment(), { ADMIN_TOKEN: '-', OIDC_ISSUER: '-' });
   const app = await NestFactory.create(AppModule.with(environment), { preview: true, logger: ['error'] });
   const lines = new Set(Routes.preview(app).all.flatMap(lineOf));
   await app.close();
@@ -21,7 +21,7 @@ export async function withRoutes(configuration: string): Promise<string> {
 }
 
 function lineOf({ path, audience, rawUrlId }: Route): string[] {
-  const pattern = path.replace(/\{\w+\}/g, rawUrlId === undefined ? '[^/?]+' : '.+');
+  const pattern = path.replaceAll('.', '\\.').replace(/\{\w+\}/g, rawUrlId === undefined ? '[^/?]+' : '.+');
   return audience === 'internal' ? [] : [`        '~^${pattern}(?:\\?|$)' ${audience};`];
 }
 

@@ -1,45 +1,32 @@
 import { Injectable, type CanActivate, type ExecutionContext } from '@nestjs/common';
-import { InvalidApiKeyError, UnauthorizedError } from '../domain/errors.js';
 import { ApiErrors } from '../http/error-docs.js';
-import { requestContextOf, type RequestContext } from '../http/request-context.js';
-import { ApiKeysService } from '../organizations/api-keys.service.js';
-import { RejectionMetrics } from '../rate-limit/rejection-metrics.js';
-import { FailedAuthentications } from './failed-authentications.js';
+import { requestContextOf } from '../http/request-context.js';
+import { ClientBlockedError, InvalidTokenError, OrganizationNotLinkedError } from './auth-errors.js';
+import { Authentication } from './authentication.js';
 
-/**
- * Refuses a call without a valid API key (401). An address that keeps failing is refused (429) without a lookup, unless
- * the key was valid recently: guesses cost the database nothing, and they lock out no customer of the same address.
- */
-@ApiErrors('unauthorized', 'invalid_api_key', 'failed_authentications', 'internal_error', 'service_unavailable')
+/** Refuses a call without a valid API key or access token (401), and tokens of which no caller is known (403). */
+@ApiErrors(
+  'unauthorized',
+  'invalid_api_key',
+  { title: 'The access token is invalid', error: new InvalidTokenError('has expired (exp)') },
+  {
+    title: 'No organization is linked to that of the access token',
+    error: new OrganizationNotLinkedError('org_id', 'acme'),
+  },
+  { title: 'The client of the access token is blocked', error: new ClientBlockedError() },
+  'failed_authentications',
+  'internal_error',
+  'service_unavailable',
+)
 @Injectable()
 export class ApiKeyGuard implements CanActivate {
-  constructor(
-    private readonly apiKeys: ApiKeysService,
-    private readonly failed: FailedAuthentications,
-    private readonly metrics: RejectionMetrics,
-  ) {}
+  constructor(private readonly authentication: Authentication) {}
 
   async canActivate(execution: ExecutionContext): Promise<boolean> {
     const context = requestContextOf(execution);
-    const { apiKey } = context;
-    if (!this.isVerified(context)) await this.failed.refuseThrottled(context);
-    const caller = apiKey === undefined ? undefined : await this.apiKeys.authenticate(apiKey);
-    if (!caller) {
-      this.metrics.count(apiKey === undefined ? 'no_key' : 'invalid_key');
-      await this.failed.record(context);
-      throw apiKey === undefined ? new UnauthorizedError(context.credentialLocation) : new InvalidApiKeyError(apiKey);
-    }
-    context.caller = caller;
-    Object.assign(context.log, { organizationId: caller.organization.id, keyId: caller.keyId });
+    context.caller = await this.authentication.caller(context);
+    const { keyId, organization } = context.caller;
+    Object.assign(context.log, { organizationId: organization.id, keyId });
     return true;
-  }
-
-  /** Counts a call that is refused before its key is looked up as a failure, unless the key was valid recently. */
-  async recordUnverified(context: RequestContext): Promise<void> {
-    if (!this.isVerified(context)) await this.failed.record(context);
-  }
-
-  private isVerified({ apiKey }: RequestContext): boolean {
-    return apiKey !== undefined && this.apiKeys.wasRecentlyValid(apiKey);
   }
 }

@@ -11,6 +11,9 @@ import { PlanGuard, RequiredFeature } from './plan.guard.js';
 /** The name of the Bearer scheme in the OpenAPI document. */
 export const API_KEY_SCHEME = 'apiKey';
 
+/** The same for access tokens of the identity provider. */
+export const TOKEN_SCHEME = 'accessToken';
+
 /** @see CallsInFlight for what counts against the concurrency limits */
 interface Limits {
   limitsConcurrency?: boolean;
@@ -35,6 +38,7 @@ export function RequiresFeature(
     RequiredFeature(feature),
     UseGuards(ApiKeyGuard, PlanGuard, ...limitGuards(limitsConcurrency)),
     ApiBearerAuth(API_KEY_SCHEME),
+    ApiBearerAuth(TOKEN_SCHEME),
   );
 }
 
@@ -44,7 +48,11 @@ export function RequiresFeature(
  * @param limitsConcurrency for a route whose response can take long
  */
 export function RequiresApiKey({ limitsConcurrency = false }: Limits = {}): MethodDecorator & ClassDecorator {
-  return applyDecorators(UseGuards(ApiKeyGuard, ...limitGuards(limitsConcurrency)), ApiBearerAuth(API_KEY_SCHEME));
+  return applyDecorators(
+    UseGuards(ApiKeyGuard, ...limitGuards(limitsConcurrency)),
+    ApiBearerAuth(API_KEY_SCHEME),
+    ApiBearerAuth(TOKEN_SCHEME),
+  );
 }
 
 function limitGuards(limitsConcurrency: boolean) {

@@ -7,11 +7,14 @@ import { KeyRateLimit } from '../rate-limit/key-rate-limit.js';
 import { RateLimitGuard } from '../rate-limit/rate-limit.guard.js';
 import { RejectionMetrics } from '../rate-limit/rejection-metrics.js';
 import { ApiKeyGuard } from './api-key.guard.js';
+import { Authentication } from './authentication.js';
 import { FailedAuthentications } from './failed-authentications.js';
+import { IdentityProvider } from './oidc/identity-provider.js';
 import { PlanGuard } from './plan.guard.js';
 
 const limits = [RateLimitGuard, KeyRateLimit, CallsInFlightGuard, CallsInFlight, RejectionMetrics];
-const providers = [ApiKeyGuard, PlanGuard, FailedAuthentications, ...limits];
+const authentication = [Authentication, IdentityProvider, FailedAuthentications];
+const providers = [ApiKeyGuard, PlanGuard, ...authentication, ...limits];
 
 /** Exports everything that `RequiresFeature` and `RequiresApiKey` need in the module of a controller. */
 @Module({

@@ -57,6 +57,46 @@ describe('the configuration', () => {
     expect(faultsOf({ MESSAGE_TRANSPORT: 'tcp' })).toEqual([]);
   });
 
+  const OIDC = { OIDC_ISSUER: 'https://id.example.com/realms/acme', OIDC_AUDIENCE: 'channel-transcripts' };
+
+  it('requires the issuer and the audience of tokens together', () => {
+    const { OIDC_ISSUER, OIDC_AUDIENCE } = OIDC;
+    const OIDC_ADMIN_CLAIM = 'https://example.com/roles:transcripts-admin';
+    expect(faultsOf({ OIDC_ISSUER })).toEqual(['OIDC_AUDIENCE must be set when OIDC_ISSUER is']);
+    expect(faultsOf({ OIDC_AUDIENCE })).toEqual(['OIDC_ISSUER must be set when OIDC_AUDIENCE is']);
+    expect(faultsOf({ OIDC_ADMIN_CLAIM })).toEqual(['OIDC_ADMIN_CLAIM must not be set without OIDC_ISSUER']);
+    expect(readEnvironment({ ...OIDC, OIDC_ADMIN_CLAIM })).toMatchObject({
+      ...OIDC,
+      OIDC_ORGANIZATION_CLAIM: 'org_id',
+      OIDC_ADMIN_CLAIM: { claim: 'https://example.com/roles', value: 'transcripts-admin' },
+    });
+  });
+
+  it.each(['http://localhost:9000', 'http://127.0.0.1/x', 'http://[::1]:1', 'https://tenant.example.com/'])(
+    'accepts the issuer %s',
+    (OIDC_ISSUER) => {
+      expect(faultsOf({ ...OIDC, OIDC_ISSUER })).toEqual([]);
+    },
+  );
+
+  it.each([
+    'issuer.test',
+    'http://id.example.com',
+    'http://127.0.0.1.example.com',
+    'https://a:b@id.example.com',
+    'https://x/?a',
+  ])('refuses the issuer %s in one line without it', (OIDC_ISSUER) => {
+    const faults = faultsOf({ ...OIDC, OIDC_ISSUER });
+    expect(faults).toEqual([expect.stringMatching(/^OIDC_ISSUER must be the https:\/\/ URL/)]);
+    expect(faults[0]).not.toContain(OIDC_ISSUER);
+  });
+
+  it.each(['roles', ':admin', 'roles:', ' :x'])('refuses the admin claim %j', (OIDC_ADMIN_CLAIM) => {
+    expect(faultsOf({ ...OIDC, OIDC_ADMIN_CLAIM })).toEqual([
+      'OIDC_ADMIN_CLAIM must be a claim and its value such as roles:transcripts-admin',
+    ]);
+  });
+
   it('requires PO_TOKEN_URL for WEB as a client for captions', () => {
     const fault = expect.stringMatching(/^YOUTUBE_CLIENTS must not list WEB unless PO_TOKEN_URL is set/);
     expect(faultsOf({ YOUTUBE_CLIENTS: 'VISIONOS,WEB' })).toEqual([fault]);

@@ -1,8 +1,10 @@
 import { z } from 'zod';
 import { clientOverrides } from './client-overrides.js';
 import {
+  claimValue,
   distinct,
   flag,
+  issuer,
   listOf,
   oneOf,
   origin,
@@ -34,7 +36,32 @@ export const VARIABLES = z.object({
     .describe('origins that may call from a browser, separated by commas, or `*`; never for `/admin` or `/metrics`'),
   ADMIN_TOKEN: secretToken
     .optional()
-    .describe('Bearer token of `/admin`; at least 32 characters (`openssl rand -hex 32`). Unset: `/admin` is 404'),
+    .describe(
+      'Bearer token of `/admin`; at least 32 characters (`openssl rand -hex 32`). Unset: `/admin` is 404 without `OIDC_ADMIN_CLAIM`',
+    ),
+  OIDC_ISSUER: issuer
+    .optional()
+    .describe(
+      'the issuer of an OpenID provider, exactly as its tokens have it: its [access tokens](sign-in.md) are accepted beside API keys. ' +
+        '`https://…`, or `http://…` on this machine. Unset: API keys only',
+    ),
+  OIDC_AUDIENCE: z
+    .string()
+    .regex(/^\S+$/, 'must be a text without spaces')
+    .optional()
+    .describe(
+      'required with `OIDC_ISSUER`: the audience (`aud`) that a token must have; for assistants the URL of `/mcp`',
+    ),
+  OIDC_ORGANIZATION_CLAIM: z
+    .string()
+    .regex(/^\S+$/, 'must be the name of a claim, without spaces')
+    .default('org_id')
+    .describe('the claim whose value is the `externalId` of an organization'),
+  OIDC_ADMIN_CLAIM: claimValue
+    .optional()
+    .describe(
+      'a claim and its value, such as `roles:transcripts-admin`: tokens that have it may use `/admin`, beside `ADMIN_TOKEN`',
+    ),
 
   DATABASE_URL: url(/^postgres(?:ql)?$/, 'postgres://user:password@host:5432/name')
     .optional()
@@ -216,10 +243,23 @@ export const VARIABLES = z.object({
 const schema = VARIABLES.refine(({ MESSAGE_TRANSPORT, NATS_URL }) => MESSAGE_TRANSPORT !== 'nats' || NATS_URL, {
   path: ['NATS_URL'],
   error: 'must be set when MESSAGE_TRANSPORT is nats',
-}).refine(({ YOUTUBE_CLIENTS: clients, PO_TOKEN_URL }) => !clients.includes('WEB') || PO_TOKEN_URL, {
-  path: ['YOUTUBE_CLIENTS'],
-  error: 'must not list WEB unless PO_TOKEN_URL is set: WEB returns captions only with PO tokens',
-});
+})
+  .refine(({ YOUTUBE_CLIENTS: clients, PO_TOKEN_URL }) => !clients.includes('WEB') || PO_TOKEN_URL, {
+    path: ['YOUTUBE_CLIENTS'],
+    error: 'must not list WEB unless PO_TOKEN_URL is set: WEB returns captions only with PO tokens',
+  })
+  .refine(({ OIDC_ISSUER, OIDC_AUDIENCE }) => OIDC_ISSUER === undefined || OIDC_AUDIENCE !== undefined, {
+    path: ['OIDC_AUDIENCE'],
+    error: 'must be set when OIDC_ISSUER is',
+  })
+  .refine(({ OIDC_ISSUER, OIDC_AUDIENCE }) => OIDC_ISSUER !== undefined || OIDC_AUDIENCE === undefined, {
+    path: ['OIDC_ISSUER'],
+    error: 'must be set when OIDC_AUDIENCE is',
+  })
+  .refine(({ OIDC_ISSUER, OIDC_ADMIN_CLAIM }) => OIDC_ISSUER !== undefined || OIDC_ADMIN_CLAIM === undefined, {
+    path: ['OIDC_ADMIN_CLAIM'],
+    error: 'must not be set without OIDC_ISSUER',
+  });
 
 const UPSTREAM_SLOTS_MAX = 64;
 

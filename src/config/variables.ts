@@ -63,6 +63,28 @@ function isProxyUrl(text: string): boolean {
   return /^https?:$/.test(protocol ?? '') && hostname !== '' && !/[{}]/.test(replaced);
 }
 
+const LOOPBACK_HOST = /^(?:localhost|127(?:\.[0-9]+){3}|\[::1\])$/;
+
+/** Whether an identity provider may be asked at a URL: by https, or by http on this machine. */
+export function isProviderUrl(text: string): boolean {
+  const { protocol, hostname = '' } = parseUrl(text) ?? {};
+  return protocol === 'https:' || (protocol === 'http:' && LOOPBACK_HOST.test(hostname));
+}
+
+/** The issuer as tokens name it: a URL with neither credentials nor a query. */
+export const issuer = z
+  .string()
+  .refine(
+    (text) => isProviderUrl(text) && !/[?#@\s]/.test(text),
+    'must be the https:// URL of the issuer exactly as its tokens have it, such as https://id.example.com/realms/acme, or http:// on this machine',
+  );
+
+/** A claim and its value, at the last colon: the names of claims can be URLs. */
+export const claimValue = z
+  .string()
+  .regex(/^[^\s].*:[^:]+$/, 'must be a claim and its value such as roles:transcripts-admin')
+  .transform((text) => ({ claim: text.slice(0, text.lastIndexOf(':')), value: text.slice(text.lastIndexOf(':') + 1) }));
+
 /** An origin that may call from a browser, or `*` for all. */
 export const origin = z
   .string()

@@ -13,9 +13,13 @@ export function displayPrefix(key: string): string {
 /** The secrets of webhooks, in base64 of either alphabet. */
 const WEBHOOK_SECRETS = /(whsec_)[0-9A-Za-z+/_=-]+/gi;
 
-/** Cuts everything in a text that looks like a key to its display prefix, and webhook secrets to theirs, for errors and logs. */
+/** JSON Web Tokens, also cut off after a dot: base64url of `{"` or `{ `, then parts after dots. */
+const TOKENS = /(?<![\w-])(ey[JA])[\w-]{8,}(?:\.[\w-]*)+/g;
+
+/** Cuts everything in a text that looks like a key to its display prefix, and webhook secrets and tokens to theirs, for errors and logs. */
 export function redactApiKeys(text: string): string {
-  return text.replace(KEYS_IN_TEXT, (key) => `${displayPrefix(key)}…`).replace(WEBHOOK_SECRETS, '$1…');
+  const withoutKeys = text.replace(KEYS_IN_TEXT, (key) => `${displayPrefix(key)}…`);
+  return withoutKeys.replace(WEBHOOK_SECRETS, '$1…').replace(TOKENS, '$1…');
 }
 
 /** A value of a caller in an error: shortened, and without keys. */

@@ -1,14 +1,21 @@
 import type { Plan } from './plan.js';
 
-/** The API key of a call and its organization. */
+/** The API key or the token client of a call and its organization. */
 export interface Caller {
+  /** Of the row in `api_keys`, which has the clients of the identity provider as well. */
   keyId: string;
   organization: { id: string; name: string; plan: Plan };
 }
 
+/** Whom a token of the identity provider names. */
+export interface Person {
+  sub: string;
+  email: string | null;
+}
+
 /** The operator who makes a change, as the audit trail names them. */
 export interface Actor {
-  /** `admin` over HTTP with the admin token, `cli` by a command. */
+  /** `admin` over HTTP, `cli` by a command. */
   kind: 'admin' | 'cli';
   /** The ID of the HTTP request, which the operator may choose; null for a command. */
   requestId: string | null;
@@ -16,7 +23,9 @@ export interface Actor {
   callId: string | null;
   /** The address that the request came from; null for a command. */
   address: string | null;
+  /** Who made a change with a token of the identity provider; null with the admin token or by a command. */
+  person: Person | null;
 }
 
 /** The operator who runs a command. */
-export const CLI_ACTOR: Actor = { kind: 'cli', requestId: null, callId: null, address: null };
+export const CLI_ACTOR: Actor = { kind: 'cli', requestId: null, callId: null, address: null, person: null };

@@ -161,7 +161,11 @@ const RETRY_AFTER = {
 
 /** The headers of error responses by status, besides the ID of the request. */
 const HEADERS: Readonly<Record<number, NonNullable<ApiResponseOptions['headers']>>> = {
-  401: { 'WWW-Authenticate': text('`Bearer`') },
+  401: {
+    'WWW-Authenticate': text(
+      '`Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728).',
+    ),
+  },
   402: { ...RATE_LIMIT_HEADERS, ...QUOTA_HEADERS },
   405: { Allow: text('The methods that the endpoint supports.') },
   429: { ...RETRY_AFTER, ...RATE_LIMIT_HEADERS },

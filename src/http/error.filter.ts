@@ -1,6 +1,8 @@
 import { type ArgumentsHost, Catch, type ExceptionFilter, NotFoundException } from '@nestjs/common';
 import type { Request, Response } from 'express';
+import { Environment } from '../config/environment.js';
 import { MethodNotAllowedError, PlanLimitExceededError, RouteNotFoundError } from '../domain/errors.js';
+import { challengeOf } from './challenge.js';
 import { errorBody } from './error-body.js';
 import { asDomainError, logError } from './error-report.js';
 import { setQuotaHeaders } from './limit-headers.js';
@@ -10,7 +12,10 @@ import { Routes } from './routes.js';
 /** Maps every error to its status, headers and the error envelope. */
 @Catch()
 export class ErrorFilter implements ExceptionFilter<unknown> {
-  constructor(private readonly routes: Routes) {}
+  constructor(
+    private readonly routes: Routes,
+    private readonly environment: Environment,
+  ) {}
 
   catch(thrown: unknown, host: ArgumentsHost): void {
     const http = host.switchToHttp();
@@ -26,7 +31,7 @@ export class ErrorFilter implements ExceptionFilter<unknown> {
       response.destroy();
       return;
     }
-    if (status === 401) response.setHeader('WWW-Authenticate', 'Bearer');
+    if (status === 401) response.setHeader('WWW-Authenticate', challengeOf(request, error.code, this.environment));
     if (error instanceof MethodNotAllowedError) response.setHeader('Allow', error.allowed);
     if (error instanceof PlanLimitExceededError) setQuotaHeaders(response, error.quota);
     if (error.retryAfterSeconds !== undefined) response.setHeader('Retry-After', String(error.retryAfterSeconds));

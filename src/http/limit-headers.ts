@@ -35,6 +35,7 @@ export const QUOTA_HEADERS = {
 export const EXPOSED_HEADERS = [
   'X-Request-Id',
   'Location',
+  'WWW-Authenticate',
   'Retry-After',
   ...Object.keys(RATE_LIMIT_HEADERS),
   ...Object.keys(QUOTA_HEADERS),

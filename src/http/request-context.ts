@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { ExecutionContext } from '@nestjs/common';
 import type { NextFunction, Request, Response } from 'express';
-import type { Caller } from '../domain/caller.js';
+import type { Caller, Person } from '../domain/caller.js';
 import { bearerToken } from './bearer-token.js';
 import { withoutPorts } from './client-address.js';
 import { createRedactor, type Redactor } from '../observability/logging/redaction.js';
@@ -19,11 +19,14 @@ export abstract class RequestContext {
   readonly callId = randomUUID();
   /** Fields added to the log line of the call. Must not contain secrets. */
   readonly log: Record<string, unknown> = {};
-  abstract readonly apiKey: string | undefined;
-  /** Where the caller must put its API key, as named in the error for a missing one. */
+  /** The API key or the token of the caller. */
+  abstract readonly credential: string | undefined;
+  /** Where the caller must put it, as named in the error for a missing one. */
   abstract readonly credentialLocation: string;
   /** The caller's IP address. */
   abstract readonly address: string | undefined;
+  /** Whom the token of a call to `/admin` names. */
+  person: Person | null = null;
   /** Aborts when the response has ended, whether or not it was sent completely. */
   readonly responseEnd: AbortSignal;
   private readonly end = new AbortController();
@@ -76,7 +79,7 @@ class HttpRequestContext extends RequestContext {
     response.once('close', () => this.finish());
   }
 
-  get apiKey(): string | undefined {
+  get credential(): string | undefined {
     return bearerToken(this.request);
   }
 

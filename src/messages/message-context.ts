@@ -22,7 +22,7 @@ export interface ReplyChannel {
 /** A call that arrived as a message. */
 export class MessageContext extends RequestContext {
   readonly credentialLocation = 'the field "apiKey" of the message';
-  readonly apiKey: string | undefined;
+  readonly credential: string | undefined;
   isDisconnected = false;
   private readonly stopWatching: () => void;
 
@@ -32,7 +32,7 @@ export class MessageContext extends RequestContext {
   ) {
     const { apiKey, requestId } = fieldsOf(message);
     super(requestIdFrom(requestId));
-    this.apiKey = typeof apiKey === 'string' && apiKey !== '' ? apiKey : undefined;
+    this.credential = typeof apiKey === 'string' && apiKey !== '' ? apiKey : undefined;
     this.stopWatching = replyChannel.onDisconnect(() => this.disconnect());
   }
 

@@ -2,7 +2,7 @@ import { type ExecutionContext, Injectable, Logger } from '@nestjs/common';
 import { RpcException } from '@nestjs/microservices';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { catchError, defer, finalize, from, Observable, throwError } from 'rxjs';
-import { ApiKeyGuard } from '../auth/api-key.guard.js';
+import { Authentication } from '../auth/authentication.js';
 import { Environment } from '../config/environment.js';
 import { ServiceAtCapacityError } from '../domain/errors.js';
 import { errorBody } from '../http/error-body.js';
@@ -15,7 +15,10 @@ import { RejectionMetrics } from '../rate-limit/rejection-metrics.js';
 import { MessageContext, type ReplyChannel } from './message-context.js';
 
 /** The codes of refusals that cost a caller nothing, so that it can cause any number of them. */
-const REFUSALS = ['unauthorized', 'invalid_api_key', 'feature_not_in_plan', 'rate_limited', 'service_unavailable'];
+const REFUSALS = [
+  ...['unauthorized', 'invalid_api_key', 'invalid_token', 'organization_not_linked', 'client_blocked'],
+  ...['feature_not_in_plan', 'rate_limited', 'service_unavailable'],
+];
 const RETRY_AFTER_SECONDS = 2;
 
 /** Does for messages what middleware and filters do for requests: ids, spans, log lines, error bodies, shutdown. */
@@ -30,7 +33,7 @@ export class OpenMessages {
   constructor(
     private readonly shutdown: ShutdownState,
     private readonly environment: Environment,
-    private readonly guard: ApiKeyGuard,
+    private readonly authentication: Authentication,
     private readonly metrics: RejectionMetrics,
   ) {}
 
@@ -60,10 +63,10 @@ export class OpenMessages {
     return true;
   }
 
-  /** Refuses a call without any look-up. One whose key is not known to be valid counts as a failed authentication. */
+  /** Refuses a call without any look-up. One whose key or token is not known to be valid counts as a failed authentication. */
   private async refuse(context: MessageContext): Promise<never> {
     this.metrics.count('process_in_flight');
-    await this.guard.recordUnverified(context);
+    await this.authentication.recordUnverified(context);
     throw new ServiceAtCapacityError(RETRY_AFTER_SECONDS);
   }
 

@@ -11,9 +11,11 @@ const RANDOM_BYTES = 32;
 const RANDOM_LENGTH = 43;
 /** The length of 32 bits in base 62. */
 const CHECKSUM_LENGTH = 6;
+const KEY_KINDS = ['key', 'oidc'] as const;
+
 const SHAPE = new RegExp(`^(${KEY_PREFIX}[0-9A-Za-z]{${RANDOM_LENGTH}})([0-9A-Za-z]{${CHECKSUM_LENGTH}})$`);
 
-/** An API key as operators see it. The hash by which it is found is in the table only. */
+/** An API key, or a client of the identity provider, as operators see it. The hash by which it is found is in the table only. */
 @Entity('api_keys')
 @ApiSchema({ name: 'Key' })
 export class ApiKey {
@@ -29,9 +31,20 @@ export class ApiKey {
   @Column('text')
   name: string;
 
-  @ApiProperty({ description: 'The first characters of the key, which identify it in lists.' })
+  @ApiProperty({
+    enum: KEY_KINDS,
+    description: '`key`: an API key. `oidc`: a client of the identity provider, listed from its first call on.',
+  })
   @Column('text')
-  prefix: string;
+  kind: (typeof KEY_KINDS)[number];
+
+  @ApiProperty(textOrNull('Of `oidc`: the client (`azp` or `client_id`) that its tokens name.'))
+  @Column({ type: 'text', nullable: true })
+  client: string | null;
+
+  @ApiProperty(textOrNull('The first characters of the key, which identify it in lists. Null for `oidc`.'))
+  @Column({ type: 'text', nullable: true })
+  prefix: string | null;
 
   @ApiProperty(dateTime('When the key was issued.'))
   @Column({ type: 'timestamptz', name: 'created_at' })
@@ -41,7 +54,7 @@ export class ApiKey {
   @Column({ type: 'timestamptz', name: 'expires_at', nullable: true })
   expiresAt: Date | null;
 
-  @ApiProperty(dateTimeOrNull('When the key was revoked. Null when it was not.'))
+  @ApiProperty(dateTimeOrNull('When the key was revoked or the client blocked. Null when it was not.'))
   @Column({ type: 'timestamptz', name: 'revoked_at', nullable: true })
   revokedAt: Date | null;
 

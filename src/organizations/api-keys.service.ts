@@ -16,7 +16,13 @@ import {
   type RotatedKey,
 } from './api-key.js';
 import { recordChange } from './audit-trail.js';
-import { InactiveKeyError, UnknownKeyError, UnknownOrganizationError } from './organization-errors.js';
+import {
+  InactiveKeyError,
+  RevokedKeyError,
+  TokenClientError,
+  UnknownKeyError,
+  UnknownOrganizationError,
+} from './organization-errors.js';
 import { parseDisplayName } from './organizations.service.js';
 import type { Page, PageRequest } from '../domain/page.js';
 import { readPage } from './read-page.js';
@@ -29,12 +35,13 @@ interface NewKey {
 }
 
 const NAME_DEFAULT = 'default';
+const ROW_LOCK = { mode: 'for_no_key_update' } as const;
 const SECONDS_PER_DAY = 86_400;
 const RECENTLY_VALID_MAX = 10_000;
 const RECENTLY_VALID_MS = 10 * 60_000;
 
 /**
- * Issues, lists, rotates, revokes and authenticates API keys. A change is recorded in the audit trail for the `actor` who
+ * Issues, lists, rotates, revokes and authenticates API keys; lists, blocks and unblocks the clients with tokens beside them. A change is recorded in the audit trail for the `actor` who
  * makes it.
  */
 @Injectable()
@@ -82,7 +89,7 @@ export class ApiKeysService {
     });
   }
 
-  /** Lists the keys of an organization, including revoked and expired ones, oldest first. @throws UnknownCursorError */
+  /** Lists the keys and token clients of an organization, including revoked and expired ones, oldest first. @throws UnknownCursorError */
   async list(organizationId: string, page: PageRequest): Promise<Page<ApiKey>> {
     return readPage(this.database.getRepository(ApiKey), { organizationId }, page);
   }
@@ -91,11 +98,12 @@ export class ApiKeysService {
    * Issues a key that replaces another, with the same name and lifetime. The old key stays valid for `graceHours`; 0
    * revokes it immediately.
    *
-   * @throws UnknownKeyError, InactiveKeyError for a revoked, expired or already replaced key
+   * @throws UnknownKeyError, TokenClientError, InactiveKeyError for a revoked, expired or already replaced key
    */
   async rotate(keyId: string, graceHours: number, actor?: Actor): Promise<RotatedKey> {
     const found = await findKey(this.database.manager, keyId);
-    const { organizationId } = found;
+    const { organizationId, kind } = found;
+    if (kind === 'oidc') throw new TokenClientError(keyId);
     const rotating = async (manager: EntityManager): Promise<RotatedKey> => {
       // Locks in the same order as the deletion of an organization: the organization, then its keys.
       await manager.query('SELECT 1 FROM organizations WHERE id = $1 FOR SHARE', [organizationId]);
@@ -114,7 +122,7 @@ export class ApiKeysService {
   }
 
   /**
-   * Revokes a key, which is refused from the next call. Revoking it again changes nothing. The keys that it replaced are
+   * Revokes a key or blocks a token client, which is refused from the next call. Revoking it again changes nothing. The keys that it replaced are
    * not revoked; the result lists those that are still valid.
    *
    * @throws UnknownKeyError
@@ -131,6 +139,24 @@ export class ApiKeysService {
     const predecessors = await manager.query<{ id: string }[]>(VALID_PREDECESSORS, [keyId, organizationId]);
     const stillValid = await Promise.all(predecessors.map(({ id }) => findKey(manager, id)));
     return { ...(await findKey(manager, keyId)), stillValid };
+  }
+
+  /**
+   * Lets a token client call again that was blocked. One that is not blocked does not change.
+   *
+   * @throws UnknownKeyError, RevokedKeyError for an API key
+   */
+  async unblock(keyId: string, actor?: Actor): Promise<ApiKey> {
+    const { organizationId, kind } = await findKey(this.database.manager, keyId);
+    if (kind === 'key') throw new RevokedKeyError(keyId);
+    return this.database.transaction(async (manager) => {
+      const { revokedAt } = await manager.findOneOrFail(ApiKey, { where: { id: keyId }, lock: ROW_LOCK });
+      if (revokedAt === null) return findKey(manager, keyId);
+      await manager.update(ApiKey, { id: keyId }, { revokedAt: null });
+      const values = { before: { revokedAt }, after: { revokedAt: null } };
+      await recordChange(manager, actor, { action: 'key.unblocked', organizationId, target: keyId, ...values });
+      return findKey(manager, keyId);
+    });
   }
 }
 
@@ -152,7 +178,7 @@ export const AUTHENTICATE = `
 
 // Compares the minute here as well, because another call may have written it meanwhile. A locked key is skipped: the
 // column is accurate to one minute at best, and a write that waited would keep a connection from the calls.
-const RECORD_USE = `
+export const RECORD_USE = `
   UPDATE api_keys SET last_used_at = now() WHERE id IN (
     SELECT id FROM api_keys WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < now() - interval '1 minute')
       FOR NO KEY UPDATE SKIP LOCKED)`;

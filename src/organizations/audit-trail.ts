@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { ApiProperty, ApiSchema } from '@nestjs/swagger';
 import { DataSource, type EntityManager } from 'typeorm';
-import type { Actor } from '../domain/caller.js';
+import type { Actor, Person } from '../domain/caller.js';
 import { dateTime, textOrNull } from '../http/response-docs.js';
 import { toPage, UnknownCursorError, type Page, type PageRequest } from '../domain/page.js';
 
@@ -10,10 +10,12 @@ export const AUDIT_ACTIONS = [
   'organization.created',
   'organization.plan_changed',
   'organization.limit_changed',
+  'organization.external_id_changed',
   'organization.deleted',
   'key.issued',
   'key.rotated',
   'key.revoked',
+  'key.unblocked',
   'job.canceled',
   'usage.pruned',
 ] as const;
@@ -22,6 +24,15 @@ type Values = Readonly<Record<string, unknown>>;
 
 const valuesOrNull = (description: string) =>
   ({ type: 'object', additionalProperties: true, nullable: true, description }) as const;
+
+@ApiSchema({ name: 'AuditPerson' })
+class AuditPerson implements Person {
+  @ApiProperty({ description: 'The claim `sub` of the token.' })
+  sub: string;
+
+  @ApiProperty(textOrNull('The claim `email`. Null when the token has none.'))
+  email: string | null;
+}
 
 /** A change as it was recorded, without secrets. */
 @ApiSchema({ name: 'AuditEntry' })
@@ -60,17 +71,24 @@ export class AuditEntry {
 
   @ApiProperty(textOrNull('The address that the request came from. Null for a command.'))
   address: string | null;
+
+  @ApiProperty({
+    type: AuditPerson,
+    nullable: true,
+    description: 'Who made it with a token of the identity provider. Null with the admin token, and for a command.',
+  })
+  person: Person | null;
 }
 
 type Change = Pick<AuditEntry, 'action' | 'organizationId' | 'target' | 'before' | 'after'>;
 
 const INSERT = `
-  INSERT INTO audit_entries (actor, action, organization_id, target, before, after, request_id, call_id, address)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`;
+  INSERT INTO audit_entries (actor, action, organization_id, target, before, after, request_id, call_id, address, person)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`;
 
 const LIST = `
   SELECT id, at, actor, action, organization_id AS "organizationId", target, before, after, request_id AS "requestId",
-         call_id AS "callId", address
+         call_id AS "callId", address, person
     FROM audit_entries
     WHERE ($1::text IS NULL OR organization_id = $1) AND ($2::bigint IS NULL OR id < $2)
     ORDER BY id DESC LIMIT $3`;
@@ -87,8 +105,9 @@ const ENTRY_ID = /^[0-9]{1,18}$/;
 export async function recordChange(manager: EntityManager, actor: Actor | undefined, change: Change): Promise<void> {
   if (!actor) return;
   const { action, organizationId, target, before, after } = change;
-  const { kind, requestId, callId, address } = actor;
-  await manager.query(INSERT, [kind, action, organizationId, target, before, after, requestId, callId, address]);
+  const { kind, requestId, callId, address, person } = actor;
+  const values = [kind, action, organizationId, target, before, after, requestId, callId, address, person];
+  await manager.query(INSERT, values);
 }
 
 /** Lists the changes that operators made. */

@@ -1,4 +1,7 @@
 export const NAME_LENGTH_MAX = 100;
+
+/** Of what an identity provider calls an organization. */
+export const EXTERNAL_ID_LENGTH_MAX = 255;
 /** The largest value of the database column. */
 export const MONTHLY_LIMIT_MAX = 2_147_483_647;
 export const KEY_LIFETIME_DAYS_MAX = 36_500;

@@ -1,7 +1,7 @@
 import { ApiProperty, ApiPropertyOptional, ApiSchema } from '@nestjs/swagger';
 import { Column, Entity, PrimaryColumn } from 'typeorm';
 import { PLANS, type Plan } from '../domain/plan.js';
-import { countField, dateTime } from '../http/response-docs.js';
+import { countField, dateTime, textOrNull } from '../http/response-docs.js';
 
 /** A customer. IDs are unique; names need not be. */
 @Entity('organizations')
@@ -26,6 +26,12 @@ export class Organization {
   })
   @Column({ type: 'integer', name: 'monthly_limit', nullable: true })
   monthlyLimit: number | null;
+
+  @ApiProperty(
+    textOrNull('What the tokens of the identity provider call the organization. Null when it is linked to none.'),
+  )
+  @Column({ type: 'text', name: 'external_id', nullable: true })
+  externalId: string | null;
 
   @ApiProperty(dateTime('When the organization was created.'))
   @Column({ type: 'timestamptz', name: 'created_at', insert: false })

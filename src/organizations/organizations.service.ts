@@ -1,14 +1,15 @@
 import { randomBytes } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager, In, IsNull, Not, type Repository } from 'typeorm';
+import { sqlStateOf } from '../database/database-errors.js';
 import { quoted, redactApiKeys } from '../domain/api-key-text.js';
 import type { Actor } from '../domain/caller.js';
 import { invalidField } from '../domain/errors.js';
 import type { Page, PageRequest } from '../domain/page.js';
 import type { Plan } from '../domain/plan.js';
 import { recordChange } from './audit-trail.js';
-import { NAME_LENGTH_MAX } from './limits.js';
-import { UnknownOrganizationError } from './organization-errors.js';
+import { EXTERNAL_ID_LENGTH_MAX, NAME_LENGTH_MAX } from './limits.js';
+import { ExternalIdTakenError, UnknownOrganizationError } from './organization-errors.js';
 import {
   COMMANDS_ORGANIZATION_ID,
   Organization,
@@ -22,18 +23,22 @@ interface NewOrganization {
   plan: Plan;
   /** Transcripts per month; null for the limit of the plan. */
   monthlyLimit?: number | null | undefined;
+  /** The value of the claim by which tokens name it; null for none. */
+  externalId?: string | null | undefined;
 }
 
 /** Undefined values do not change. */
-type OrganizationChange = Partial<Pick<NewOrganization, 'plan' | 'monthlyLimit'>>;
+type OrganizationChange = Partial<Pick<NewOrganization, 'plan' | 'monthlyLimit' | 'externalId'>>;
 
 /** The organizations that operators have created. */
 const LISTED = { deletedAt: IsNull(), id: Not(COMMANDS_ORGANIZATION_ID) };
 const SAME_NAME_MAX = 10;
+const UNIQUE_VIOLATION = '23505';
 
 const AUDITED_FIELDS = [
   ['plan', 'organization.plan_changed'],
   ['monthlyLimit', 'organization.limit_changed'],
+  ['externalId', 'organization.external_id_changed'],
 ] as const;
 
 /** Creates, finds, updates and deletes organizations. A change is recorded in the audit trail for the `actor` who makes it. */
@@ -48,12 +53,15 @@ export class OrganizationsService {
   /**
    * Creates an organization, also with a name that others have.
    *
-   * @throws InvalidRequestError for an invalid name
+   * @throws InvalidRequestError for an invalid name or external ID, ExternalIdTakenError
    */
-  async create({ name, plan, monthlyLimit = null }: NewOrganization, actor?: Actor): Promise<CreatedOrganization> {
+  async create(
+    { name, plan, monthlyLimit = null, externalId = null }: NewOrganization,
+    actor?: Actor,
+  ): Promise<CreatedOrganization> {
     const id = `org_${randomBytes(12).toString('hex')}`;
-    const created = { name: parseDisplayName(name), plan, monthlyLimit };
-    await this.database.transaction(async (manager) => {
+    const created = { name: parseDisplayName(name), plan, monthlyLimit, externalId: parseExternalId(externalId) };
+    await this.inTransaction(externalId, async (manager) => {
       await manager.insert(Organization, { id, ...created });
       const change = { action: 'organization.created', organizationId: id, target: id, before: null } as const;
       await recordChange(manager, actor, { ...change, after: created });
@@ -108,18 +116,21 @@ export class OrganizationsService {
   }
 
   /**
-   * Changes the plan, the limit or both. Takes effect with the next reservation. A change to the same value is not recorded.
+   * Changes the plan, the limit or the external ID. Takes effect with the next reservation or call. A change to the same value
+   * is not recorded.
    *
-   * @throws UnknownOrganizationError
+   * @throws UnknownOrganizationError, InvalidRequestError for an invalid external ID, ExternalIdTakenError
    */
   async change(id: string, change: OrganizationChange, actor?: Actor): Promise<Organization> {
     await this.get(id);
+    const { externalId } = change;
+    const wanted = { ...change, ...(externalId !== undefined && { externalId: parseExternalId(externalId) }) };
     const changing = async (manager: EntityManager): Promise<Organization> => {
       const lock = { mode: 'for_no_key_update' } as const;
       const before = await manager.findOne(Organization, { where: { id, deletedAt: IsNull() }, lock });
       if (!before) throw new UnknownOrganizationError(id);
       for (const [field, action] of AUDITED_FIELDS) {
-        const value = change[field];
+        const value = wanted[field];
         if (value === undefined || value === before[field]) continue;
         await manager.update(Organization, { id }, { [field]: value });
         const values = { before: { [field]: before[field] }, after: { [field]: value } };
@@ -127,7 +138,7 @@ export class OrganizationsService {
       }
       return manager.findOneByOrFail(Organization, { id });
     };
-    return this.database.transaction(changing);
+    return this.inTransaction(externalId, changing);
   }
 
   /**
@@ -142,12 +153,26 @@ export class OrganizationsService {
       const [[deleted]] = await manager.query<[{ deleted_at: Date }[], number]>(DELETE, [id]);
       if (!deleted) throw new UnknownOrganizationError(id);
       const [, revokedKeys] = await manager.query<[unknown[], number]>(REVOKE_ALL, [id]);
-      const { name, plan, monthlyLimit } = organization;
+      const { name, plan, monthlyLimit, externalId } = organization;
+      const before = { name, plan, monthlyLimit, externalId };
       const change = { action: 'organization.deleted', organizationId: id, target: id } as const;
-      await recordChange(manager, actor, { ...change, before: { name, plan, monthlyLimit }, after: { revokedKeys } });
+      await recordChange(manager, actor, { ...change, before, after: { revokedKeys } });
       return { ...organization, deletedAt: deleted.deleted_at, revokedKeys };
     };
     return this.database.transaction(deleting);
+  }
+
+  /** Runs a change, whose external ID another organization may have. */
+  private async inTransaction<T>(
+    externalId: string | null | undefined,
+    change: (manager: EntityManager) => Promise<T>,
+  ): Promise<T> {
+    try {
+      return await this.database.transaction(change);
+    } catch (error) {
+      if (externalId && sqlStateOf(error) === UNIQUE_VIOLATION) throw new ExternalIdTakenError(externalId);
+      throw error;
+    }
   }
 
   private async findById(id: string, deleted: boolean): Promise<Organization | null> {
@@ -169,17 +194,21 @@ const REVOKE_ALL = `
 const FORBIDDEN_IN_NAME = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/u;
 
 /**
- * Trims the name of an organization or a key.
+ * Trims the name of an organization or a key, or an external ID.
  *
- * @throws InvalidRequestError unless it has 1 to 100 characters, none of them a control character, and contains no API key
+ * @throws InvalidRequestError unless it has 1 to `lengthMax` characters, none of them a control character, and contains no API key
  */
-export function parseDisplayName(text: string): string {
+export function parseDisplayName(text: string, field = 'name', lengthMax = NAME_LENGTH_MAX): string {
   const name = text.trim();
   const length = Array.from(name).length;
-  if (length < 1 || length > NAME_LENGTH_MAX || FORBIDDEN_IN_NAME.test(name)) {
-    throw invalidField('name', `name must have 1 to ${NAME_LENGTH_MAX} characters and no control characters.`);
+  if (length < 1 || length > lengthMax || FORBIDDEN_IN_NAME.test(name)) {
+    throw invalidField(field, `${field} must have 1 to ${lengthMax} characters and no control characters.`);
   }
   // Names are stored and displayed; keys must never be.
-  if (redactApiKeys(name) !== name) throw invalidField('name', 'name must not contain an API key.');
+  if (redactApiKeys(name) !== name) throw invalidField(field, `${field} must not contain an API key.`);
   return name;
+}
+
+function parseExternalId(text: string | null): string | null {
+  return text === null ? null : parseDisplayName(text, 'externalId', EXTERNAL_ID_LENGTH_MAX);
 }

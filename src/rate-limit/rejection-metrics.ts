@@ -4,8 +4,10 @@ import { Counter, Registry } from 'prom-client';
 /** Limits that refuse requests: by key, by process, and by address after failed authentications. */
 const LIMITS = ['key_per_minute', 'key_in_flight', 'process_in_flight', 'failing_address'] as const;
 
-/** Requests without a valid API key: none was sent, or it is malformed, unknown, revoked or expired. */
-type RejectionReason = (typeof LIMITS)[number] | 'no_key' | 'invalid_key';
+/** Requests without a valid API key or token, and tokens of organizations that are not linked or clients that are blocked. */
+const FAILURES = ['no_key', 'invalid_key', 'invalid_token', 'organization_not_linked', 'client_blocked'] as const;
+
+export type AuthenticationFailure = (typeof FAILURES)[number];
 
 /** Metrics of the requests that authentication and the limits refuse. */
 @Injectable()
@@ -17,7 +19,7 @@ export class RejectionMetrics {
     const options = { labelNames: ['reason'] as const, registers: [registry] };
     this.failedAuthentications = new Counter({
       name: 'ct_failed_authentications_total',
-      help: 'Requests without a valid API key.',
+      help: 'Requests without a valid API key or token.',
       ...options,
     });
     this.limitRefusals = new Counter({
@@ -26,13 +28,17 @@ export class RejectionMetrics {
       ...options,
     });
     // A series that starts with its first increment hides that increment from rate().
-    for (const reason of ['no_key', 'invalid_key']) this.failedAuthentications.inc({ reason }, 0);
+    for (const reason of FAILURES) this.failedAuthentications.inc({ reason }, 0);
     for (const reason of LIMITS) this.limitRefusals.inc({ reason }, 0);
   }
 
-  /** Counts one refused request. */
-  count(reason: RejectionReason): void {
-    if (reason === 'no_key' || reason === 'invalid_key') this.failedAuthentications.inc({ reason });
-    else this.limitRefusals.inc({ reason });
+  /** Counts a request that a limit refused. */
+  count(reason: (typeof LIMITS)[number]): void {
+    this.limitRefusals.inc({ reason });
+  }
+
+  /** Counts a request whose caller is not accepted. */
+  countFailure(reason: AuthenticationFailure): void {
+    this.failedAuthentications.inc({ reason });
   }
 }

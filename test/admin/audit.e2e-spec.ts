@@ -72,7 +72,13 @@ describe('the audit trail', () => {
     const all = await entries();
     const expected = [
       ['usage.pruned', null, null, null, expect.objectContaining({ retentionMonths: 24, periods: 0 })],
-      ['organization.deleted', id, id, { name: 'Acme', plan: 'pro', monthlyLimit: 7 }, { revokedKeys: 0 }],
+      [
+        'organization.deleted',
+        id,
+        id,
+        { name: 'Acme', plan: 'pro', monthlyLimit: 7, externalId: null },
+        { revokedKeys: 0 },
+      ],
       ['key.revoked', id, rotated.id, { revokedAt: null }, { revokedAt: expect.any(String) }],
       [
         'key.rotated',
@@ -85,7 +91,7 @@ describe('the audit trail', () => {
       ['key.issued', id, keyId, null, { name: 'server', expiresAt: issued.expiresAt }],
       ['organization.limit_changed', id, id, { monthlyLimit: null }, { monthlyLimit: 7 }],
       ['organization.plan_changed', id, id, { plan: 'free' }, { plan: 'pro' }],
-      ['organization.created', id, id, null, { name: 'Acme', plan: 'free', monthlyLimit: null }],
+      ['organization.created', id, id, null, { name: 'Acme', plan: 'free', monthlyLimit: null, externalId: null }],
     ].map(([action, organizationId, target, before, after]) => ({
       id: expect.any(String),
       at: expect.any(String),
@@ -93,6 +99,7 @@ describe('the audit trail', () => {
       requestId: REQUEST_ID,
       callId: expect.stringMatching(/^[0-9a-f-]{36}$/),
       address: '127.0.0.1',
+      person: null,
       action,
       organizationId,
       target,

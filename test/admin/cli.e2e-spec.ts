@@ -103,7 +103,7 @@ describe('the admin commands', () => {
     expect(output).toContain(`\n${String(second['id'])} `);
     expect(await json('key', 'revoke', String(second['id']))).toMatchObject({ id: second['id'], stillValid: [] });
     const list = await cli('key', 'list', id);
-    expect(list.output).toMatch(/^ID +NAME +PREFIX +STATE +CREATED AT +EXPIRES AT +LAST USED AT\n/);
+    expect(list.output).toMatch(/^ID +NAME +KIND +PREFIX +STATE +CREATED AT +EXPIRES AT +LAST USED AT\n/);
     expect(list.output.match(/ (active|revoked) /g)).toEqual([' active ', ...Array<string>(3).fill(' revoked ')]);
     expect(list.output).not.toMatch(KEY);
   });

@@ -86,6 +86,7 @@ describe('the quota headers', () => {
     expect(String(answer.headers['access-control-expose-headers']).split(',')).toEqual([
       'X-Request-Id',
       'Location',
+      'WWW-Authenticate',
       'Retry-After',
       'RateLimit-Policy',
       'RateLimit',

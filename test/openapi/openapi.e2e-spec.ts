@@ -181,11 +181,13 @@ describe('the OpenAPI document', () => {
     }
   });
 
-  it('has the API key as its first scheme, and no token with a format that it does not have', () => {
+  it('has the API key as its first scheme, and only access tokens have the format of one', () => {
     const schemes = (document as { components?: { securitySchemes?: Record<string, object> } }).components
       ?.securitySchemes;
-    expect(Object.keys(schemes ?? {})).toEqual(['apiKey', 'adminToken', 'metricsToken']);
-    expect(JSON.stringify(schemes)).not.toContain('JWT');
+    const { accessToken, ...others } = schemes ?? {};
+    expect(Object.keys(others)).toEqual(['apiKey', 'adminToken', 'metricsToken']);
+    expect(JSON.stringify(others)).not.toContain('JWT');
+    expect(accessToken).toMatchObject({ type: 'http', scheme: 'bearer', bearerFormat: 'JWT' });
   });
 
   it('is shown by a page whose dialog for keys gives the focus to the first one', async () => {
@@ -202,17 +204,20 @@ describe('the OpenAPI document', () => {
     expect(document.components.securitySchemes).toMatchObject({
       apiKey: { type: 'http', scheme: 'bearer', bearerFormat: 'API key' },
     });
-    expect(document.paths[TRANSCRIPTS]?.['get']?.security).toEqual([{ apiKey: [] }]);
+    expect(document.paths[TRANSCRIPTS]?.['get']?.security).toEqual([{ apiKey: [] }, { accessToken: [] }]);
     expect(document.paths['/health/live']?.['get']?.security).toEqual([]);
   });
 
-  it('has a separate scheme and tag for the admin routes, all of which require the admin token', () => {
+  it('has a separate scheme and tag for the admin routes, all of which require the admin token or an access token', () => {
     expect(document.components.securitySchemes).toMatchObject({ adminToken: { type: 'http', scheme: 'bearer' } });
     for (const [name, { security, tags, responses }] of operations().filter(([of]) => of.includes('/admin/'))) {
-      expect([name, security, tags]).toEqual([name, [{ adminToken: [] }], ['admin']]);
-      const expected = ['400', '401', '404', '405', '429', '500', '503', ...(/^P/.test(name) ? ['413', '415'] : [])];
+      expect([name, security, tags]).toEqual([name, [{ adminToken: [] }, { accessToken: [] }], ['admin']]);
+      const common = ['400', '401', '403', '404', '405', '429', '500', '503'];
+      const expected = [...common, ...(/^P/.test(name) ? ['413', '415'] : [])];
       expect(Object.keys(responses)).toEqual(expect.arrayContaining(expected));
-      expect(Object.keys(responses)).toHaveLength(expected.length + (/rotate|cancel/.test(name) ? 2 : 1));
+      expect(Object.keys(responses)).toHaveLength(
+        expected.length + (/rotate|cancel|unblock|^P.* \/admin\/organizations(?:\/\{id\})?$/.test(name) ? 2 : 1),
+      );
     }
   });
 });

@@ -124,6 +124,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/.well-known/oauth-protected-resource": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Retrieve where access tokens for this service are issued (RFC 9728) */
+        get: operations["getResourceMetadata"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/.well-known/oauth-protected-resource/mcp": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Retrieve where access tokens for `/mcp` are issued (RFC 9728) */
+        get: operations["getMcpResourceMetadata"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/jobs": {
         parameters: {
             query?: never;
@@ -485,7 +519,7 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * Update the plan or the monthly limit of an organization
+         * Update the plan, the monthly limit or the external ID of an organization
          * @description Takes effect with the next call. Running calls are charged in full.
          */
         patch: operations["changeOrganization"];
@@ -498,7 +532,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List the API keys of an organization */
+        /**
+         * List the API keys of an organization
+         * @description With the clients of the identity provider that have called (`kind: "oidc"`).
+         */
         get: operations["listKeys"];
         put?: never;
         /**
@@ -544,9 +581,29 @@ export interface paths {
         post?: never;
         /**
          * Revoke an API key
-         * @description The next call with the key is refused. Revoking a key again changes nothing. The keys that it replaced are not revoked: `stillValid` lists those whose grace period has not ended.
+         * @description The next call with the key is refused; of `kind: "oidc"`, every call of the client, also with new tokens. Revoking a key again changes nothing. The keys that it replaced are not revoked: `stillValid` lists those whose grace period has not ended.
          */
         delete: operations["revokeKey"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/keys/{id}/unblock": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Unblock a client of the identity provider
+         * @description Its next call is accepted again. A client that is not blocked does not change.
+         */
+        post: operations["unblockClient"];
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -953,6 +1010,16 @@ export interface components {
             remaining: number;
             /** @description The current month and the five before it, newest first. Months in which nothing was charged, and months whose usage was pruned, are absent. */
             history: components["schemas"]["MonthUsed"][];
+        };
+        ResourceMetadata: {
+            /** @description What a client asks a token for: `OIDC_AUDIENCE` if it is a URL, or else this service. */
+            resource: string;
+            /** @description The issuer of the access tokens (`OIDC_ISSUER`). */
+            authorization_servers: string[];
+            /** @description The scopes that a client asks for. */
+            scopes_supported: string[];
+            /** @description How a token is sent: in the header `Authorization`. */
+            bearer_methods_supported: string[];
         };
         JobSummary: {
             /** @description The number of listed videos: `succeeded` + `failed` + `pending`. It grows until the list is complete. */
@@ -1512,6 +1579,8 @@ export interface components {
             plan: "free" | "pro";
             /** @description Transcripts per month, instead of the limit of the plan. Null when the limit of the plan applies. */
             monthlyLimit: number | null;
+            /** @description What the tokens of the identity provider call the organization. Null when it is linked to none. */
+            externalId: string | null;
             /**
              * Format: date-time
              * @description When the organization was created.
@@ -1537,6 +1606,11 @@ export interface components {
              * @example 20000
              */
             monthlyLimit?: number | null;
+            /**
+             * @description The value of the claim `OIDC_ORGANIZATION_CLAIM` in the tokens of the organization. Null links it to none.
+             * @example acme
+             */
+            externalId?: string | null;
         };
         Organization: {
             /** @description The ID of the organization. */
@@ -1550,6 +1624,8 @@ export interface components {
             plan: "free" | "pro";
             /** @description Transcripts per month, instead of the limit of the plan. Null when the limit of the plan applies. */
             monthlyLimit: number | null;
+            /** @description What the tokens of the identity provider call the organization. Null when it is linked to none. */
+            externalId: string | null;
             /**
              * Format: date-time
              * @description When the organization was created.
@@ -1574,6 +1650,11 @@ export interface components {
              * @example 20000
              */
             monthlyLimit?: number | null;
+            /**
+             * @description The value of the claim `OIDC_ORGANIZATION_CLAIM` in the tokens of the organization. Null links it to none.
+             * @example acme
+             */
+            externalId?: string | null;
         };
         DeletedOrganization: {
             /** @description The ID of the organization. */
@@ -1587,6 +1668,8 @@ export interface components {
             plan: "free" | "pro";
             /** @description Transcripts per month, instead of the limit of the plan. Null when the limit of the plan applies. */
             monthlyLimit: number | null;
+            /** @description What the tokens of the identity provider call the organization. Null when it is linked to none. */
+            externalId: string | null;
             /**
              * Format: date-time
              * @description When the organization was created.
@@ -1607,8 +1690,15 @@ export interface components {
             organizationId: string;
             /** @description A label for the purpose of the key. */
             name: string;
-            /** @description The first characters of the key, which identify it in lists. */
-            prefix: string;
+            /**
+             * @description `key`: an API key. `oidc`: a client of the identity provider, listed from its first call on.
+             * @enum {string}
+             */
+            kind: "key" | "oidc";
+            /** @description Of `oidc`: the client (`azp` or `client_id`) that its tokens name. */
+            client: string | null;
+            /** @description The first characters of the key, which identify it in lists. Null for `oidc`. */
+            prefix: string | null;
             /**
              * Format: date-time
              * @description When the key was issued.
@@ -1621,7 +1711,7 @@ export interface components {
             expiresAt: string | null;
             /**
              * Format: date-time
-             * @description When the key was revoked. Null when it was not.
+             * @description When the key was revoked or the client blocked. Null when it was not.
              */
             revokedAt: string | null;
             /**
@@ -1654,8 +1744,15 @@ export interface components {
             organizationId: string;
             /** @description A label for the purpose of the key. */
             name: string;
-            /** @description The first characters of the key, which identify it in lists. */
-            prefix: string;
+            /**
+             * @description `key`: an API key. `oidc`: a client of the identity provider, listed from its first call on.
+             * @enum {string}
+             */
+            kind: "key" | "oidc";
+            /** @description Of `oidc`: the client (`azp` or `client_id`) that its tokens name. */
+            client: string | null;
+            /** @description The first characters of the key, which identify it in lists. Null for `oidc`. */
+            prefix: string | null;
             /**
              * Format: date-time
              * @description When the key was issued.
@@ -1668,7 +1765,7 @@ export interface components {
             expiresAt: string | null;
             /**
              * Format: date-time
-             * @description When the key was revoked. Null when it was not.
+             * @description When the key was revoked or the client blocked. Null when it was not.
              */
             revokedAt: string | null;
             /**
@@ -1680,7 +1777,7 @@ export interface components {
             replacedBy: string | null;
         };
         KeysPage: {
-            /** @description The keys, including revoked and expired ones, oldest first. */
+            /** @description The keys and clients, including revoked and expired ones, oldest first. */
             keys: components["schemas"]["Key"][];
             /** @description The value of `after` for the next page. Null on the last page. */
             next: string | null;
@@ -1692,8 +1789,15 @@ export interface components {
             organizationId: string;
             /** @description A label for the purpose of the key. */
             name: string;
-            /** @description The first characters of the key, which identify it in lists. */
-            prefix: string;
+            /**
+             * @description `key`: an API key. `oidc`: a client of the identity provider, listed from its first call on.
+             * @enum {string}
+             */
+            kind: "key" | "oidc";
+            /** @description Of `oidc`: the client (`azp` or `client_id`) that its tokens name. */
+            client: string | null;
+            /** @description The first characters of the key, which identify it in lists. Null for `oidc`. */
+            prefix: string | null;
             /**
              * Format: date-time
              * @description When the key was issued.
@@ -1706,7 +1810,7 @@ export interface components {
             expiresAt: string | null;
             /**
              * Format: date-time
-             * @description When the key was revoked. Null when it was not.
+             * @description When the key was revoked or the client blocked. Null when it was not.
              */
             revokedAt: string | null;
             /**
@@ -1735,8 +1839,15 @@ export interface components {
             organizationId: string;
             /** @description A label for the purpose of the key. */
             name: string;
-            /** @description The first characters of the key, which identify it in lists. */
-            prefix: string;
+            /**
+             * @description `key`: an API key. `oidc`: a client of the identity provider, listed from its first call on.
+             * @enum {string}
+             */
+            kind: "key" | "oidc";
+            /** @description Of `oidc`: the client (`azp` or `client_id`) that its tokens name. */
+            client: string | null;
+            /** @description The first characters of the key, which identify it in lists. Null for `oidc`. */
+            prefix: string | null;
             /**
              * Format: date-time
              * @description When the key was issued.
@@ -1749,7 +1860,7 @@ export interface components {
             expiresAt: string | null;
             /**
              * Format: date-time
-             * @description When the key was revoked. Null when it was not.
+             * @description When the key was revoked or the client blocked. Null when it was not.
              */
             revokedAt: string | null;
             /**
@@ -1851,6 +1962,12 @@ export interface components {
             /** @description The number of removed calls. */
             calls: number;
         };
+        AuditPerson: {
+            /** @description The claim `sub` of the token. */
+            sub: string;
+            /** @description The claim `email`. Null when the token has none. */
+            email: string | null;
+        };
         AuditEntry: {
             /** @description The ID of the entry. Later entries have higher IDs. */
             id: string;
@@ -1868,7 +1985,7 @@ export interface components {
              * @description What was done.
              * @enum {string}
              */
-            action: "organization.created" | "organization.plan_changed" | "organization.limit_changed" | "organization.deleted" | "key.issued" | "key.rotated" | "key.revoked" | "job.canceled" | "usage.pruned";
+            action: "organization.created" | "organization.plan_changed" | "organization.limit_changed" | "organization.external_id_changed" | "organization.deleted" | "key.issued" | "key.rotated" | "key.revoked" | "key.unblocked" | "job.canceled" | "usage.pruned";
             /** @description The organization. Null for `usage.pruned`. */
             organizationId: string | null;
             /** @description The ID of the organization, key or job that was changed. Null for `usage.pruned`. */
@@ -1887,6 +2004,8 @@ export interface components {
             callId: string | null;
             /** @description The address that the request came from. Null for a command. */
             address: string | null;
+            /** @description Who made it with a token of the identity provider. Null with the admin token, and for a command. */
+            person: components["schemas"]["AuditPerson"] | null;
         };
         AuditPage: {
             /** @description The changes, newest first. */
@@ -1955,7 +2074,7 @@ export interface components {
              * @description A stable error code. docs/errors.md describes each.
              * @enum {string}
              */
-            code: "invalid_request" | "unauthorized" | "invalid_api_key" | "plan_limit_exceeded" | "feature_not_in_plan" | "channel_not_found" | "video_not_found" | "playlist_not_found" | "job_not_found" | "subscription_not_found" | "not_found" | "method_not_allowed" | "conflict" | "job_finished" | "idempotency_conflict" | "results_expired" | "rate_limited" | "too_many_jobs" | "too_many_subscriptions" | "internal_error" | "upstream_failure" | "upstream_blocked" | "service_unavailable" | "upstream_timeout" | "transcript_unavailable" | "language_unavailable" | "video_unavailable" | "video_private" | "video_members_only" | "video_age_restricted" | "video_not_live_yet" | "video_live" | "upstream_busy";
+            code: "invalid_request" | "unauthorized" | "invalid_api_key" | "invalid_token" | "plan_limit_exceeded" | "feature_not_in_plan" | "organization_not_linked" | "client_blocked" | "admin_role_required" | "channel_not_found" | "video_not_found" | "playlist_not_found" | "job_not_found" | "subscription_not_found" | "not_found" | "method_not_allowed" | "conflict" | "job_finished" | "idempotency_conflict" | "results_expired" | "rate_limited" | "too_many_jobs" | "too_many_subscriptions" | "internal_error" | "upstream_failure" | "upstream_blocked" | "service_unavailable" | "upstream_timeout" | "transcript_unavailable" | "language_unavailable" | "video_unavailable" | "video_private" | "video_members_only" | "video_age_restricted" | "video_not_live_yet" | "video_live" | "upstream_busy";
             /** @description A message for developers. Its wording may change; match on `code` instead. */
             message: string;
             /** @description Whether the same request can succeed later. */
@@ -2155,12 +2274,12 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
                     /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description `Bearer` */
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
@@ -2201,7 +2320,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `feature_not_in_plan`: The plan does not include channel transcripts. */
+            /** @description `feature_not_in_plan`: The plan does not include channel transcripts. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     /** @description The ID of the request. */
@@ -2370,13 +2489,24 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
                     /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description `Bearer` */
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -2643,12 +2773,12 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
                     /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description `Bearer` */
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
@@ -2689,7 +2819,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `feature_not_in_plan`: The plan does not include bulk transcripts. */
+            /** @description `feature_not_in_plan`: The plan does not include bulk transcripts. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     /** @description The ID of the request. */
@@ -2917,12 +3047,12 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
                     /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description `Bearer` */
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
@@ -2957,6 +3087,17 @@ export interface operations {
                     "X-Quota-Remaining"?: number;
                     /** @description Seconds until the next calendar month (UTC) starts. */
                     "X-Quota-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3218,12 +3359,12 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
                     /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description `Bearer` */
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
@@ -3264,7 +3405,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `feature_not_in_plan`: The plan does not include bulk transcripts. */
+            /** @description `feature_not_in_plan`: The plan does not include bulk transcripts. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     /** @description The ID of the request. */
@@ -3423,13 +3564,24 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
                     /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description `Bearer` */
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3496,6 +3648,126 @@ export interface operations {
                     "X-Request-Id"?: string;
                     /** @description Seconds to wait before a retry. */
                     "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    getResourceMetadata: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The metadata of the service as an OAuth resource. */
+            200: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "resource": "https://transcripts.example.com/mcp",
+                     *       "authorization_servers": [
+                     *         "https://id.example.com/realms/acme"
+                     *       ],
+                     *       "scopes_supported": [
+                     *         "openid"
+                     *       ],
+                     *       "bearer_methods_supported": [
+                     *         "header"
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ResourceMetadata"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    getMcpResourceMetadata: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The metadata of `/mcp` as an OAuth resource. */
+            200: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "resource": "https://transcripts.example.com/mcp",
+                     *       "authorization_servers": [
+                     *         "https://id.example.com/realms/acme"
+                     *       ],
+                     *       "scopes_supported": [
+                     *         "openid"
+                     *       ],
+                     *       "bearer_methods_supported": [
+                     *         "header"
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ResourceMetadata"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3603,13 +3875,24 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
                     /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description `Bearer` */
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3778,12 +4061,12 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
                     /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description `Bearer` */
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
@@ -3791,7 +4074,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `feature_not_in_plan`: The plan does not include channel archives. */
+            /** @description `feature_not_in_plan`: The plan does not include channel archives. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     /** @description The ID of the request. */
@@ -4006,13 +4289,24 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
                     /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description `Bearer` */
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4146,13 +4440,24 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
                     /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description `Bearer` */
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4330,13 +4635,24 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
                     /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description `Bearer` */
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4547,13 +4863,24 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
                     /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description `Bearer` */
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4852,13 +5179,24 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
                     /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description `Bearer` */
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5050,13 +5388,24 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
                     /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description `Bearer` */
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5221,12 +5570,12 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
                     /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description `Bearer` */
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
@@ -5234,7 +5583,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `feature_not_in_plan`: The plan does not include channel subscriptions. */
+            /** @description `feature_not_in_plan`: The plan does not include channel subscriptions. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     /** @description The ID of the request. */
@@ -5445,13 +5794,24 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
                     /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description `Bearer` */
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5585,13 +5945,24 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
                     /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description `Bearer` */
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5769,13 +6140,24 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
                     /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description `Bearer` */
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5971,13 +6353,24 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
                     /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description `Bearer` */
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6259,13 +6652,24 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
                     /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description `Bearer` */
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6428,13 +6832,24 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
                     /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description `Bearer` */
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6576,12 +6991,12 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
                     /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description `Bearer` */
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
@@ -6589,7 +7004,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `feature_not_in_plan`: The plan does not include channel archives. */
+            /** @description `feature_not_in_plan`: The plan does not include channel archives. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     /** @description The ID of the request. */
@@ -6749,13 +7164,24 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
                     /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description `Bearer` */
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6907,12 +7333,12 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
                     /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description `Bearer` */
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
@@ -6920,7 +7346,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `feature_not_in_plan`: The plan does not include channel archives. */
+            /** @description `feature_not_in_plan`: The plan does not include channel archives. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     /** @description The ID of the request. */
@@ -7101,12 +7527,12 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
                     /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description `Bearer` */
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
@@ -7114,7 +7540,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `feature_not_in_plan`: The plan does not include channel archives. */
+            /** @description `feature_not_in_plan`: The plan does not include channel archives. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     /** @description The ID of the request. */
@@ -7311,13 +7737,24 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
                     /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description `Bearer` */
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -7490,12 +7927,12 @@ export interface operations {
                     "application/json": Record<string, never>;
                 };
             };
-            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. */
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
                     /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description `Bearer` */
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
@@ -7503,7 +7940,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `invalid_request`: The page that sends the request is not allowed to. */
+            /** @description `invalid_request`: The page that sends the request is not allowed to. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     /** @description The ID of the request. */
@@ -7645,6 +8082,7 @@ export interface operations {
                      *           "name": "Acme",
                      *           "plan": "pro",
                      *           "monthlyLimit": null,
+                     *           "externalId": null,
                      *           "createdAt": "2026-11-02T09:30:00.000Z"
                      *         }
                      *       ],
@@ -7665,12 +8103,12 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `unauthorized`: The admin token is missing or invalid. */
+            /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
                     /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description `Bearer` */
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
@@ -7678,7 +8116,18 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `not_found`: `ADMIN_TOKEN` is not set. */
+            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
             404: {
                 headers: {
                     /** @description The ID of the request. */
@@ -7784,6 +8233,7 @@ export interface operations {
                      *       "name": "Acme",
                      *       "plan": "pro",
                      *       "monthlyLimit": null,
+                     *       "externalId": null,
                      *       "createdAt": "2026-11-02T09:30:00.000Z"
                      *     }
                      */
@@ -7801,12 +8251,12 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `unauthorized`: The admin token is missing or invalid. */
+            /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
                     /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description `Bearer` */
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
@@ -7814,7 +8264,18 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `not_found`: `ADMIN_TOKEN` is not set. */
+            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
             404: {
                 headers: {
                     /** @description The ID of the request. */
@@ -7832,6 +8293,17 @@ export interface operations {
                     "X-Request-Id"?: string;
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `conflict`: Another organization has the external ID. */
+            409: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -7941,6 +8413,7 @@ export interface operations {
                      *       "name": "Acme",
                      *       "plan": "pro",
                      *       "monthlyLimit": null,
+                     *       "externalId": null,
                      *       "createdAt": "2026-11-02T09:30:00.000Z"
                      *     }
                      */
@@ -7958,12 +8431,12 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `unauthorized`: The admin token is missing or invalid. */
+            /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
                     /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description `Bearer` */
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
@@ -7971,7 +8444,18 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `not_found`: The organization does not exist. `not_found`: `ADMIN_TOKEN` is not set. */
+            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `not_found`: The organization does not exist. `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
             404: {
                 headers: {
                     /** @description The ID of the request. */
@@ -8076,6 +8560,7 @@ export interface operations {
                      *       "name": "Acme",
                      *       "plan": "pro",
                      *       "monthlyLimit": null,
+                     *       "externalId": null,
                      *       "createdAt": "2026-11-02T09:30:00.000Z",
                      *       "deletedAt": "2026-11-20T16:00:00.000Z",
                      *       "revokedKeys": 2
@@ -8095,12 +8580,12 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `unauthorized`: The admin token is missing or invalid. */
+            /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
                     /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description `Bearer` */
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
@@ -8108,7 +8593,18 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `not_found`: The organization does not exist. `not_found`: `ADMIN_TOKEN` is not set. */
+            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `not_found`: The organization does not exist. `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
             404: {
                 headers: {
                     /** @description The ID of the request. */
@@ -8217,6 +8713,7 @@ export interface operations {
                      *       "name": "Acme",
                      *       "plan": "pro",
                      *       "monthlyLimit": null,
+                     *       "externalId": null,
                      *       "createdAt": "2026-11-02T09:30:00.000Z"
                      *     }
                      */
@@ -8234,12 +8731,12 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `unauthorized`: The admin token is missing or invalid. */
+            /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
                     /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description `Bearer` */
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
@@ -8247,7 +8744,18 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `not_found`: The organization does not exist. `not_found`: `ADMIN_TOKEN` is not set. */
+            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `not_found`: The organization does not exist. `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
             404: {
                 headers: {
                     /** @description The ID of the request. */
@@ -8265,6 +8773,17 @@ export interface operations {
                     "X-Request-Id"?: string;
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `conflict`: Another organization has the external ID. */
+            409: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -8380,6 +8899,8 @@ export interface operations {
                      *           "id": "key_5b1f6a2c9d3e4f7081a2b3c4",
                      *           "organizationId": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
                      *           "name": "server",
+                     *           "kind": "key",
+                     *           "client": null,
                      *           "prefix": "ctk_4fGh2K",
                      *           "createdAt": "2026-11-02T09:31:00.000Z",
                      *           "expiresAt": null,
@@ -8405,12 +8926,12 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `unauthorized`: The admin token is missing or invalid. */
+            /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
                     /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description `Bearer` */
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
@@ -8418,7 +8939,18 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `not_found`: The organization does not exist. `not_found`: `ADMIN_TOKEN` is not set. */
+            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `not_found`: The organization does not exist. `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
             404: {
                 headers: {
                     /** @description The ID of the request. */
@@ -8526,6 +9058,8 @@ export interface operations {
                      *       "id": "key_5b1f6a2c9d3e4f7081a2b3c4",
                      *       "organizationId": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
                      *       "name": "server",
+                     *       "kind": "key",
+                     *       "client": null,
                      *       "prefix": "ctk_4fGh2K",
                      *       "createdAt": "2026-11-02T09:31:00.000Z",
                      *       "expiresAt": null,
@@ -8549,12 +9083,12 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `unauthorized`: The admin token is missing or invalid. */
+            /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
                     /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description `Bearer` */
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
@@ -8562,7 +9096,18 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `not_found`: The organization does not exist. `not_found`: `ADMIN_TOKEN` is not set. */
+            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `not_found`: The organization does not exist. `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
             404: {
                 headers: {
                     /** @description The ID of the request. */
@@ -8692,6 +9237,8 @@ export interface operations {
                      *       "id": "key_c4b3a2817f4e3d9c2a6f1b5b",
                      *       "organizationId": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
                      *       "name": "server",
+                     *       "kind": "key",
+                     *       "client": null,
                      *       "prefix": "ctk_4fGh2K",
                      *       "createdAt": "2026-11-02T09:31:00.000Z",
                      *       "expiresAt": null,
@@ -8703,6 +9250,8 @@ export interface operations {
                      *         "id": "key_5b1f6a2c9d3e4f7081a2b3c4",
                      *         "organizationId": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
                      *         "name": "server",
+                     *         "kind": "key",
+                     *         "client": null,
                      *         "prefix": "ctk_4fGh2K",
                      *         "createdAt": "2026-11-02T09:31:00.000Z",
                      *         "expiresAt": null,
@@ -8726,12 +9275,12 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `unauthorized`: The admin token is missing or invalid. */
+            /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
                     /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description `Bearer` */
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
@@ -8739,7 +9288,18 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `not_found`: The key does not exist. `not_found`: `ADMIN_TOKEN` is not set. */
+            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `not_found`: The key does not exist. `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
             404: {
                 headers: {
                     /** @description The ID of the request. */
@@ -8763,7 +9323,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `conflict`: The key is revoked, expired or already replaced. */
+            /** @description `conflict`: The key is revoked, expired or already replaced. `conflict`: The key is a client of the identity provider. */
             409: {
                 headers: {
                     /** @description The ID of the request. */
@@ -8876,6 +9436,8 @@ export interface operations {
                      *       "id": "key_5b1f6a2c9d3e4f7081a2b3c4",
                      *       "organizationId": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
                      *       "name": "server",
+                     *       "kind": "key",
+                     *       "client": null,
                      *       "prefix": "ctk_4fGh2K",
                      *       "createdAt": "2026-11-02T09:31:00.000Z",
                      *       "expiresAt": null,
@@ -8899,12 +9461,12 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `unauthorized`: The admin token is missing or invalid. */
+            /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
                     /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description `Bearer` */
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
@@ -8912,7 +9474,18 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `not_found`: The key does not exist. `not_found`: `ADMIN_TOKEN` is not set. */
+            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `not_found`: The key does not exist. `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
             404: {
                 headers: {
                     /** @description The ID of the request. */
@@ -8930,6 +9503,191 @@ export interface operations {
                     "X-Request-Id"?: string;
                     /** @description The methods that the endpoint supports. */
                     Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
+            429: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    /**
+                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
+                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
+                     */
+                    "RateLimit-Policy"?: string;
+                    /**
+                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
+                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
+                     */
+                    RateLimit?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the window ends and requests are allowed again. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
+            503: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    unblockClient: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The ID of the key (`key_…`), not the key itself. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The client. */
+            200: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "key_5b1f6a2c9d3e4f7081a2b3c4",
+                     *       "organizationId": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
+                     *       "name": "reports",
+                     *       "kind": "oidc",
+                     *       "client": "reports",
+                     *       "prefix": null,
+                     *       "createdAt": "2026-11-02T09:31:00.000Z",
+                     *       "expiresAt": null,
+                     *       "revokedAt": null,
+                     *       "lastUsedAt": "2026-11-20T15:59:00.000Z",
+                     *       "replacedBy": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Key"];
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `not_found`: The key does not exist. `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
+            404: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `conflict`: The key is an API key, which stays revoked. */
+            409: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `invalid_request`: The body is too large. */
+            413: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `invalid_request`: The body is not JSON. */
+            415: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -9054,12 +9812,12 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `unauthorized`: The admin token is missing or invalid. */
+            /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
                     /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description `Bearer` */
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
@@ -9067,7 +9825,18 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `not_found`: The organization does not exist. `not_found`: `ADMIN_TOKEN` is not set. */
+            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `not_found`: The organization does not exist. `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
             404: {
                 headers: {
                     /** @description The ID of the request. */
@@ -9185,12 +9954,12 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `unauthorized`: The admin token is missing or invalid. */
+            /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
                     /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description `Bearer` */
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
@@ -9198,7 +9967,18 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `not_found`: `ADMIN_TOKEN` is not set. */
+            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
             404: {
                 headers: {
                     /** @description The ID of the request. */
@@ -9375,12 +10155,12 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `unauthorized`: The admin token is missing or invalid. */
+            /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
                     /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description `Bearer` */
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
@@ -9388,7 +10168,18 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `job_not_found`: The job does not exist. `not_found`: `ADMIN_TOKEN` is not set. */
+            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `job_not_found`: The job does not exist. `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
             404: {
                 headers: {
                     /** @description The ID of the request. */
@@ -9542,7 +10333,11 @@ export interface operations {
                      *           },
                      *           "requestId": "invoice-2026-11",
                      *           "callId": "8f14c5e2-6d0b-4a57-9e31-0c2f7be4d813",
-                     *           "address": "203.0.113.9"
+                     *           "address": "203.0.113.9",
+                     *           "person": {
+                     *             "sub": "5f1c8c52-0b7e-4c1d-9a51-7c2f0e7a9b60",
+                     *             "email": "ada@example.com"
+                     *           }
                      *         }
                      *       ],
                      *       "next": null
@@ -9562,12 +10357,12 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `unauthorized`: The admin token is missing or invalid. */
+            /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
                     /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description `Bearer` */
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
@@ -9575,7 +10370,18 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `not_found`: The organization does not exist. `not_found`: `ADMIN_TOKEN` is not set. */
+            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `not_found`: The organization does not exist. `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
             404: {
                 headers: {
                     /** @description The ID of the request. */
@@ -9766,7 +10572,7 @@ export interface operations {
                 headers: {
                     /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description `Bearer` */
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };

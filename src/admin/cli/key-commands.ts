@@ -4,7 +4,7 @@ import type { ApiKey, IssuedKey } from '../../organizations/api-key.js';
 import { GRACE_HOURS_DEFAULT, GRACE_HOURS_MAX, KEY_LIFETIME_DAYS_MAX } from '../../organizations/limits.js';
 import { ALL, asText, wholeNumberArgument, type CommandResult, type RunWork } from './output.js';
 
-/** Adds `key issue`, `key list`, `key rotate` and `key revoke`. */
+/** Adds `key issue`, `key list`, `key rotate`, `key revoke` and `key unblock`. */
 export function addKeyCommands(program: Command, run: RunWork): void {
   const key = program.command('key').description('issue, list, rotate and revoke API keys');
 
@@ -27,7 +27,7 @@ export function addKeyCommands(program: Command, run: RunWork): void {
 
   key
     .command('list')
-    .description('list the keys of an organization, oldest first')
+    .description('list the keys of an organization and its clients with tokens, oldest first')
     .argument('<org>', 'ID or name')
     .action((idOrName: string) =>
       run(async ({ organizations, keys }) => {
@@ -53,9 +53,15 @@ export function addKeyCommands(program: Command, run: RunWork): void {
 
   key
     .command('revoke')
-    .description('revoke a key; the next call with it is refused; lists rotated keys that are still valid')
+    .description('revoke a key or block a client; the next call is refused; lists rotated keys that are still valid')
     .argument('<key-id>')
     .action((keyId: string) => run(async ({ keys }) => ({ json: await keys.revoke(keyId, CLI_ACTOR) })));
+
+  key
+    .command('unblock')
+    .description('let a client with tokens call again that was blocked by "key revoke"')
+    .argument('<key-id>')
+    .action((keyId: string) => run(async ({ keys }) => ({ json: await keys.unblock(keyId, CLI_ACTOR) })));
 }
 
 function issuedResult(issued: IssuedKey): CommandResult {
@@ -65,7 +71,8 @@ function issuedResult(issued: IssuedKey): CommandResult {
   };
 }
 
-function withState({ id, name, prefix, createdAt, expiresAt, revokedAt, lastUsedAt, replacedBy }: ApiKey) {
+function withState({ id, name, kind, prefix, createdAt, expiresAt, revokedAt, lastUsedAt, replacedBy }: ApiKey) {
   const current = expiresAt && expiresAt <= new Date() ? 'expired' : replacedBy ? 'replaced' : 'active';
-  return { id, name, prefix, state: revokedAt ? 'revoked' : current, createdAt, expiresAt, lastUsedAt };
+  const ended = kind === 'oidc' ? 'blocked' : 'revoked';
+  return { id, name, kind, prefix, state: revokedAt ? ended : current, createdAt, expiresAt, lastUsedAt };
 }

@@ -8,7 +8,7 @@ import { ALL, asText, wholeNumberArgument, type RunWork } from './output.js';
 
 const monthlyLimit = wholeNumberArgument(0, MONTHLY_LIMIT_MAX);
 
-/** Adds `org create`, `org list`, `org set-plan`, `org set-limit` and `org delete`. */
+/** Adds `org create`, `org list`, `org set-plan`, `org set-limit`, `org set-external-id` and `org delete`. */
 export function addOrganizationCommands(program: Command, run: RunWork): void {
   const org = program.command('org').description('create, list, update and delete organizations');
 
@@ -18,7 +18,8 @@ export function addOrganizationCommands(program: Command, run: RunWork): void {
     .requiredOption('--name <name>', 'name of the organization')
     .addOption(new Option('--plan <plan>', 'plan of the organization').choices(PLANS).makeOptionMandatory())
     .option('--monthly-limit <count>', 'transcripts per month, instead of the limit of the plan', monthlyLimit)
-    .action((options: { name: string; plan: Plan; monthlyLimit?: number }) =>
+    .option('--external-id <id>', 'what tokens of the identity provider call it')
+    .action((options: { name: string; plan: Plan; monthlyLimit?: number; externalId?: string }) =>
       run(async ({ organizations, environment }) => {
         const { sameName, ...created } = await organizations.create(options, CLI_ACTOR);
         const shown = asText(withLimit(created, environment));
@@ -68,6 +69,19 @@ export function addOrganizationCommands(program: Command, run: RunWork): void {
     );
 
   org
+    .command('set-external-id')
+    .description('link an organization to that of the identity provider')
+    .argument('<org>', 'ID or name')
+    .argument('<id>', 'what tokens call it, or "none"', (text) => (text === 'none' ? null : text))
+    .action((idOrName: string, externalId: string | null) =>
+      run(async ({ organizations, environment }) => {
+        const { id } = await organizations.find(idOrName);
+        const json = await organizations.change(id, { externalId }, CLI_ACTOR);
+        return { json, text: asText(withLimit(json, environment)) };
+      }),
+    );
+
+  org
     .command('delete')
     .description('delete an organization and revoke its keys; its usage remains available')
     .argument('<org>', 'ID or name')
@@ -81,8 +95,8 @@ export function addOrganizationCommands(program: Command, run: RunWork): void {
 
 /** The fields that are shown: where the limit is that of the plan, its number. */
 function withLimit(
-  { id, name, plan, monthlyLimit: own, createdAt }: Organization,
+  { id, name, plan, monthlyLimit: own, externalId, createdAt }: Organization,
   { PLAN_FREE_MONTHLY: free, PLAN_PRO_MONTHLY: pro }: Environment,
 ) {
-  return { id, name, plan, monthlyLimit: own ?? `${{ free, pro }[plan]} (of the plan)`, createdAt };
+  return { id, name, plan, monthlyLimit: own ?? `${{ free, pro }[plan]} (of the plan)`, externalId, createdAt };
 }

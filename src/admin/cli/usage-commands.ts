@@ -64,7 +64,10 @@ export function addUsageCommands(program: Command, run: RunWork): void {
           organization === undefined ? {} : await organizations.find(organization, { deleted: true });
         const { items: entries, next } = await audit.list(id, { limit, after });
         const rows = entries.map(
-          ({ id: _id, organizationId: _organization, requestId: _request, callId: _call, ...row }) => row,
+          ({ id: _id, organizationId: _organization, requestId: _request, callId: _call, person, ...row }) => ({
+            ...row,
+            actor: person ? `${row.actor} ${person.email ?? person.sub}` : row.actor,
+          }),
         );
         return { json: { entries, next }, text: asText({ next, entries: rows }) };
       }),

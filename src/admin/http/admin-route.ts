@@ -7,12 +7,11 @@ import {
   type ExecutionContext,
 } from '@nestjs/common';
 import { ApiBearerAuth, ApiParam, ApiTags } from '@nestjs/swagger';
-import type { Request } from 'express';
-import { FailedAuthentications } from '../../auth/failed-authentications.js';
-import { Environment } from '../../config/environment.js';
+import { AdminRoleRequiredError, AdminTokenError, InvalidTokenError } from '../../auth/auth-errors.js';
+import { TOKEN_SCHEME } from '../../auth/auth.decorators.js';
+import { Authentication } from '../../auth/authentication.js';
 import type { Actor } from '../../domain/caller.js';
-import { RouteNotFoundError, UnauthorizedError } from '../../domain/errors.js';
-import { bearerToken, SecretToken } from '../../http/bearer-token.js';
+import { RouteNotFoundError } from '../../domain/errors.js';
 import { ApiErrors, type ErrorExample } from '../../http/error-docs.js';
 import { AllowsHead, Audience } from '../../http/route.decorators.js';
 import { requestContextOf } from '../../http/request-context.js';
@@ -24,40 +23,29 @@ import { KEY, ORGANIZATION } from './dto/responses.dto.js';
 /** The name of the admin token's scheme in the OpenAPI document. */
 export const ADMIN_TOKEN_SCHEME = 'adminToken';
 
-/** The admin token is missing or invalid. */
-class AdminTokenError extends UnauthorizedError {
-  constructor(sent?: string) {
-    super('the header "Authorization: Bearer <ADMIN_TOKEN>"', 'the admin token', sent);
-  }
-}
-
-/** Requires `ADMIN_TOKEN`. An address that sent too many wrong tokens gets 429, and the correct token is always accepted. */
+/**
+ * Requires `ADMIN_TOKEN`, or an access token with `OIDC_ADMIN_CLAIM`. An address that sent too many wrong ones gets 429, and the
+ * correct one is always accepted.
+ */
 @ApiErrors(
   { title: 'The admin token is missing or invalid', error: new AdminTokenError() },
-  { title: '`ADMIN_TOKEN` is not set', error: new RouteNotFoundError() },
+  { title: 'The access token is invalid', error: new InvalidTokenError('has expired (exp)') },
+  { title: 'The access token does not have `OIDC_ADMIN_CLAIM`', error: new AdminRoleRequiredError() },
+  { title: 'Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set', error: new RouteNotFoundError() },
   'failed_admin_authentications',
   'internal_error',
   'service_unavailable',
 )
 @Injectable()
 class AdminGuard implements CanActivate {
-  private readonly token: SecretToken | undefined;
-
-  constructor(
-    { ADMIN_TOKEN }: Environment,
-    private readonly failed: FailedAuthentications,
-  ) {
-    this.token = ADMIN_TOKEN === undefined ? undefined : new SecretToken(ADMIN_TOKEN);
-  }
+  constructor(private readonly authentication: Authentication) {}
 
   async canActivate(execution: ExecutionContext): Promise<boolean> {
     const context = requestContextOf(execution);
-    const request = execution.switchToHttp().getRequest<Request>();
-    if (!this.token?.isIn(request)) {
-      await this.failed.record(context, 'admin token');
-      throw new AdminTokenError(bearerToken(request));
-    }
-    Object.assign(context.log, { admin: true, address: context.address, callId: context.callId });
+    const person = await this.authentication.operator(context);
+    context.person = person;
+    const { address, callId } = context;
+    Object.assign(context.log, { admin: true, address, callId, ...(person && { sub: person.sub }) });
     return true;
   }
 }
@@ -67,6 +55,7 @@ export function AdminRoutes(): ClassDecorator {
   return applyDecorators(
     ApiTags('admin'),
     ApiBearerAuth(ADMIN_TOKEN_SCHEME),
+    ApiBearerAuth(TOKEN_SCHEME),
     UseGuards(AdminGuard),
     AllowsHead(),
     Audience('operators'),
@@ -75,8 +64,8 @@ export function AdminRoutes(): ClassDecorator {
 
 /** A parameter: who makes a change over HTTP. */
 export const Operator = createParamDecorator((_data: unknown, execution): Actor => {
-  const { requestId, callId, address = null } = requestContextOf(execution);
-  return { kind: 'admin', requestId, callId, address };
+  const { requestId, callId, address = null, person } = requestContextOf(execution);
+  return { kind: 'admin', requestId, callId, address, person };
 });
 
 /** The parameter of the routes of an organization, and their 404. */

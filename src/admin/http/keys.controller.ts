@@ -5,16 +5,16 @@ import { invalidField } from '../../domain/errors.js';
 import { UnknownCursorError } from '../../domain/page.js';
 import { ApiErrors } from '../../http/error-docs.js';
 import { ApiResult } from '../../http/response-docs.js';
-import { IssuedKey, RevokedKey, RotatedKey } from '../../organizations/api-key.js';
+import { ApiKey, IssuedKey, RevokedKey, RotatedKey } from '../../organizations/api-key.js';
 import { ApiKeysService } from '../../organizations/api-keys.service.js';
 import { GRACE_HOURS_MAX, KEY_LIFETIME_DAYS_MAX } from '../../organizations/limits.js';
-import { InactiveKeyError } from '../../organizations/organization-errors.js';
+import { InactiveKeyError, RevokedKeyError, TokenClientError } from '../../organizations/organization-errors.js';
 import { OrganizationsService } from '../../organizations/organizations.service.js';
 import { AdminRoutes, ApiKeyId, ApiOrganizationId, Operator } from './admin-route.js';
 import { IssueKeyDto, PageQueryDto, RotateKeyDto } from './dto/requests.dto.js';
-import { ISSUED_KEY, KEY, KeysPageDto, REVOKED_KEY, ROTATED_KEY } from './dto/responses.dto.js';
+import { ISSUED_KEY, KEY, KeysPageDto, REVOKED_KEY, ROTATED_KEY, TOKEN_CLIENT } from './dto/responses.dto.js';
 
-/** Issues, lists, rotates and revokes API keys. */
+/** Issues, lists, rotates and revokes API keys, and blocks and unblocks clients of the identity provider. */
 @Controller('admin')
 @AdminRoutes()
 export class AdminKeysController {
@@ -42,7 +42,10 @@ export class AdminKeysController {
 
   @Get('organizations/:id/keys')
   @ApiOrganizationId()
-  @ApiOperation({ summary: 'List the API keys of an organization' })
+  @ApiOperation({
+    summary: 'List the API keys of an organization',
+    description: 'With the clients of the identity provider that have called (`kind: "oidc"`).',
+  })
   @ApiResult(HttpStatus.OK, KeysPageDto, 'A page of keys, oldest first.', { keys: [KEY], next: null })
   @ApiErrors(new UnknownCursorError('key_x'))
   async listKeys(@Param('id') id: string, @Query() { limit, after }: PageQueryDto): Promise<KeysPageDto> {
@@ -60,10 +63,11 @@ export class AdminKeysController {
       'response contains the new key, which cannot be retrieved later.',
   })
   @ApiResult(HttpStatus.CREATED, RotatedKey, 'The new key, including its plaintext, and the old key.', ROTATED_KEY)
-  @ApiErrors(invalidField('graceHours', `graceHours must be an integer from 0 to ${GRACE_HOURS_MAX}.`), {
-    title: 'The key is revoked, expired or already replaced',
-    error: new InactiveKeyError(KEY.id),
-  })
+  @ApiErrors(
+    invalidField('graceHours', `graceHours must be an integer from 0 to ${GRACE_HOURS_MAX}.`),
+    { title: 'The key is revoked, expired or already replaced', error: new InactiveKeyError(KEY.id) },
+    { title: 'The key is a client of the identity provider', error: new TokenClientError(KEY.id) },
+  )
   async rotateKey(
     @Param('id') id: string,
     @Body() { graceHours }: RotateKeyDto,
@@ -77,11 +81,23 @@ export class AdminKeysController {
   @ApiOperation({
     summary: 'Revoke an API key',
     description:
-      'The next call with the key is refused. Revoking a key again changes nothing. The keys that it replaced are not ' +
+      'The next call with the key is refused; of `kind: "oidc"`, every call of the client, also with new tokens. Revoking a key again changes nothing. The keys that it replaced are not ' +
       'revoked: `stillValid` lists those whose grace period has not ended.',
   })
   @ApiResult(HttpStatus.OK, RevokedKey, 'The revoked key.', REVOKED_KEY)
   async revokeKey(@Param('id') id: string, @Operator() actor: Actor): Promise<RevokedKey> {
     return this.keys.revoke(id, actor);
+  }
+
+  @Post('keys/:id/unblock')
+  @ApiKeyId()
+  @ApiOperation({
+    summary: 'Unblock a client of the identity provider',
+    description: 'Its next call is accepted again. A client that is not blocked does not change.',
+  })
+  @ApiResult(HttpStatus.OK, ApiKey, 'The client.', TOKEN_CLIENT)
+  @ApiErrors({ title: 'The key is an API key, which stays revoked', error: new RevokedKeyError(KEY.id) })
+  async unblockClient(@Param('id') id: string, @Operator() actor: Actor): Promise<ApiKey> {
+    return this.keys.unblock(id, actor);
   }
 }

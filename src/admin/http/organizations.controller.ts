@@ -3,13 +3,19 @@ import { ApiOperation } from '@nestjs/swagger';
 import type { Actor } from '../../domain/caller.js';
 import { invalidField } from '../../domain/errors.js';
 import { UnknownCursorError } from '../../domain/page.js';
-import { ApiErrors } from '../../http/error-docs.js';
+import { ApiErrors, type ErrorExample } from '../../http/error-docs.js';
 import { ApiResult } from '../../http/response-docs.js';
 import { CreatedOrganization, DeletedOrganization, Organization } from '../../organizations/organization.entity.js';
+import { ExternalIdTakenError } from '../../organizations/organization-errors.js';
 import { OrganizationsService } from '../../organizations/organizations.service.js';
 import { AdminRoutes, ApiOrganizationId, Operator } from './admin-route.js';
 import { CreateOrganizationDto, PageQueryDto, UpdateOrganizationDto } from './dto/requests.dto.js';
 import { DELETED_ORGANIZATION, ORGANIZATION, OrganizationsPageDto } from './dto/responses.dto.js';
+
+const EXTERNAL_ID_TAKEN: ErrorExample = {
+  title: 'Another organization has the external ID',
+  error: new ExternalIdTakenError('acme'),
+};
 
 /** Creates, lists, retrieves, updates and deletes organizations. */
 @Controller('admin/organizations')
@@ -20,7 +26,7 @@ export class AdminOrganizationsController {
   @Post()
   @ApiOperation({ summary: 'Create an organization' })
   @ApiResult(HttpStatus.CREATED, CreatedOrganization, 'The new organization.', ORGANIZATION)
-  @ApiErrors(invalidField('plan', 'plan must be free or pro.'))
+  @ApiErrors(invalidField('plan', 'plan must be free or pro.'), EXTERNAL_ID_TAKEN)
   async createOrganization(
     @Body() body: CreateOrganizationDto,
     @Operator() actor: Actor,
@@ -51,18 +57,22 @@ export class AdminOrganizationsController {
   @Patch(':id')
   @ApiOrganizationId()
   @ApiOperation({
-    summary: 'Update the plan or the monthly limit of an organization',
+    summary: 'Update the plan, the monthly limit or the external ID of an organization',
     description: 'Takes effect with the next call. Running calls are charged in full.',
   })
   @ApiResult(HttpStatus.OK, Organization, 'The updated organization.', ORGANIZATION)
-  @ApiErrors(invalidField('monthlyLimit', 'monthlyLimit must be null or an integer from 0 to 2147483647.'))
+  @ApiErrors(
+    invalidField('monthlyLimit', 'monthlyLimit must be null or an integer from 0 to 2147483647.'),
+    EXTERNAL_ID_TAKEN,
+  )
   async changeOrganization(
     @Param('id') id: string,
     @Body() body: UpdateOrganizationDto,
     @Operator() actor: Actor,
   ): Promise<Organization> {
-    if (body.plan === undefined && body.monthlyLimit === undefined) {
-      throw invalidField('body', 'The body must contain plan, monthlyLimit or both.');
+    const { plan, monthlyLimit, externalId } = body;
+    if (plan === undefined && monthlyLimit === undefined && externalId === undefined) {
+      throw invalidField('body', 'The body must contain plan, monthlyLimit or externalId.');
     }
     return this.organizations.change(id, body, actor);
   }

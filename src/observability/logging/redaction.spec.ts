@@ -5,6 +5,10 @@ describe('a redacted text', () => {
   it.each([
     ['whsec_' + 'Ab+/9'.repeat(9) + '=', 'whsec_…'],
     ['WHSEC_' + 'Ab-_9'.repeat(9), 'WHSEC_…'],
+    ['eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJhIn0.c2lnbmF0dXJl', 'eyJ…'],
+    ['eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJhIn0', 'eyJ…'],
+    ['eyJhbGciOiJkaXIifQ..AAAA.BBBB.CCCC', 'eyJ…'],
+    ['moneyJar_of_the.day and eyJ.x', 'moneyJar_of_the.day and eyJ.x'],
     ['http://user-{session}:p%40ss@proxy:3128/', 'http://…@proxy:3128/'],
     ['nats://token@one:4222,tls://a:p@b@two', 'nats://…@one:4222,tls://…@two'],
     ['postgres://user:secret@host/name', 'postgres://…@host/name'],

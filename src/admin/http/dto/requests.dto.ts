@@ -1,9 +1,10 @@
 import { applyDecorators } from '@nestjs/common';
 import { ApiProperty, ApiPropertyOptional, ApiSchema } from '@nestjs/swagger';
-import { IsIn, IsString, Matches } from 'class-validator';
+import { IsIn, IsString, Matches, ValidateIf } from 'class-validator';
 import { PLANS, type Plan } from '../../../domain/plan.js';
 import { IsIntegerBetween, Optional, PageAfter, PageLimit } from '../../../http/validation.js';
 import {
+  EXTERNAL_ID_LENGTH_MAX,
   GRACE_HOURS_DEFAULT,
   GRACE_HOURS_MAX,
   KEY_LIFETIME_DAYS_MAX,
@@ -43,6 +44,21 @@ const MonthlyLimit = (): PropertyDecorator =>
     example: 20000,
   });
 
+const ExternalId = (): PropertyDecorator =>
+  applyDecorators(
+    ApiPropertyOptional({
+      type: String,
+      nullable: true,
+      minLength: 1,
+      maxLength: EXTERNAL_ID_LENGTH_MAX,
+      description:
+        'The value of the claim `OIDC_ORGANIZATION_CLAIM` in the tokens of the organization. Null links it to none.',
+      example: 'acme',
+    }),
+    ValidateIf((_body, value) => value !== undefined && value !== null),
+    IsString({ message: 'externalId must be null or a string.' }),
+  );
+
 @ApiSchema({ name: 'NewOrganizationBody' })
 export class CreateOrganizationDto {
   @ApiProperty({
@@ -60,6 +76,9 @@ export class CreateOrganizationDto {
 
   @MonthlyLimit()
   monthlyLimit?: number | null;
+
+  @ExternalId()
+  externalId?: string | null;
 }
 
 @ApiSchema({ name: 'OrganizationChangeBody' })
@@ -71,6 +90,9 @@ export class UpdateOrganizationDto {
 
   @MonthlyLimit()
   monthlyLimit?: number | null;
+
+  @ExternalId()
+  externalId?: string | null;
 }
 
 @ApiSchema({ name: 'NewKeyBody' })

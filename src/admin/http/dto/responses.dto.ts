@@ -19,7 +19,10 @@ export class OrganizationsPageDto {
 
 @ApiSchema({ name: 'KeysPage' })
 export class KeysPageDto {
-  @ApiProperty({ type: [ApiKey], description: 'The keys, including revoked and expired ones, oldest first.' })
+  @ApiProperty({
+    type: [ApiKey],
+    description: 'The keys and clients, including revoked and expired ones, oldest first.',
+  })
   keys: ApiKey[];
 
   @ApiProperty(nextCursorField)
@@ -60,6 +63,7 @@ export const ORGANIZATION: Organization = {
   name: 'Acme',
   plan: 'pro',
   monthlyLimit: null,
+  externalId: null,
   createdAt: new Date('2026-11-02T09:30:00Z'),
 };
 
@@ -73,12 +77,19 @@ export const KEY: ApiKey = {
   id: 'key_5b1f6a2c9d3e4f7081a2b3c4',
   organizationId: ORGANIZATION.id,
   name: 'server',
+  kind: 'key',
+  client: null,
   prefix: 'ctk_4fGh2K',
   createdAt: new Date('2026-11-02T09:31:00Z'),
   expiresAt: null,
   revokedAt: null,
   lastUsedAt: null,
   replacedBy: null,
+};
+
+export const TOKEN_CLIENT: ApiKey = {
+  ...KEY,
+  ...{ name: 'reports', kind: 'oidc', client: 'reports', prefix: null, lastUsedAt: new Date('2026-11-20T15:59:00Z') },
 };
 
 const NEW_KEY_ID = 'key_c4b3a2817f4e3d9c2a6f1b5b';
@@ -109,6 +120,7 @@ export const AUDIT_ENTRY: AuditEntry = {
   requestId: 'invoice-2026-11',
   callId: '8f14c5e2-6d0b-4a57-9e31-0c2f7be4d813',
   address: '203.0.113.9',
+  person: { sub: '5f1c8c52-0b7e-4c1d-9a51-7c2f0e7a9b60', email: 'ada@example.com' },
 };
 
 export const PRUNED: Pruned = { retentionMonths: 24, keptFrom: '2024-11', periods: 3, calls: 4120 };

@@ -1,0 +1,49 @@
+import { quoted } from '../domain/api-key-text.js';
+import { DomainError, fixedError, ServiceUnavailableError, UnauthorizedError } from '../domain/errors.js';
+
+/** An access token that is not accepted. The message never has a part of it. */
+export class InvalidTokenError extends DomainError {
+  /** @param reason what is wrong, after "The access token" */
+  constructor(reason: string) {
+    super('invalid_token', `The access token ${reason}.`);
+  }
+}
+
+/** The token of a caller is valid, and its organization is none of this service. */
+export class OrganizationNotLinkedError extends DomainError {
+  /** @param externalId the value of the claim; undefined when the token names no organization, or several */
+  constructor(claim: string, externalId: string | undefined) {
+    const message =
+      externalId === undefined
+        ? `The access token has no organization: its claim ${claim} must be one text.`
+        : `No organization has the external ID ${quoted(externalId)}, which is the claim ${claim} of the access token.`;
+    super('organization_not_linked', message);
+  }
+}
+
+/** 403 and not 401: another token of the same client would not be accepted either, so that nobody signs in again. */
+export class ClientBlockedError extends fixedError(
+  'client_blocked',
+  'The operator has blocked this client. New tokens of it are refused as well.',
+) {}
+
+/** The token is valid, and its holder is no administrator. */
+export class AdminRoleRequiredError extends fixedError(
+  'admin_role_required',
+  'The access token does not have the claim that /admin requires.',
+) {}
+
+/** The admin token is missing or invalid. */
+export class AdminTokenError extends UnauthorizedError {
+  constructor(sent?: string) {
+    super('the header "Authorization: Bearer <ADMIN_TOKEN>"', 'the admin token', sent);
+  }
+}
+
+/** The key of a token is not known, and the identity provider cannot be asked for it. */
+export class ProviderUnavailableError extends ServiceUnavailableError {
+  constructor(retryAfterSeconds: number, cause?: unknown) {
+    const message = 'The keys of the identity provider cannot be read, so that this access token cannot be checked.';
+    super(`${message} Retry shortly.`, retryAfterSeconds, cause);
+  }
+}

@@ -1,0 +1,76 @@
+import { Injectable } from '@nestjs/common';
+import { errors, jwtVerify, type JWTPayload } from 'jose';
+import { Environment } from '../../config/environment.js';
+import { InvalidTokenError } from '../auth-errors.js';
+import { SigningKeys } from './signing-keys.js';
+
+/** With a symmetric one, whoever can check a token could make one. */
+const ASYMMETRIC = [
+  'RS256',
+  'RS384',
+  'RS512',
+  'PS256',
+  'PS384',
+  'PS512',
+  'ES256',
+  'ES384',
+  'ES512',
+  'EdDSA',
+  'Ed25519',
+];
+const TOLERANCE_SECONDS = 30;
+
+/** Base64url of `{"` or of `{` and a space, and a dot: no API key begins so. */
+const TOKEN = /^ey[JA][\w-]*\./;
+
+/** What is wrong with a claim that is not as it must be. */
+const CLAIMS: Readonly<Record<string, string>> = {
+  iss: 'is from another issuer than OIDC_ISSUER (iss)',
+  aud: 'is for another audience than OIDC_AUDIENCE (aud)',
+  exp: 'has no valid time of expiry (exp)',
+  nbf: 'is not valid yet (nbf)',
+};
+
+const REASONS: Readonly<Record<string, string>> = {
+  [errors.JWTExpired.code]: 'has expired (exp)',
+  [errors.JOSEAlgNotAllowed.code]: 'is signed with an algorithm that is not accepted (alg)',
+  [errors.JWSSignatureVerificationFailed.code]: 'has a wrong signature',
+  [errors.JWKSNoMatchingKey.code]: 'is signed with a key that the provider does not publish (kid)',
+  [errors.JWKSMultipleMatchingKeys.code]: 'does not name the key that it is signed with (kid)',
+};
+
+/** Checks access tokens of the operator's OpenID provider. */
+@Injectable()
+export class IdentityProvider {
+  private readonly keys: SigningKeys | undefined;
+
+  constructor(private readonly environment: Environment) {
+    const { OIDC_ISSUER } = environment;
+    this.keys = OIDC_ISSUER === undefined ? undefined : new SigningKeys(OIDC_ISSUER);
+  }
+
+  /** Whether a credential is meant as an access token, and such are accepted. */
+  accepts(credential: string | undefined): credential is string {
+    return this.keys !== undefined && credential !== undefined && TOKEN.test(credential);
+  }
+
+  /**
+   * Checks a token, without the database.
+   *
+   * @returns its claims
+   * @throws InvalidTokenError, ProviderUnavailableError
+   */
+  async verify(token: string): Promise<JWTPayload> {
+    const { OIDC_ISSUER: issuer = '', OIDC_AUDIENCE: audience = '' } = this.environment;
+    if (!this.keys) throw new Error('OIDC_ISSUER is not set.');
+    const expected = { issuer, audience, requiredClaims: ['exp'], clockTolerance: TOLERANCE_SECONDS };
+    try {
+      return (await jwtVerify(token, this.keys.find, { ...expected, algorithms: ASYMMETRIC })).payload;
+    } catch (error) {
+      if (!(error instanceof errors.JOSEError)) throw error;
+      const claim = error instanceof errors.JWTClaimValidationFailed ? CLAIMS[error.claim] : undefined;
+      // Not as the cause, because the error has the claims.
+      throw new InvalidTokenError(claim ?? REASONS[error.code] ?? 'is malformed');
+    }
+  }
+}

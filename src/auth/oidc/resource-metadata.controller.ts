@@ -1,0 +1,69 @@
+import { Controller, Get, HttpStatus, Req } from '@nestjs/common';
+import { ApiOperation, ApiProperty, ApiSchema, ApiTags } from '@nestjs/swagger';
+import type { Request } from 'express';
+import { Environment } from '../../config/environment.js';
+import { parseUrl } from '../../domain/page-url.js';
+import { addressOf, MCP_PATH, METADATA_PATH } from '../../http/challenge.js';
+import { ApiErrors } from '../../http/error-docs.js';
+import { ApiResult } from '../../http/response-docs.js';
+import { AllowsHead, AnyQuery, Public } from '../../http/route.decorators.js';
+
+/** The one that every OpenID provider has: some refuse clients that ask for others. What a caller may do follows from claims. */
+const SCOPES = ['openid'];
+
+@ApiSchema({ name: 'ResourceMetadata' })
+class ResourceMetadataDto {
+  @ApiProperty({ description: 'What a client asks a token for: `OIDC_AUDIENCE` if it is a URL, or else this service.' })
+  resource: string;
+
+  @ApiProperty({ type: [String], description: 'The issuer of the access tokens (`OIDC_ISSUER`).' })
+  authorization_servers: string[];
+
+  @ApiProperty({ type: [String], description: 'The scopes that a client asks for.' })
+  scopes_supported: string[];
+
+  @ApiProperty({ type: [String], description: 'How a token is sent: in the header `Authorization`.' })
+  bearer_methods_supported: string[];
+}
+
+const EXAMPLE: ResourceMetadataDto = {
+  resource: 'https://transcripts.example.com/mcp',
+  authorization_servers: ['https://id.example.com/realms/acme'],
+  scopes_supported: SCOPES,
+  bearer_methods_supported: ['header'],
+};
+
+/** Tells clients that sign in by OAuth, such as assistants, where to (RFC 9728). Only with `OIDC_ISSUER`. */
+@Controller(METADATA_PATH)
+@ApiTags('sign-in')
+@Public()
+@AllowsHead()
+@AnyQuery()
+@ApiErrors('internal_error')
+export class ResourceMetadataController {
+  constructor(private readonly environment: Environment) {}
+
+  @Get()
+  @ApiOperation({ security: [], summary: 'Retrieve where access tokens for this service are issued (RFC 9728)' })
+  @ApiResult(HttpStatus.OK, ResourceMetadataDto, 'The metadata of the service as an OAuth resource.', EXAMPLE)
+  getResourceMetadata(@Req() request: Request): ResourceMetadataDto {
+    return this.metadataOf(request, '');
+  }
+
+  @Get('mcp')
+  @ApiOperation({ security: [], summary: 'Retrieve where access tokens for `/mcp` are issued (RFC 9728)' })
+  @ApiResult(HttpStatus.OK, ResourceMetadataDto, 'The metadata of `/mcp` as an OAuth resource.', EXAMPLE)
+  getMcpResourceMetadata(@Req() request: Request): ResourceMetadataDto {
+    return this.metadataOf(request, MCP_PATH);
+  }
+
+  private metadataOf(request: Request, path: string): ResourceMetadataDto {
+    const { OIDC_ISSUER = '', OIDC_AUDIENCE = '' } = this.environment;
+    const isUrl = /^https?:/.test(OIDC_AUDIENCE) && parseUrl(OIDC_AUDIENCE) !== undefined;
+    return {
+      ...EXAMPLE,
+      resource: isUrl ? OIDC_AUDIENCE : `${addressOf(request) ?? ''}${path}`,
+      authorization_servers: [OIDC_ISSUER],
+    };
+  }
+}

@@ -1,0 +1,101 @@
+import { Logger } from '@nestjs/common';
+import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey, type LocalJWKSet } from 'jose';
+import { Agent, request } from 'undici';
+import { z } from 'zod';
+import { isProviderUrl } from '../../config/variables.js';
+import { causeText } from '../../http/error-report.js';
+import { RepeatedLines } from '../../observability/logging/repeated-lines.js';
+import { ProviderUnavailableError } from '../auth-errors.js';
+
+/** The least time between two attempts while keys are known: tokens with invented keys cost the provider no more. */
+const RENEWAL_PAUSE_MS = 60_000;
+/** The same while none is known, because no token is accepted then. */
+const FIRST_PAUSE_MS = 5_000;
+/** A key that the provider withdraws is not accepted for longer, if the provider can be reached. */
+const KEYS_MAX_AGE_MS = 10 * 60_000;
+const TIMEOUT_MS = 5_000;
+const BYTES_MAX = 1024 * 1024;
+
+const discovery = z.object({
+  issuer: z.string(),
+  jwks_uri: z.string().refine(isProviderUrl, 'must be an https:// URL'),
+});
+const keySet = z.object({ keys: z.array(z.record(z.string(), z.unknown())) });
+
+/** The public keys of an OpenID provider, as its discovery document names them. Keys that are known serve while it is away. */
+export class SigningKeys {
+  private readonly logger = new Logger(SigningKeys.name);
+  private readonly failures = new RepeatedLines((line) => this.logger.warn(line));
+  // Requests are rare, so that no connection is kept.
+  private readonly agent = new Agent({ pipelining: 0, maxResponseSize: BYTES_MAX });
+  private known: LocalJWKSet | undefined;
+  private url: string | undefined;
+  private renewal: Promise<LocalJWKSet> | undefined;
+  private triedAtMs = -Infinity;
+  private hasFailed = false;
+
+  constructor(private readonly issuer: string) {}
+
+  /**
+   * Finds the key of a token.
+   *
+   * @throws ProviderUnavailableError when the key is not known and the provider does not respond
+   */
+  readonly find: JWTVerifyGetKey = async (header, token) => {
+    if (!this.known) return (await this.renew())(header, token);
+    const { known } = this;
+    // The call does not wait for it, and a failure is in the log.
+    if (performance.now() - this.triedAtMs >= KEYS_MAX_AGE_MS) this.renew().catch(() => undefined);
+    return known(header, token).catch(async (error: unknown) => {
+      if (!(error instanceof errors.JWKSNoMatchingKey)) throw error;
+      return (await this.renew())(header, token);
+    });
+  };
+
+  /** Calls at the same time share one attempt. */
+  private renew(): Promise<LocalJWKSet> {
+    this.renewal ??= this.attempt().finally(() => (this.renewal = undefined));
+    return this.renewal;
+  }
+
+  private async attempt(): Promise<LocalJWKSet> {
+    const pauseMs = this.known ? RENEWAL_PAUSE_MS : FIRST_PAUSE_MS;
+    const waitMs = this.triedAtMs + pauseMs - performance.now();
+    if (waitMs > 0 && this.known && !this.hasFailed) return this.known;
+    if (waitMs > 0) throw new ProviderUnavailableError(Math.ceil(waitMs / 1000));
+    this.triedAtMs = performance.now();
+    try {
+      this.known = createLocalJWKSet(await this.read());
+      this.hasFailed = false;
+      return this.known;
+    } catch (error) {
+      this.hasFailed = true;
+      this.url = undefined;
+      const line = { event: 'identity_provider_unavailable', issuer: this.issuer, cause: causeText(error) };
+      this.failures.write(line.event, line);
+      throw new ProviderUnavailableError(Math.ceil(pauseMs / 1000), error);
+    }
+  }
+
+  private async read(): Promise<JSONWebKeySet> {
+    this.url ??= await this.discover();
+    return keySet.parse(await this.get(this.url));
+  }
+
+  private async discover(): Promise<string> {
+    const url = `${this.issuer.replace(/\/$/, '')}/.well-known/openid-configuration`;
+    const found = discovery.parse(await this.get(url));
+    if (found.issuer !== this.issuer)
+      throw new Error('The provider names another issuer than OIDC_ISSUER, whose text must be exactly the same.');
+    return found.jwks_uri;
+  }
+
+  private async get(url: string): Promise<unknown> {
+    const signal = AbortSignal.timeout(TIMEOUT_MS);
+    const headers = { accept: 'application/json' };
+    const { statusCode, body } = await request(url, { dispatcher: this.agent, signal, headers });
+    if (statusCode === 200) return body.json();
+    await body.dump();
+    throw new Error(`The provider responded with ${statusCode} to ${new URL(url).pathname}.`);
+  }
+}

@@ -1,0 +1,70 @@
+import { randomBytes } from 'node:crypto';
+import { Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { queryWithDeadline } from '../database/query-with-deadline.js';
+import type { Caller } from '../domain/caller.js';
+import type { Plan } from '../domain/plan.js';
+import { RECORD_USE } from './api-keys.service.js';
+import { NAME_LENGTH_MAX } from './limits.js';
+
+/**
+ * Finds the callers whose tokens an identity provider issued. Each client of an organization has a row beside the API keys, so
+ * that usage, limits and the audit trail know it as they know a key.
+ */
+@Injectable()
+export class TokenClientsService {
+  constructor(private readonly database: DataSource) {}
+
+  /**
+   * Finds a client and its organization with one query, on every call, so that a blocked client is refused at once. The first
+   * call of a client adds its row.
+   *
+   * @param externalId of the organization
+   */
+  async authenticate(externalId: string, client: string): Promise<Caller | 'not_linked' | 'blocked'> {
+    let found = await this.find(externalId, client);
+    if (found?.key_id === null) found = await this.add(found.id, externalId, client);
+    const keyId = found?.key_id ?? null;
+    if (found?.blocked) return 'blocked';
+    if (!found || keyId === null) return 'not_linked';
+    // Not waited for: a failure, such as of a read-only server, affects no call.
+    if (found.stale) this.database.query(RECORD_USE, [keyId]).catch(() => undefined);
+    return { keyId, organization: { id: found.id, name: found.name, plan: found.plan } };
+  }
+
+  private async find(externalId: string, client: string): Promise<FoundClient | undefined> {
+    const [found] = await queryWithDeadline<FoundClient[]>(this.database, AUTHENTICATE_CLIENT, [externalId, client]);
+    return found;
+  }
+
+  private async add(organizationId: string, externalId: string, client: string): Promise<FoundClient | undefined> {
+    const id = `key_${randomBytes(12).toString('hex')}`;
+    const name = Array.from(client).slice(0, NAME_LENGTH_MAX).join('');
+    await queryWithDeadline(this.database, ADD_CLIENT, [id, organizationId, client, name]);
+    return this.find(externalId, client);
+  }
+}
+
+interface FoundClient {
+  /** Null before the first call of the client. */
+  key_id: string | null;
+  id: string;
+  name: string;
+  plan: Plan;
+  blocked: boolean;
+  /** Whether the last use that is stored is older than a minute. */
+  stale: boolean;
+}
+
+export const AUTHENTICATE_CLIENT = `
+  SELECT key.id AS key_id, organization.id, organization.name, organization.plan, key.revoked_at IS NOT NULL AS blocked,
+         key.last_used_at IS NULL OR key.last_used_at < now() - interval '1 minute' AS stale
+    FROM organizations organization LEFT JOIN api_keys key ON key.organization_id = organization.id AND key.client = $2
+    WHERE organization.external_id = $1 AND organization.deleted_at IS NULL`;
+
+// Locks the organization as issuing a key does, so that a deletion sees the row. Another call may have added it meanwhile.
+const ADD_CLIENT = `
+  INSERT INTO api_keys (id, organization_id, name, kind, client, created_at)
+    SELECT $1, organization.id, $4, 'oidc', $3, now()
+      FROM organizations organization WHERE organization.id = $2 AND organization.deleted_at IS NULL FOR SHARE
+    ON CONFLICT (organization_id, client) WHERE client IS NOT NULL DO NOTHING`;

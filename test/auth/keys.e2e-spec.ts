@@ -1,0 +1,118 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { startService, type TestService } from '../harness/service.js';
+import { until } from '../harness/until.js';
+import { AUDIENCE, newKey, TestIdentityProvider } from './identity-provider.js';
+
+const JWKS = '/jwks';
+const MINUTE_MS = 60_000;
+
+let provider: TestIdentityProvider;
+let service: TestService;
+let passedMs = 0;
+
+/** Lets time pass for what measures it by the monotonic clock. */
+function pass(ms: number): void {
+  passedMs += ms;
+}
+
+beforeEach(async () => {
+  const { performance } = globalThis;
+  const now = performance.now.bind(performance);
+  jest.spyOn(performance, 'now').mockImplementation(() => now() + passedMs);
+  provider = await TestIdentityProvider.start([{ id: 'reports', claims: { org_id: 'acme' } }]);
+  service = await startService({
+    environment: { OIDC_ISSUER: provider.issuer, OIDC_AUDIENCE: AUDIENCE, TRUST_PROXY: '1' },
+  });
+  const { id } = await service.organization();
+  await service.query(`UPDATE organizations SET external_id = 'acme' WHERE id = '${id}'`);
+});
+afterEach(async () => {
+  jest.restoreAllMocks();
+  await provider.stop();
+  await service.close();
+});
+
+let addresses = 0;
+
+async function call(token: string): Promise<{ status: number; code: string | undefined; retryAfter: unknown }> {
+  addresses += 1;
+  const headers = { 'X-Forwarded-For': `198.18.${addresses >> 8}.${addresses & 255}` };
+  const { status, body, headers: sent } = await service.get('/usage', token, headers);
+  return { status, code: body.error?.code, retryAfter: sent['retry-after'] };
+}
+
+const ok = { status: 200 };
+const unknownKey = { status: 401, code: 'invalid_token' };
+const unavailable = { status: 503, code: 'service_unavailable' };
+const claims = { client_id: 'reports', org_id: 'acme' };
+
+describe('the keys of the provider', () => {
+  it('are read once for any number of calls at once, and again when a token has a new one', async () => {
+    const token = await provider.token('reports');
+    await provider.requests();
+    const first = await Promise.all(Array.from({ length: 20 }, () => call(token)));
+    expect(first).toEqual(Array(20).fill(expect.objectContaining(ok)));
+    expect(await provider.requests()).toEqual({ '/.well-known/openid-configuration': 1, [JWKS]: 1 });
+
+    const [old] = provider.keys;
+    await provider.useKeys(await newKey('second', 'ES256'), ...(old ? [old] : []));
+    pass(MINUTE_MS);
+    expect(await call(await provider.token('reports'))).toMatchObject(ok);
+    expect(await call(token)).toMatchObject(ok);
+    expect((await provider.requests())[JWKS]).toBe(1);
+  });
+
+  it('are read once a minute, however many tokens have invented ones', async () => {
+    await call(await provider.token('reports'));
+    await provider.requests();
+    for (const minute of [0, 1, 2]) {
+      const flood = Array.from({ length: 100 }, (_, index) => provider.sign(claims, { kid: `${minute}-${index}` }));
+      const responses = await Promise.all((await Promise.all(flood)).map(call));
+      expect(responses).toEqual(Array(100).fill(expect.objectContaining(unknownKey)));
+      expect((await provider.requests())[JWKS] ?? 0).toBe(minute === 0 ? 0 : 1);
+      pass(MINUTE_MS);
+    }
+  });
+
+  it('are not accepted any more minutes after the provider has withdrawn them', async () => {
+    const token = await provider.token('reports');
+    expect(await call(token)).toMatchObject(ok);
+    await provider.useKeys(await newKey('second'));
+    pass(10 * MINUTE_MS);
+    await until(async () => (await call(token)).status === 401);
+    expect(await call(await provider.token('reports'))).toMatchObject(ok);
+  });
+});
+
+describe('without the provider', () => {
+  it('the service starts, refuses tokens with 503 and accepts API keys; it accepts tokens when the provider is back', async () => {
+    const token = await provider.token('reports');
+    const unknown = await provider.sign(claims, { kid: 'unknown' });
+    await provider.stop();
+    for (const sent of [token, unknown]) expect(await call(sent)).toMatchObject({ ...unavailable, retryAfter: '5' });
+    const { key } = await service.organization();
+    expect(await call(key)).toMatchObject(ok);
+    await provider.restart();
+    pass(5_000);
+    expect(await call(token)).toMatchObject(ok);
+    expect(service.logs.filter((line) => line.includes('identity_provider_unavailable'))).toHaveLength(1);
+  });
+
+  it('known keys go on, for any time, and unknown ones are 503, also in a flood', async () => {
+    const token = await provider.sign({ ...claims, exp: Math.floor(Date.now() / 1000) + 86_400 });
+    const unknown = await provider.sign(claims, { kid: 'unknown' });
+    expect(await call(token)).toMatchObject(ok);
+    await provider.stop();
+    // It was read a moment ago: the key did not exist then.
+    expect(await call(unknown)).toMatchObject(unknownKey);
+    pass(60 * MINUTE_MS);
+    for (let count = 0; count < 25; count += 1) expect(await call(unknown)).toMatchObject(unavailable);
+    expect(await call(token)).toMatchObject(ok);
+    await provider.restart();
+    expect(await call(unknown)).toMatchObject(unavailable);
+    expect((await provider.requests())[JWKS]).toBeUndefined();
+    pass(MINUTE_MS);
+    expect(await call(unknown)).toMatchObject(unknownKey);
+    expect(await call(token)).toMatchObject(ok);
+  });
+});

@@ -1,0 +1,99 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { startService, type ServiceResponse, type TestService } from '../harness/service.js';
+import { AUDIENCE, TestIdentityProvider } from './identity-provider.js';
+
+const ADMIN_TOKEN = 'an-admin-token-of-the-tests-9d4b';
+const OIDC_ADMIN_CLAIM = { claim: 'roles', value: 'transcripts-admin' };
+
+let provider: TestIdentityProvider;
+let service: TestService;
+beforeAll(async () => {
+  provider = await TestIdentityProvider.start([{ id: 'deploy', claims: { roles: ['transcripts-admin', 'other'] } }]);
+  const oidc = { OIDC_ISSUER: provider.issuer, OIDC_AUDIENCE: AUDIENCE, OIDC_ADMIN_CLAIM };
+  service = await startService({ environment: { ADMIN_TOKEN, ...oidc, TRUST_PROXY: '1' } });
+});
+afterAll(async () => {
+  await provider.stop();
+  await service.close();
+});
+
+let addresses = 0;
+
+function admin(
+  token: string,
+  method = 'GET',
+  path = '/organizations',
+  body?: object,
+  address = `192.0.2.${(addresses += 1)}`,
+): Promise<ServiceResponse> {
+  const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json', 'X-Forwarded-For': address };
+  return service.request(method, `/admin${path}`, headers, body && JSON.stringify(body));
+}
+
+const ada = (more: object = {}) =>
+  provider.sign({ sub: 'ada', email: 'ada@example.com', roles: ['transcripts-admin'], ...more });
+
+async function create(token: string): Promise<unknown> {
+  const { status, body } = await admin(token, 'POST', '/organizations', { name: 'Acme', plan: 'free' });
+  expect(status).toBe(201);
+  const { entries } = (await admin(ADMIN_TOKEN, 'GET', `/audit?organization=${body.id}`)).body;
+  return entries;
+}
+
+describe('/admin', () => {
+  it('is open to tokens with the claim, and the audit trail has the person', async () => {
+    const [actor, action] = ['admin', 'organization.created'];
+    const person = { sub: 'ada', email: 'ada@example.com' };
+    expect(await create(await ada())).toEqual([expect.objectContaining({ actor, action, person })]);
+    expect(await create(await ada({ roles: 'transcripts-admin', email: undefined }))).toEqual([
+      expect.objectContaining({ actor, action, person: { sub: 'ada', email: null } }),
+    ]);
+    expect(await create(await provider.token('deploy'))).toEqual([
+      expect.objectContaining({ actor, action, person: { sub: 'deploy', email: null } }),
+    ]);
+    expect(await create(ADMIN_TOKEN)).toEqual([expect.objectContaining({ actor, action, person: null })]);
+    expect(service.logs.some((line) => line.includes('"sub":"ada"'))).toBe(true);
+    expect(service.logs.join('')).not.toContain('ada@example.com');
+  });
+
+  it.each<[string, object, number, string]>([
+    ['without the claim', { roles: undefined }, 403, 'admin_role_required'],
+    ['with other values', { roles: ['transcripts-admins', 'admin'] }, 403, 'admin_role_required'],
+    ['with the value within a text', { roles: 'no transcripts-admin' }, 403, 'admin_role_required'],
+    ['for another audience', { aud: 'other' }, 401, 'invalid_token'],
+    ['that has expired', { exp: 1 }, 401, 'invalid_token'],
+    ['that names nobody', { sub: undefined }, 401, 'invalid_token'],
+  ])('is closed to tokens %s', async (_name, claims, status, code) => {
+    const response = await admin(await ada(claims));
+    expect([response.status, response.body.error.code]).toEqual([status, code]);
+  });
+
+  it('counts tokens that are not accepted as failures, and never throttles accepted ones', async () => {
+    const token = await ada({ roles: [] });
+    const statuses: number[] = [];
+    for (let count = 0; count < 21; count += 1)
+      statuses.push((await admin(token, 'GET', '/organizations', undefined, '198.51.100.3')).status);
+    expect(statuses).toEqual([...Array<number>(20).fill(403), 429]);
+    for (const accepted of [ADMIN_TOKEN, await ada()])
+      expect((await admin(accepted, 'GET', '/organizations', undefined, '198.51.100.3')).status).toBe(200);
+  });
+
+  it('gives no access to what customers call', async () => {
+    const { status, body } = await service.get('/usage', await ada());
+    expect([status, body.error.code]).toEqual([401, 'invalid_token']);
+  });
+});
+
+describe('/admin without ADMIN_TOKEN', () => {
+  it('is open to tokens with the claim only', async () => {
+    const oidc = { OIDC_ISSUER: provider.issuer, OIDC_AUDIENCE: AUDIENCE, OIDC_ADMIN_CLAIM };
+    const other = await startService({ environment: oidc });
+    try {
+      expect((await other.get('/admin/organizations', await ada())).status).toBe(200);
+      for (const refused of ['undefined', ADMIN_TOKEN, ''])
+        expect((await other.get('/admin/organizations', refused)).status).toBe(401);
+    } finally {
+      await other.close();
+    }
+  });
+});
