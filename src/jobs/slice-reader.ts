@@ -145,7 +145,7 @@ export class SliceReader {
       return await this.transcripts.prepare({ source, languages: request.languages }, payer, options);
     } catch (error) {
       if (!(error instanceof PlanLimitExceededError)) throw error;
-      if (error.fitting === 0) return { type: 'without_quota', quota: error.quota };
+      if (error.fitting === 0) return { type: 'without_quota', quota: error.decided };
       return this.plan(slice, uploads.slice(0, error.fitting), stop);
     }
   }

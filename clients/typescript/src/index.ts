@@ -38,6 +38,7 @@ export {
   verifyWebhook,
   type HeadersGiven,
   type JobEvent,
+  type QuotaEvent,
   type Webhook,
   type WebhookDelivery,
   type WebhookEvent,

@@ -431,7 +431,7 @@ export interface paths {
         put?: never;
         /**
          * Rotate an API key
-         * @description Issues a key that replaces another, with the same name and lifetime. The old key stays valid for a grace period. The response contains the new key, which cannot be retrieved later.
+         * @description Issues a key that replaces another, with the same name, lifetime and monthly limit, against which both count. The old key stays valid for a grace period. The response contains the new key, which cannot be retrieved later.
          */
         post: operations["rotateKey"];
         delete?: never;
@@ -823,6 +823,33 @@ export interface components {
              */
             chunkSeconds?: number;
         };
+        QuotaEventData: {
+            /**
+             * @description The share of the limit that was reached, in percent.
+             * @enum {number}
+             */
+            threshold: 80 | 100;
+            /** @description Transcripts charged in the month, the charge that reached the threshold included. */
+            used: number;
+            /** @description The monthly limit in force at that time. */
+            limit: number;
+            /** @description The calendar month (UTC). */
+            period: string;
+        };
+        QuotaEvent: {
+            /**
+             * @description The event.
+             * @enum {string}
+             */
+            type: "quota.threshold";
+            /**
+             * Format: date-time
+             * @description When the event occurred.
+             */
+            timestamp: string;
+            /** @description The quota. */
+            data: components["schemas"]["QuotaEventData"];
+        };
         UsagePeriod: {
             /**
              * Format: date-time
@@ -840,6 +867,16 @@ export interface components {
             period: string;
             /** @description Transcripts charged in the month. */
             used: number;
+        };
+        KeyUsage: {
+            /** @description The number of transcripts that the key can fetch per month. */
+            limit: number;
+            /** @description Transcripts charged to the key this month. */
+            used: number;
+            /** @description Transcripts reserved by requests of the key in progress. */
+            reserved: number;
+            /** @description Transcripts that the key can still reserve this month: never more than the organization can. */
+            remaining: number;
         };
         Usage: {
             /** @description The ID of the organization. */
@@ -861,6 +898,8 @@ export interface components {
             remaining: number;
             /** @description The current month and the five before it, newest first. Months in which nothing was charged, and months whose usage was pruned, are absent. */
             history: components["schemas"]["MonthUsed"][];
+            /** @description The limit of the calling API key. Absent when it has none of its own. */
+            key?: components["schemas"]["KeyUsage"];
         };
         JobSummary: {
             /** @description The number of listed uploads: `succeeded` + `failed` + `pending`. It grows until the list is complete. */
@@ -929,7 +968,7 @@ export interface components {
              */
             state: "queued" | "listing" | "running" | "paused" | "completed" | "canceled" | "failed";
             /**
-             * @description Why the job is paused or has failed. `plan_limit_exceeded`: the quota is used up; a paused job goes on when the month turns or the limit grows. `upstream_blocked`: YouTube blocks the service; the job probes until it is served again. `plan_changed`: the plan does not include archive jobs any more. `list_incomplete`: the list of YouTube ended before the number of videos that it states; what was listed is read, and the list is read again later. `channel_not_found`: the channel does not exist.
+             * @description Why the job is paused or has failed. `plan_limit_exceeded`: the quota, or what the key of the job may use of it, is used up; a paused job goes on when the month turns or the limit of the organization grows. `upstream_blocked`: YouTube blocks the service; the job probes until it is served again. `plan_changed`: the plan does not include archive jobs any more. `list_incomplete`: the list of YouTube ended before the number of videos that it states; what was listed is read, and the list is read again later. `channel_not_found`: the channel does not exist.
              * @enum {string|null}
              */
             reason: "plan_limit_exceeded" | "upstream_blocked" | "plan_changed" | "list_incomplete" | "channel_not_found" | null;
@@ -1024,7 +1063,7 @@ export interface components {
              */
             url: string;
             /** @description The events that are sent. Null: all of them, including those of later versions. */
-            events: ("job.completed" | "job.failed" | "job.paused" | "job.canceled")[] | null;
+            events: ("job.completed" | "job.failed" | "job.paused" | "job.canceled" | "quota.threshold")[] | null;
             /**
              * Format: date-time
              * @description When the webhook was created.
@@ -1067,7 +1106,7 @@ export interface components {
              *       "job.failed"
              *     ]
              */
-            events?: ("job.completed" | "job.failed" | "job.paused" | "job.canceled")[];
+            events?: ("job.completed" | "job.failed" | "job.paused" | "job.canceled" | "quota.threshold")[];
         };
         Webhook: {
             /** @description The ID of the webhook. */
@@ -1078,7 +1117,7 @@ export interface components {
              */
             url: string;
             /** @description The events that are sent. Null: all of them, including those of later versions. */
-            events: ("job.completed" | "job.failed" | "job.paused" | "job.canceled")[] | null;
+            events: ("job.completed" | "job.failed" | "job.paused" | "job.canceled" | "quota.threshold")[] | null;
             /**
              * Format: date-time
              * @description When the webhook was created.
@@ -1268,6 +1307,8 @@ export interface components {
             name: string;
             /** @description The first characters of the key, which identify it in lists. */
             prefix: string;
+            /** @description Transcripts per month that the key may use of the quota of its organization, together with the keys that it replaced. Null for no limit of its own. */
+            monthlyLimit: number | null;
             /**
              * Format: date-time
              * @description When the key was issued.
@@ -1305,6 +1346,11 @@ export interface components {
              * @example 90
              */
             expiresInDays?: number;
+            /**
+             * @description Transcripts per month that the key may use of the quota of the organization. Null, the default, is all of it. The limit of a key does not change.
+             * @example 500
+             */
+            monthlyLimit?: number | null;
         };
         Key: {
             /** @description The ID of the key, for rotating and revoking it. */
@@ -1315,6 +1361,8 @@ export interface components {
             name: string;
             /** @description The first characters of the key, which identify it in lists. */
             prefix: string;
+            /** @description Transcripts per month that the key may use of the quota of its organization, together with the keys that it replaced. Null for no limit of its own. */
+            monthlyLimit: number | null;
             /**
              * Format: date-time
              * @description When the key was issued.
@@ -1353,6 +1401,8 @@ export interface components {
             name: string;
             /** @description The first characters of the key, which identify it in lists. */
             prefix: string;
+            /** @description Transcripts per month that the key may use of the quota of its organization, together with the keys that it replaced. Null for no limit of its own. */
+            monthlyLimit: number | null;
             /**
              * Format: date-time
              * @description When the key was issued.
@@ -1396,6 +1446,8 @@ export interface components {
             name: string;
             /** @description The first characters of the key, which identify it in lists. */
             prefix: string;
+            /** @description Transcripts per month that the key may use of the quota of its organization, together with the keys that it replaced. Null for no limit of its own. */
+            monthlyLimit: number | null;
             /**
              * Format: date-time
              * @description When the key was issued.
@@ -1433,11 +1485,23 @@ export interface components {
             /** @description The number of settled calls. */
             settledCalls: number;
         };
+        VerifiedKeyPeriod: {
+            /** @description The ID of an API key with a limit of its own: of the first one, when it was rotated. */
+            key: string;
+            /** @description The month, such as `2026-05`. */
+            period: string;
+            /** @description The number of charged transcripts that the limit is compared with. */
+            used: number;
+            /** @description The sum of the charges of all settled calls of the key. */
+            recomputed: number;
+        };
         Verification: {
-            /** @description Whether `used` equals `recomputed` in every month. */
+            /** @description Whether `used` equals `recomputed` in every month, also of each key with a limit. */
             exact: boolean;
             /** @description The months within the retention period, oldest first. */
             periods: components["schemas"]["VerifiedPeriod"][];
+            /** @description The same for the API keys with a limit of their own. Absent when the organization has none. */
+            keys?: components["schemas"]["VerifiedKeyPeriod"][];
         };
         UsageReportRow: {
             /** @description The day, the ID of the API key, or the ID of the channel, playlist or video. */
@@ -1490,6 +1554,8 @@ export interface components {
             remaining: number;
             /** @description The current month and the five before it, newest first. Months in which nothing was charged, and months whose usage was pruned, are absent. */
             history: components["schemas"]["MonthUsed"][];
+            /** @description The limit of the calling API key. Absent when it has none of its own. */
+            key?: components["schemas"]["KeyUsage"];
             /**
              * Format: date-time
              * @description When the organization was deleted. Present only for a deleted organization.
@@ -1623,7 +1689,7 @@ export interface components {
             requestId: string;
             /** @description With `invalid_request`: every invalid parameter or body field. */
             details?: components["schemas"]["InvalidField"][];
-            /** @description With `plan_limit_exceeded`: the monthly limit of the organization, in transcripts. */
+            /** @description With `plan_limit_exceeded`: the monthly limit, in transcripts; see `scope`. */
             limit?: number;
             /** @description With `plan_limit_exceeded`: transcripts charged in the current month. */
             used?: number;
@@ -1636,7 +1702,7 @@ export interface components {
              * @description With `plan_limit_exceeded`: the start of the next calendar month (UTC), when the quota resets.
              */
             resetAt?: string;
-            /** @description With `plan_limit_exceeded`: what the limit applies to; always `organization`. */
+            /** @description With `plan_limit_exceeded`: what the limit and the counts are of: the `organization`, or the API `key` when less remains for it. */
             scope?: string;
             /** @description With `feature_not_in_plan`: the feature that the plan does not include. */
             feature?: string;
@@ -1825,7 +1891,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `plan_limit_exceeded`: The request could exceed the monthly quota. */
+            /** @description `plan_limit_exceeded`: The request could exceed the monthly quota. `plan_limit_exceeded`: The request could exceed the monthly limit of the API key. */
             402: {
                 headers: {
                     /** @description The ID of the request. */
@@ -2313,7 +2379,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `plan_limit_exceeded`: The request could exceed the monthly quota. */
+            /** @description `plan_limit_exceeded`: The request could exceed the monthly quota. `plan_limit_exceeded`: The request could exceed the monthly limit of the API key. */
             402: {
                 headers: {
                     /** @description The ID of the request. */
@@ -2587,7 +2653,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `plan_limit_exceeded`: The request could exceed the monthly quota. */
+            /** @description `plan_limit_exceeded`: The request could exceed the monthly quota. `plan_limit_exceeded`: The request could exceed the monthly limit of the API key. */
             402: {
                 headers: {
                     /** @description The ID of the request. */
@@ -2888,7 +2954,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `plan_limit_exceeded`: The request could exceed the monthly quota. */
+            /** @description `plan_limit_exceeded`: The request could exceed the monthly quota. `plan_limit_exceeded`: The request could exceed the monthly limit of the API key. */
             402: {
                 headers: {
                     /** @description The ID of the request. */
@@ -6587,6 +6653,7 @@ export interface operations {
                      *           "organizationId": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
                      *           "name": "server",
                      *           "prefix": "ctk_4fGh2K",
+                     *           "monthlyLimit": null,
                      *           "createdAt": "2026-11-02T09:31:00.000Z",
                      *           "expiresAt": null,
                      *           "revokedAt": null,
@@ -6733,6 +6800,7 @@ export interface operations {
                      *       "organizationId": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
                      *       "name": "server",
                      *       "prefix": "ctk_4fGh2K",
+                     *       "monthlyLimit": null,
                      *       "createdAt": "2026-11-02T09:31:00.000Z",
                      *       "expiresAt": null,
                      *       "revokedAt": null,
@@ -6899,6 +6967,7 @@ export interface operations {
                      *       "organizationId": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
                      *       "name": "server",
                      *       "prefix": "ctk_4fGh2K",
+                     *       "monthlyLimit": null,
                      *       "createdAt": "2026-11-02T09:31:00.000Z",
                      *       "expiresAt": null,
                      *       "revokedAt": null,
@@ -6910,6 +6979,7 @@ export interface operations {
                      *         "organizationId": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
                      *         "name": "server",
                      *         "prefix": "ctk_4fGh2K",
+                     *         "monthlyLimit": null,
                      *         "createdAt": "2026-11-02T09:31:00.000Z",
                      *         "expiresAt": null,
                      *         "revokedAt": null,
@@ -7083,6 +7153,7 @@ export interface operations {
                      *       "organizationId": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
                      *       "name": "server",
                      *       "prefix": "ctk_4fGh2K",
+                     *       "monthlyLimit": null,
                      *       "createdAt": "2026-11-02T09:31:00.000Z",
                      *       "expiresAt": null,
                      *       "revokedAt": "2026-11-20T18:00:00.000Z",

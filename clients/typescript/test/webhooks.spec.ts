@@ -28,12 +28,19 @@ describe('verifying a webhook', () => {
   });
 
   it('returns an event whose type says what its data is', async () => {
-    const jobOf = (event: WebhookPayload): string =>
-      event.type === 'webhook.test' ? event.data.webhookId : `${event.data.jobId} ${event.data.state}`;
+    const subjectOf = (event: WebhookPayload): string => {
+      if (event.type === 'webhook.test') return event.data.webhookId;
+      if (event.type === 'quota.threshold') return `${event.data.threshold} % in ${event.data.period}`;
+      return `${event.data.jobId} ${event.data.state}`;
+    };
     const test: WebhookPayload = { type: 'webhook.test', timestamp: EVENT.timestamp, data: { webhookId: 'whk_1' } };
     const body = JSON.stringify(test);
-    expect(jobOf(await verifyWebhook(body, signedOf(body, SECRET), SECRET, AT))).toBe('whk_1');
-    expect(jobOf(await verifyWebhook(BODY, signed(SECRET), SECRET, AT))).toBe('job_1 completed');
+    expect(subjectOf(await verifyWebhook(body, signedOf(body, SECRET), SECRET, AT))).toBe('whk_1');
+    expect(subjectOf(await verifyWebhook(BODY, signed(SECRET), SECRET, AT))).toBe('job_1 completed');
+    const data = { threshold: 80, used: 80, limit: 100, period: '2026-11' } as const;
+    const quota: WebhookPayload = { type: 'quota.threshold', timestamp: EVENT.timestamp, data };
+    const text = JSON.stringify(quota);
+    expect(subjectOf(await verifyWebhook(text, signedOf(text, SECRET), SECRET, AT))).toBe('80 % in 2026-11');
   });
 
   it('refuses every change of the body, the id or the time', async () => {

@@ -1,7 +1,12 @@
 import type { Command } from 'commander';
 import { CLI_ACTOR } from '../../domain/caller.js';
 import type { ApiKey, IssuedKey } from '../../organizations/api-key.js';
-import { GRACE_HOURS_DEFAULT, GRACE_HOURS_MAX, KEY_LIFETIME_DAYS_MAX } from '../../organizations/limits.js';
+import {
+  GRACE_HOURS_DEFAULT,
+  GRACE_HOURS_MAX,
+  KEY_LIFETIME_DAYS_MAX,
+  MONTHLY_LIMIT_MAX,
+} from '../../organizations/limits.js';
 import { ALL, asText, wholeNumberArgument, type CommandResult, type RunWork } from './output.js';
 
 /** Adds `key issue`, `key list`, `key rotate` and `key revoke`. */
@@ -18,7 +23,12 @@ export function addKeyCommands(program: Command, run: RunWork): void {
       'days until the key expires (default: never)',
       wholeNumberArgument(1, KEY_LIFETIME_DAYS_MAX),
     )
-    .action((idOrName: string, options: { name?: string; expiresInDays?: number }) =>
+    .option(
+      '--monthly-limit <count>',
+      "transcripts per month that the key may use of the organization's quota (default: all of it)",
+      wholeNumberArgument(0, MONTHLY_LIMIT_MAX),
+    )
+    .action((idOrName: string, options: { name?: string; expiresInDays?: number; monthlyLimit?: number }) =>
       run(async ({ organizations, keys }) => {
         const { id: organizationId } = await organizations.find(idOrName);
         return issuedResult(await keys.issue({ organizationId, ...options }, CLI_ACTOR));
@@ -65,7 +75,17 @@ function issuedResult(issued: IssuedKey): CommandResult {
   };
 }
 
-function withState({ id, name, prefix, createdAt, expiresAt, revokedAt, lastUsedAt, replacedBy }: ApiKey) {
+function withState({
+  id,
+  name,
+  prefix,
+  monthlyLimit,
+  createdAt,
+  expiresAt,
+  revokedAt,
+  lastUsedAt,
+  replacedBy,
+}: ApiKey) {
   const current = expiresAt && expiresAt <= new Date() ? 'expired' : replacedBy ? 'replaced' : 'active';
-  return { id, name, prefix, state: revokedAt ? 'revoked' : current, createdAt, expiresAt, lastUsedAt };
+  return { id, name, prefix, state: revokedAt ? 'revoked' : current, monthlyLimit, createdAt, expiresAt, lastUsedAt };
 }

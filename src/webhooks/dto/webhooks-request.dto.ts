@@ -56,6 +56,12 @@ const JOB_EVENT = {
   },
 };
 
+const QUOTA_EVENT = {
+  type: 'quota.threshold',
+  timestamp: '2026-11-20T17:12:00.000Z',
+  data: { threshold: 80, used: 4003, limit: 5000, period: '2026-11' },
+};
+
 const TEST_EVENT_SCHEMA = {
   type: 'object' as const,
   required: ['type', 'timestamp', 'data'],
@@ -72,7 +78,7 @@ export const JOB_EVENT_CALLBACKS: NonNullable<ApiOperationOptions['callbacks']> 
     '{$request.body#/url}': {
       post: {
         operationId: 'receiveJobEvent',
-        summary: 'An event of an archive job, or a test event',
+        summary: 'An event of an archive job or of the quota, or a test event',
         description:
           'The headers `webhook-id`, `webhook-timestamp` and `webhook-signature` sign the message as Standard Webhooks defines it.',
         security: [],
@@ -80,8 +86,10 @@ export const JOB_EVENT_CALLBACKS: NonNullable<ApiOperationOptions['callbacks']> 
           required: true,
           content: {
             'application/json': {
-              schema: { oneOf: [{ $ref: getSchemaPath('JobEvent') }, TEST_EVENT_SCHEMA] },
-              example: JOB_EVENT,
+              schema: {
+                oneOf: [{ $ref: getSchemaPath('JobEvent') }, { $ref: getSchemaPath('QuotaEvent') }, TEST_EVENT_SCHEMA],
+              },
+              examples: { job: { value: JOB_EVENT }, quota: { value: QUOTA_EVENT } },
             },
           },
         },
