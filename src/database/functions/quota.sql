@@ -246,12 +246,15 @@ BEGIN
   ), counted AS (
     UPDATE quota_periods period SET used = greatest(0, used - months.charged) FROM months
       WHERE period.organization_id = p_organization_id AND period.period_start = months.period_start AND months.charged > 0
+      RETURNING months.period_start
   ), key_months AS (
     SELECT removed.period_start, key.quota_key_id, sum(removed.charged) AS charged
       FROM removed JOIN api_keys key ON key.id = removed.key_id
       WHERE key.quota_key_id IS NOT NULL AND removed.charged > 0 GROUP BY 1, 2
   ), key_counted AS (
-    UPDATE quota_key_periods period SET used = greatest(0, used - key_months.charged) FROM key_months
+    -- After the counts of the organization, which settlements lock first as well.
+    UPDATE quota_key_periods period SET used = greatest(0, used - key_months.charged)
+      FROM key_months, (SELECT count(*) FROM counted) AS counted_first
       WHERE period.organization_id = p_organization_id AND period.period_start = key_months.period_start
         AND period.quota_key_id = key_months.quota_key_id
   )
