@@ -80,7 +80,8 @@ it('a filled database is upgraded when the service starts, and what was stored i
     job: { state: 'completed', summary: { total: 1, failed: 1 } },
   });
   expect((await service.get(`/webhooks/${WEBHOOK}/deliveries`, KEY)).body).toMatchObject({
-    deliveries: [{ type: 'job.completed', state: 'succeeded' }],
+    // The unfinished job may have ended by now, with an event of its own.
+    deliveries: expect.arrayContaining([expect.objectContaining({ type: 'job.completed', state: 'succeeded' })]),
   });
 });
 
