@@ -154,23 +154,39 @@ export class PlaylistNotFoundError extends DomainError {
   }
 }
 
-/** The state of an organization's quota; counts are transcripts of one calendar month (UTC). */
-export interface QuotaState {
+/** Transcripts of one calendar month (UTC). */
+export interface QuotaCounts {
   limit: number;
   used: number;
   reserved: number;
+}
+
+/** The state of an organization's quota. */
+export interface QuotaState extends QuotaCounts {
   /** When the next month starts and `used` is 0 again. */
   resetAt: Date;
   /** When these figures were read, by the clock of the database, as `resetAt` is. */
   asOf: Date;
+  /** Of the API key that reserved, when it has a limit of its own. */
+  key?: QuotaCounts | undefined;
 }
 
 /** The number of transcripts that can still be reserved this month. */
-export function remainingQuota({ limit, used, reserved }: QuotaState): number {
+export function remainingQuota({ limit, used, reserved }: QuotaCounts): number {
   return Math.max(0, limit - used - reserved);
 }
 
+/** The counts that decide about a reservation: those of the organization, or of the key when less remains for it. */
+export function decidingQuota({ key, ...organization }: QuotaState): QuotaCounts & { scope: 'organization' | 'key' } {
+  return key && remainingQuota(key) < remainingQuota(organization)
+    ? { ...key, scope: 'key' }
+    : { ...organization, scope: 'organization' };
+}
+
 export class PlanLimitExceededError extends DomainError {
+  /** The counts that refused the call. */
+  readonly decided: QuotaCounts;
+
   /**
    * @param fitting the largest number of videos, from the first on, with which the same call would be granted now
    * @param parameter how the call states the number of its videos: by a `limit`, or by a list of `videos`
@@ -181,18 +197,23 @@ export class PlanLimitExceededError extends DomainError {
     readonly fitting: number,
     parameter: 'limit' | 'videos' = 'limit',
   ) {
-    const { limit, used, reserved, resetAt } = quota;
+    const decided = decidingQuota(quota);
+    const { limit, used, reserved, scope } = decided;
+    const resetAt = quota.resetAt.toISOString();
+    const name = scope === 'key' ? 'monthly limit of this API key' : 'monthly quota';
     super(
       'plan_limit_exceeded',
-      `This request may use up to ${counted(required, 'transcript')} of the monthly quota, and ` +
-        `${remainingQuota(quota)} of ${quota.limit} remain. ${advice(quota, fitting, parameter)}`,
-      { fields: { limit, used, reserved, required, resetAt: resetAt.toISOString(), scope: 'organization' } },
+      `This request may use up to ${counted(required, 'transcript')} of the ${name}, and ` +
+        `${remainingQuota(decided)} of ${limit} remain. ${advice(decided, resetAt, fitting, parameter)}`,
+      { fields: { limit, used, reserved, required, resetAt, scope } },
     );
+    this.decided = decided;
   }
 }
 
 function advice(
-  { limit, used, reserved, resetAt }: QuotaState,
+  { limit, used, reserved }: QuotaCounts,
+  resetAt: string,
   fitting: number,
   parameter: 'limit' | 'videos',
 ): string {
@@ -202,7 +223,7 @@ function advice(
   }
   // A limit that was lowered below what is used leaves nothing, whatever the running requests release.
   if (reserved > 0 && used < limit) return `Running requests have reserved ${reserved}. Retry when they have ended.`;
-  return `The quota resets at ${resetAt.toISOString()}.`;
+  return `The quota resets at ${resetAt}.`;
 }
 
 /** Codes of errors that fail a call as a whole; the failure of one video is a `VideoFailure` instead. */

@@ -35,7 +35,7 @@ class ErrorDto {
   })
   details?: InvalidFieldDto[];
 
-  @ApiPropertyOptional(countField('With `plan_limit_exceeded`: the monthly limit of the organization, in transcripts.'))
+  @ApiPropertyOptional(countField('With `plan_limit_exceeded`: the monthly limit, in transcripts; see `scope`.'))
   limit?: number;
 
   @ApiPropertyOptional(countField('With `plan_limit_exceeded`: transcripts charged in the current month.'))
@@ -56,7 +56,8 @@ class ErrorDto {
 
   @ApiPropertyOptional({
     type: String,
-    description: 'With `plan_limit_exceeded`: what the limit applies to; always `organization`.',
+    description:
+      'With `plan_limit_exceeded`: what the limit and the counts are of: the `organization`, or the API `key` when less remains for it.',
   })
   scope?: string;
 

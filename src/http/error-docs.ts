@@ -18,6 +18,7 @@ import {
   UpstreamError,
   VideoNotFoundError,
   type DomainError,
+  type QuotaState,
 } from '../domain/errors.js';
 import { errorBody, ErrorBodyDto } from './error-body.js';
 import { bodyTooLarge, METHODS_WITH_BODY, unsupportedBody } from './declared-input.js';
@@ -33,6 +34,14 @@ export interface ErrorExample {
   error: DomainError;
 }
 
+const QUOTA: QuotaState = {
+  limit: 5000,
+  used: 4993,
+  reserved: 0,
+  resetAt: new Date('2026-12-01T00:00:00Z'),
+  asOf: new Date('2026-11-20T16:00:00Z'),
+};
+
 /** The errors that more than one operation has. */
 const EXAMPLES = {
   invalid_request: {
@@ -43,17 +52,11 @@ const EXAMPLES = {
   invalid_api_key: { title: 'The API key is invalid', error: new InvalidApiKeyError() },
   plan_limit_exceeded: {
     title: 'The request could exceed the monthly quota',
-    error: new PlanLimitExceededError(
-      {
-        limit: 5000,
-        used: 4993,
-        reserved: 0,
-        resetAt: new Date('2026-12-01T00:00:00Z'),
-        asOf: new Date('2026-11-20T16:00:00Z'),
-      },
-      25,
-      7,
-    ),
+    error: new PlanLimitExceededError(QUOTA, 25, 7),
+  },
+  key_limit_exceeded: {
+    title: 'The request could exceed the monthly limit of the API key',
+    error: new PlanLimitExceededError({ ...QUOTA, key: { limit: 500, used: 497, reserved: 0 } }, 25, 3),
   },
   channel_not_found: { title: 'The channel does not exist', error: new ChannelNotFoundError() },
   video_not_found: { title: 'The text is not a reference to a video', error: new VideoNotFoundError() },

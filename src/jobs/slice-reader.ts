@@ -168,7 +168,7 @@ export class SliceReader {
       return await this.transcripts.prepare({ source, ...form }, payer, options);
     } catch (error) {
       if (!(error instanceof PlanLimitExceededError)) throw error;
-      if (error.fitting === 0) return { type: 'without_quota', quota: error.quota };
+      if (error.fitting === 0) return { type: 'without_quota', quota: error.decided };
       return this.plan(slice, uploads.slice(0, error.fitting), stop);
     }
   }

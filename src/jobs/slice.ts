@@ -1,4 +1,4 @@
-import type { QuotaState } from '../domain/errors.js';
+import type { QuotaCounts } from '../domain/errors.js';
 import type { Plan } from '../domain/plan.js';
 import { mayGetCaptions, type Channel, type Playlist, type Upload } from '../domain/transcript.js';
 import type { UploadsListPage } from '../platform/video-platform.js';
@@ -95,8 +95,8 @@ export type SliceOutcome =
   | { type: 'channel_not_found' | 'playlist_not_found' }
   /** The list is read again from its first page when the platform rejects where it goes on. */
   | { type: 'stopped' | 'failed'; restartList: boolean }
-  /** Not even one video fits into the quota. */
-  | { type: 'without_quota'; quota: Pick<QuotaState, 'limit' | 'used'> }
+  /** Not even one video fits into the quota, or into what the key may use of it. */
+  | { type: 'without_quota'; quota: Pick<QuotaCounts, 'limit' | 'used'> }
   /** @param durationSeconds the pace states at the start of the slice when it can serve what it holds back */
   | { type: 'read'; videos: readonly ReadVideo[]; stopped: boolean; durationSeconds: number };
 

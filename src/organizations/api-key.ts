@@ -46,6 +46,15 @@ export class ApiKey {
   @Column({ type: 'text', nullable: true })
   prefix: string | null;
 
+  @ApiProperty({
+    type: 'integer',
+    nullable: true,
+    description:
+      'Transcripts per month that the key may use of the quota of its organization, together with the keys that it replaced. Null for no limit of its own.',
+  })
+  @Column({ type: 'integer', name: 'monthly_limit', nullable: true })
+  monthlyLimit: number | null;
+
   @ApiProperty(dateTime('When the key was issued.'))
   @Column({ type: 'timestamptz', name: 'created_at' })
   createdAt: Date;

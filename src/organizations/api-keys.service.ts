@@ -32,6 +32,8 @@ interface NewKey {
   name?: string | undefined;
   /** The key does not expire when undefined. */
   expiresInDays?: number | undefined;
+  /** Transcripts per month that the key may use of the organization's quota; all of it when null. */
+  monthlyLimit?: number | null | undefined;
 }
 
 const NAME_DEFAULT = 'default';
@@ -77,13 +79,21 @@ export class ApiKeysService {
   }
 
   /** @throws InvalidRequestError for an invalid name, UnknownOrganizationError */
-  async issue({ organizationId, name = NAME_DEFAULT, expiresInDays }: NewKey, actor?: Actor): Promise<IssuedKey> {
+  async issue(
+    { organizationId, name = NAME_DEFAULT, expiresInDays, monthlyLimit = null }: NewKey,
+    actor?: Actor,
+  ): Promise<IssuedKey> {
     const lifetimeSeconds = expiresInDays === undefined ? null : expiresInDays * SECONDS_PER_DAY;
     const keyName = parseDisplayName(name);
     return this.database.transaction(async (manager) => {
-      const issued = await insertKey(manager, organizationId, keyName, lifetimeSeconds);
+      const issued = await insertKey(manager, organizationId, {
+        name: keyName,
+        lifetime_seconds: lifetimeSeconds,
+        monthly_limit: monthlyLimit,
+        quota_key_id: null,
+      });
       const { id: target, expiresAt } = issued;
-      const after = { name: keyName, expiresAt };
+      const after = { name: keyName, expiresAt, ...(monthlyLimit !== null && { monthlyLimit }) };
       await recordChange(manager, actor, { action: 'key.issued', organizationId, target, before: null, after });
       return issued;
     });
@@ -96,7 +106,7 @@ export class ApiKeysService {
 
   /**
    * Issues a key that replaces another, with the same name and lifetime. The old key stays valid for `graceHours`; 0
-   * revokes it immediately.
+   * revokes it immediately. A monthly limit stays one limit: both keys count against it.
    *
    * @throws UnknownKeyError, TokenClientError, InactiveKeyError for a revoked, expired or already replaced key
    */
@@ -109,7 +119,7 @@ export class ApiKeysService {
       await manager.query('SELECT 1 FROM organizations WHERE id = $1 FOR SHARE', [organizationId]);
       const [old] = await manager.query<ActiveKey[]>(LOCK_ACTIVE, [keyId]);
       if (!old) throw new InactiveKeyError(keyId);
-      const issued = await insertKey(manager, organizationId, old.name, old.lifetime_seconds);
+      const issued = await insertKey(manager, organizationId, old);
       await manager.query(RETIRE, [keyId, graceHours, issued.id]);
       const replaced = await findKey(manager, keyId);
       const { expiresAt, revokedAt, replacedBy } = replaced;
@@ -186,10 +196,13 @@ export const RECORD_USE = `
 interface ActiveKey {
   name: string;
   lifetime_seconds: number | null;
+  monthly_limit: number | null;
+  /** Which key's count the limit applies to; null for its own, and without a limit. */
+  quota_key_id: string | null;
 }
 
 const LOCK_ACTIVE = `
-  SELECT name, extract(epoch FROM expires_at - created_at)::double precision AS lifetime_seconds
+  SELECT name, extract(epoch FROM expires_at - created_at)::double precision AS lifetime_seconds, monthly_limit, quota_key_id
     FROM api_keys WHERE id = $1 AND revoked_at IS NULL AND replaced_by IS NULL AND (expires_at IS NULL OR expires_at > now())
     FOR NO KEY UPDATE`;
 
@@ -215,20 +228,20 @@ const RETIRE = `
     WHERE id = $1`;
 
 const INSERT = `
-  INSERT INTO api_keys (id, organization_id, name, prefix, hash, created_at, expires_at)
-    SELECT $1, organization.id, $3, $4, $5, now(), now() + make_interval(secs => $6)
+  INSERT INTO api_keys (id, organization_id, name, prefix, hash, created_at, expires_at, monthly_limit, quota_key_id)
+    SELECT $1, organization.id, $3, $4, $5, now(), now() + make_interval(secs => $6), $7, $8
       FROM organizations organization WHERE organization.id = $2 AND organization.deleted_at IS NULL FOR SHARE
     RETURNING id`;
 
 async function insertKey(
   manager: EntityManager,
   organizationId: string,
-  name: string,
-  lifetimeSeconds: number | null,
+  { name, lifetime_seconds: lifetimeSeconds, monthly_limit: limit, quota_key_id: quotaKeyId }: ActiveKey,
 ): Promise<IssuedKey> {
   const key = generateKey();
   const id = `key_${randomBytes(12).toString('hex')}`;
-  const values = [id, organizationId, name, displayPrefix(key), hashKey(key), lifetimeSeconds];
+  const countedAs = limit === null ? null : (quotaKeyId ?? id);
+  const values = [id, organizationId, name, displayPrefix(key), hashKey(key), lifetimeSeconds, limit, countedAs];
   const inserted = await manager.query<unknown[]>(INSERT, values);
   if (inserted.length === 0) throw new UnknownOrganizationError(organizationId);
   return { ...(await findKey(manager, id)), key };

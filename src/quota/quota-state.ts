@@ -1,7 +1,8 @@
+import type { QuotaCounts } from '../domain/errors.js';
 import type { Plan } from '../domain/plan.js';
 import type { MonthUsed } from './usage.dto.js';
 
-/** A row of a quota's state, which `quota_reserve_as` returns as well. */
+/** A row of a quota's state, which `quota_reserve_within` returns as well. */
 export interface QuotaRow {
   limit_in_force: number;
   used_count: number;
@@ -21,6 +22,8 @@ export interface QuotaStateRow extends QuotaRow {
 /** A row of `QUOTA_USAGE`. */
 export interface UsageRow extends QuotaStateRow {
   history: MonthUsed[];
+  /** Null for a key without a limit. */
+  key: QuotaCounts | null;
 }
 
 // One statement, so that all values are from one snapshot.
@@ -41,10 +44,18 @@ const stateWith = (more: string): string => `
 /** Rows are `QuotaStateRow`s, also of deleted organizations. Every call with nothing to fetch reads one. */
 export const QUOTA_STATE = stateWith('');
 
-/** Rows are `UsageRow`s, also of deleted organizations. */
+/** Rows are `UsageRow`s, also of deleted organizations. The fourth value is the ID of a key of the organization, or null. */
 export const QUOTA_USAGE = stateWith(`, coalesce((
            SELECT json_agg(json_build_object('period', to_char(period_start, 'YYYY-MM'), 'used', used)
                            ORDER BY period_start DESC)
              FROM quota_periods WHERE organization_id = organization.id AND used > 0
                AND period_start > quota_period(clock.now) - interval '6 months'
-               AND period_start <= quota_period(clock.now)), '[]') AS history`);
+               AND period_start <= quota_period(clock.now)), '[]') AS history,
+         (SELECT json_build_object('limit', key.monthly_limit,
+             'used', coalesce((SELECT used FROM quota_key_periods
+               WHERE organization_id = organization.id AND period_start = quota_period(clock.now)
+                 AND quota_key_id = key.quota_key_id), 0),
+             'reserved', coalesce((SELECT sum(required) FROM quota_open_reservations
+               WHERE organization_id = organization.id AND period_start = quota_period(clock.now)
+                 AND leased_until > clock.now AND quota_key_id = key.quota_key_id), 0))
+            FROM api_keys key WHERE key.id = $4 AND key.monthly_limit IS NOT NULL) AS key`);

@@ -4,7 +4,7 @@ import { DataSource } from 'typeorm';
 import { Environment } from '../config/environment.js';
 import { mayHaveBeenExecuted } from '../database/database-errors.js';
 import { inTurn, queryWithDeadline } from '../database/query-with-deadline.js';
-import { InvalidApiKeyError, type QuotaState } from '../domain/errors.js';
+import { InvalidApiKeyError, remainingQuota, type QuotaCounts, type QuotaState } from '../domain/errors.js';
 import { UnknownOrganizationError } from '../organizations/organization-errors.js';
 import { QuotaMetrics } from './quota-metrics.js';
 import { SettlementRetries, type OpenReservation } from './settlement-retries.js';
@@ -12,13 +12,17 @@ import { QUOTA_STATE, QUOTA_USAGE, type QuotaRow, type QuotaStateRow, type Usage
 import type { Usage } from './usage.dto.js';
 import { verifyUsage, type Verification } from './usage-verification.js';
 
-/** A row of `quota_reserve_as`; it returns none for an unknown organization. */
+/** A row of `quota_reserve_within`; it returns none for an unknown organization. */
 interface ReserveRow extends QuotaRow {
   /** Null when the reservation was refused. */
   reservation_id: string | null;
+  /** Of the key; these are null when it has no limit. */
+  key_limit: number | null;
+  key_used_count: number | null;
+  key_reserved_count: number | null;
 }
 
-const RESERVE = 'SELECT * FROM quota_reserve_as($1, $2, $3, $4)';
+const RESERVE = 'SELECT * FROM quota_reserve_within($1, $2, $3, $4)';
 const CANCEL = 'SELECT quota_cancel($1)';
 
 /** A row of `quota_settle`; it returns none for an unknown reservation. */
@@ -71,7 +75,8 @@ export class QuotaService {
   ) {}
 
   /**
-   * Reserves `required` transcripts of this month's quota, or refuses when they would exceed the limit in force. When this
+   * Reserves `required` transcripts of this month's quota, or refuses when they would exceed the limit in force or that of
+   * the key. When this
    * throws, nothing stays reserved: a reservation with an unknown outcome is cancelled, even if the database creates it later.
    *
    * @throws InvalidApiKeyError, and the driver's errors when the database is unavailable
@@ -93,7 +98,7 @@ export class QuotaService {
       if (mayHaveBeenExecuted(error)) void this.cancel(reservation, row);
       throw error;
     });
-    const quota = quotaState(reserved);
+    const quota = { ...quotaState(reserved), key: keyCounts(reserved) };
     const granted = reserved?.reservation_id === reservation.id;
     this.metrics.reservations.inc({ outcome: granted ? 'granted' : 'refused' });
     return { reservation: granted ? reservation : undefined, quota };
@@ -101,7 +106,7 @@ export class QuotaService {
 
   /**
    * Settles a reservation: charges `fetched` and releases the rest. Only the first settlement of a reservation counts.
-   * After the lease has expired, it charges what still fits under the limit and forfeits the rest.
+   * After the lease has expired, it charges what still fits under the limits and forfeits the rest.
    *
    * @throws the driver's errors when the database is unavailable
    */
@@ -138,10 +143,11 @@ export class QuotaService {
   /**
    * This month's usage of an organization, deleted or not, and that of the months before.
    *
+   * @param keyId the key of the organization whose own limit is to be shown
    * @throws UnknownOrganizationError
    */
-  async usage(organizationId: string): Promise<Usage> {
-    const row = await this.read<UsageRow>(QUOTA_USAGE, organizationId);
+  async usage(organizationId: string, keyId: string | null = null): Promise<Usage> {
+    const row = await this.read<UsageRow>(QUOTA_USAGE, organizationId, keyId);
     if (!row) throw new UnknownOrganizationError(organizationId);
     const remaining = Math.max(0, row.limit_in_force - row.used_count - row.reserved_count);
     return {
@@ -153,6 +159,7 @@ export class QuotaService {
       reserved: row.reserved_count,
       remaining: row.deleted_at === null ? remaining : 0,
       history: row.history,
+      ...(row.key && { key: { ...row.key, remaining: Math.min(remaining, remainingQuota(row.key)) } }),
       ...(row.deleted_at && { deletedAt: row.deleted_at.toISOString() }),
     };
   }
@@ -166,8 +173,8 @@ export class QuotaService {
     return [this.environment.PLAN_FREE_MONTHLY, this.environment.PLAN_PRO_MONTHLY];
   }
 
-  private async read<Row>(statement: string, organizationId: string): Promise<Row | undefined> {
-    const values = [organizationId, ...this.planLimits];
+  private async read<Row>(statement: string, organizationId: string, ...more: unknown[]): Promise<Row | undefined> {
+    const values = [organizationId, ...this.planLimits, ...more];
     const [row] = await queryWithDeadline<Row[]>(this.database, statement, values);
     return row;
   }
@@ -199,4 +206,9 @@ function quotaState(row: QuotaRow | undefined): QuotaState {
     resetAt: row.period_end,
     asOf: row.decided_at,
   };
+}
+
+function keyCounts(row: ReserveRow | undefined): QuotaCounts | undefined {
+  if (!row || row.key_limit === null) return undefined;
+  return { limit: row.key_limit, used: row.key_used_count ?? 0, reserved: row.key_reserved_count ?? 0 };
 }

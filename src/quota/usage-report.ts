@@ -74,7 +74,7 @@ const NEXT_DAY = `
              count(*)::double precision AS calls, sum(charged)::double precision AS charged,
              sum(forfeited)::double precision AS forfeited
         FROM quota_reservations WHERE organization_id = $1 AND ${DAY} = next.day AND settled_at IS NOT NULL
-        GROUP BY 1 LIMIT ${REPORT_ROWS_MAX + 1}
+        GROUP BY 1 LIMIT $5
     ) sums ON true
     WHERE next.day IS NOT NULL`;
 
@@ -101,7 +101,7 @@ export class UsageReports {
       throw invalidField('to', `from and to must be at most ${REPORT_DAYS_MAX} days apart, not ${days}.`);
     }
     const rows = await this.database.transaction(ONE_SNAPSHOT, (manager) =>
-      sumSettledCalls(manager, organizationId, from, to, by),
+      sumSettledCalls(manager, organizationId, { from, to, by, rowsMax: REPORT_ROWS_MAX }),
     );
     if (rows.length > REPORT_ROWS_MAX) {
       throw invalidField('by', `The report has more than ${REPORT_ROWS_MAX} rows. Ask for fewer days or another "by".`);
@@ -112,21 +112,21 @@ export class UsageReports {
 
 /**
  * Adds up the settled calls that began on some days, sorted by group. Each day is a statement of its own: those of a whole
- * history take longer than the statement timeout. It stops early when there are more than `REPORT_ROWS_MAX` groups.
+ * history take longer than the statement timeout. It stops early when there are more than `rowsMax` groups.
  *
- * @param from the first day, such as `2026-10-01`
- * @param to the day after the last one
+ * @param range.from the first day, such as `2026-10-01`
+ * @param range.to the day after the last one
  */
 export async function sumSettledCalls(
   manager: EntityManager,
   organizationId: string,
-  from: string,
-  to: string,
-  by: ReportGroup,
+  { from, to, by, rowsMax }: { from: string; to: string; by: ReportGroup; rowsMax?: number },
 ): Promise<UsageReportRow[]> {
+  // PostgreSQL takes null for no limit.
+  const rowsOfDay = rowsMax === undefined ? null : rowsMax + 1;
   const sums = new Map<string, UsageReportRow>();
-  for (let day: string | undefined = from; day !== undefined && sums.size <= REPORT_ROWS_MAX;) {
-    const rows: DayRow[] = await manager.query<DayRow[]>(NEXT_DAY, [organizationId, day, to, by]);
+  for (let day: string | undefined = from; day !== undefined && sums.size <= (rowsMax ?? Infinity);) {
+    const rows: DayRow[] = await manager.query<DayRow[]>(NEXT_DAY, [organizationId, day, to, by, rowsOfDay]);
     for (const row of rows) {
       if (row.group === null) continue;
       const { group, calls, charged, forfeited } = row;

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { withCacheBudget } from '../cache/cache-budget.js';
 import { Environment } from '../config/environment.js';
-import { PlanLimitExceededError, remainingQuota, UpstreamError } from '../domain/errors.js';
+import { decidingQuota, PlanLimitExceededError, remainingQuota, UpstreamError } from '../domain/errors.js';
 import { languageChoice } from '../domain/language-codes.js';
 import { NO_DETAILS, type Upload } from '../domain/transcript.js';
 import type { RequestContext } from '../http/request-context.js';
@@ -141,7 +141,7 @@ export class TranscriptsService {
     held.addCached(videos.flatMap(({ outcome }) => (outcome?.ok ? [outcome.transcript.deflated] : [])));
     const { reservation, quota } = await this.quota.reserve({ ...payer, resource, required, leaseSeconds });
     if (required > 0 && !reservation) {
-      const fitting = limitThatFits(order, remainingQuota(quota));
+      const fitting = limitThatFits(order, remainingQuota(decidingQuota(quota)));
       throw new PlanLimitExceededError(quota, required, fitting, header.type === 'videos' ? 'videos' : 'limit');
     }
     const form = { languages, include, chunkSeconds };

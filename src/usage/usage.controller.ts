@@ -1,15 +1,16 @@
 import { Controller, Get, Req } from '@nestjs/common';
-import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { ApiExtraModels, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { Request } from 'express';
 import { RequiresApiKey } from '../auth/auth.decorators.js';
 import { requestContext } from '../http/request-context.js';
 import { AllowsHead } from '../http/route.decorators.js';
 import { QuotaService } from '../quota/quota.service.js';
-import { Usage } from '../quota/usage.dto.js';
+import { QuotaEventDto, Usage } from '../quota/usage.dto.js';
 
 /** The quota usage of the caller's organization. */
 @ApiTags('usage')
 @Controller('usage')
+@ApiExtraModels(QuotaEventDto)
 @RequiresApiKey()
 export class UsageController {
   constructor(private readonly quota: QuotaService) {}
@@ -22,6 +23,7 @@ export class UsageController {
   })
   @ApiOkResponse({ type: Usage, description: 'The usage of the current calendar month.' })
   getUsage(@Req() request: Request): Promise<Usage> {
-    return this.quota.usage(requestContext(request).caller.organization.id);
+    const { organization, keyId } = requestContext(request).caller;
+    return this.quota.usage(organization.id, keyId);
   }
 }

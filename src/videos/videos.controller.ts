@@ -74,7 +74,7 @@ export class VideosController {
     ),
     headers: ENTRY_HEADERS,
   })
-  @ApiErrors('plan_limit_exceeded', 'video_not_found', ...VIDEO_FAILURE_CODES.map(failureExample))
+  @ApiErrors('plan_limit_exceeded', 'key_limit_exceeded', 'video_not_found', ...VIDEO_FAILURE_CODES.map(failureExample))
   getVideoTranscript(
     @Param('id') id: string,
     @Query() { format, ...texts }: VideoQueryDto,

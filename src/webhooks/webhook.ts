@@ -9,6 +9,7 @@ export const WEBHOOK_EVENTS = [
   'upload.ready',
   'upload.failed',
   'subscription.paused',
+  'quota.threshold',
 ] as const;
 export type WebhookEvent = (typeof WEBHOOK_EVENTS)[number];
 

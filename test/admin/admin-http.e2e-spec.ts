@@ -94,6 +94,28 @@ describe('organizations over the admin API', () => {
 });
 
 describe('keys over the admin API', () => {
+  it('have a monthly limit of their own when it was given, which a rotation carries over', async () => {
+    const id = await created();
+    const first = await admin('POST', `/organizations/${id}/keys`, { monthlyLimit: 500 });
+    expect([first.status, first.body.monthlyLimit]).toEqual([201, 500]);
+    const rotated = await admin('POST', `/keys/${String(first.body.id)}/rotate`, {});
+    expect([rotated.status, rotated.body.monthlyLimit]).toEqual([201, 500]);
+    await admin('POST', `/organizations/${id}/keys`, { monthlyLimit: null });
+    const { body } = await admin('GET', `/organizations/${id}/keys`);
+    expect((body.keys as { monthlyLimit: number | null }[]).map(({ monthlyLimit }) => monthlyLimit)).toEqual([
+      500,
+      500,
+      null,
+    ]);
+    const refused = await admin('POST', `/organizations/${id}/keys`, { monthlyLimit: -1 });
+    expect([refused.status, refused.body.error.details]).toMatchObject([400, [{ field: 'monthlyLimit' }]]);
+    expect((await admin('GET', `/organizations/${id}/usage?verify=true`)).body.verification).toEqual({
+      exact: true,
+      periods: [],
+      keys: [],
+    });
+  });
+
   it('are issued, used, listed without the key, rotated with a grace period and revoked', async () => {
     const id = await created();
     const first = await admin('POST', `/organizations/${id}/keys`, { name: 'server', expiresInDays: 30 });

@@ -58,6 +58,24 @@ describe('the admin commands', () => {
     expect(await json('usage', 'Acme')).toEqual(await database.quota.usage(String(organization['id'])));
   });
 
+  it('issue a key with a monthly limit of its own, list it, and verify its count', async () => {
+    await json('org', 'create', '--name', 'Bounded', '--plan', 'pro');
+    const issued = await json('key', 'issue', 'Bounded', '--monthly-limit', '500');
+    expect(issued).toMatchObject({ monthlyLimit: 500 });
+    expect((await cli('key', 'list', 'Bounded')).output).toMatch(/ active +500 /);
+    const customer = { organizationId: String(issued['organizationId']), keyId: String(issued['id']) };
+    await database.quota.settle(await database.reserved(customer, 5), 4);
+    const rotated = await json('key', 'rotate', customer.keyId);
+    expect(rotated).toMatchObject({ monthlyLimit: 500 });
+    expect(await json('usage', 'Bounded', '--verify')).toMatchObject({
+      used: 4,
+      verification: { exact: true, keys: [{ key: customer.keyId, used: 4, recomputed: 4 }] },
+    });
+    await database.dataSource.query('UPDATE quota_key_periods SET used = 5 WHERE quota_key_id = $1', [customer.keyId]);
+    expect((await cli('usage', 'Bounded', '--verify')).code).toBe(1);
+    expect((await cli('key', 'issue', 'Bounded', '--monthly-limit', '-1')).code).not.toBe(0);
+  });
+
   it('show the limit in force, also when it is that of the plan', async () => {
     const limited = ['org', 'create', '--name', 'Shown', '--plan', 'pro'];
     expect((await cli(...limited)).output).toMatch(/^monthly limit +5000 \(of the plan\)$/m);
@@ -103,7 +121,9 @@ describe('the admin commands', () => {
     expect(output).toContain(`\n${String(second['id'])} `);
     expect(await json('key', 'revoke', String(second['id']))).toMatchObject({ id: second['id'], stillValid: [] });
     const list = await cli('key', 'list', id);
-    expect(list.output).toMatch(/^ID +NAME +KIND +PREFIX +STATE +CREATED AT +EXPIRES AT +LAST USED AT\n/);
+    expect(list.output).toMatch(
+      /^ID +NAME +KIND +PREFIX +STATE +MONTHLY LIMIT +CREATED AT +EXPIRES AT +LAST USED AT\n/,
+    );
     expect(list.output.match(/ (active|revoked) /g)).toEqual([' active ', ...Array<string>(3).fill(' revoked ')]);
     expect(list.output).not.toMatch(KEY);
   });

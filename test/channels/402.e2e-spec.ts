@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { ApiKeysService } from '../../src/organizations/api-keys.service.js';
 import { startService, type TestService } from '../harness/service.js';
 
 let service: TestService;
@@ -44,6 +45,37 @@ describe('a call that could exceed the quota', () => {
     expect(granted.status).toBe(200);
     expect(granted.body.summary.fetched).toBe(3);
     expect((await service.get('/usage', key)).body).toMatchObject({ used: 3, remaining: 0 });
+  });
+
+  it('is refused by the limit of its key when less remains for that, and names the limit that fits', async () => {
+    const { id: organizationId, key: unlimited } = await service.organization({ monthlyLimit: 100 });
+    const keys = service.app.get(ApiKeysService);
+    const { id, key } = await keys.issue({ organizationId, monthlyLimit: 3 });
+    const refused = await service.get('/channels/@20-videos-no-402/transcripts?limit=20', key);
+    expect([refused.status, refused.body.error]).toMatchObject([
+      402,
+      { code: 'plan_limit_exceeded', scope: 'key', limit: 3, used: 0, reserved: 0 },
+    ]);
+    expect(refused.headers).toMatchObject({ 'x-quota-limit': '100', 'x-quota-remaining': '100' });
+    const [, fitting = ''] =
+      /of the monthly limit of this API key, and 3 of 3 remain\. Retry with limit=(\d+) or lower\.$/.exec(
+        refused.body.error.message as string,
+      ) ?? [];
+    const granted = await service.get(`/channels/@20-videos-no-402/transcripts?limit=${fitting}`, key);
+    expect([granted.status, granted.body.summary.fetched]).toEqual([200, 3]);
+
+    const { key: rotated } = await keys.rotate(id, 24);
+    for (const one of [key, rotated]) {
+      expect((await service.get('/usage', one)).body).toMatchObject({
+        limit: 100,
+        used: 3,
+        remaining: 97,
+        key: { limit: 3, used: 3, reserved: 0, remaining: 0 },
+      });
+      expect((await service.get('/channels/@20-videos-no-402/transcripts?limit=20', one)).status).toBe(402);
+    }
+    expect((await service.get('/channels/@20-videos-no-402/transcripts?limit=20', unlimited)).status).toBe(200);
+    expect((await service.get('/usage', unlimited)).body).not.toHaveProperty('key');
   });
 
   it('does not count cached transcripts and videos known to have none', async () => {

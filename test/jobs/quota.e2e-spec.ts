@@ -43,6 +43,47 @@ describe('a job at the end of the quota', () => {
     expect(await run.verify()).toMatchObject({ state: 'completed', summary: { fetched: 100 } });
   });
 
+  it('of its key pauses without being tried again and again, and goes on when the month turns', async () => {
+    const organization = await steps.service.organization({ monthlyLimit: 100 });
+    const keys = steps.service.app.get(ApiKeysService);
+    const { id: keyId } = await keys.issue({ organizationId: organization.id, monthlyLimit: 7 });
+    const run = await JobRun.create(steps.service, { ...organization, keyId }, '@18-videos-no-4');
+    const other = await JobRun.create(steps.service, organization, '@5-videos-no-44');
+    await steps.finish();
+    expect(await other.verify()).toMatchObject({ state: 'completed' });
+    expect(await run.verify()).toMatchObject({
+      state: 'paused',
+      reason: 'plan_limit_exceeded',
+      summary: { fetched: 7, pending: 11 },
+    });
+    // The organization has room, the key has none.
+    expect(await steps.sweep()).toEqual([]);
+    await run.resume();
+    await steps.finish();
+    expect(await run.verify()).toMatchObject({ state: 'paused', summary: { fetched: 7 } });
+    expect(await steps.sweep()).toEqual([]);
+
+    await steps.pass(32 * 86_400);
+    expect(await steps.sweep()).toMatchObject([{ job: { id: run.id, state: 'running' } }]);
+    await steps.finish();
+    expect(await run.verify()).toMatchObject({ state: 'paused', summary: { fetched: 14 } });
+    await steps.pass(32 * 86_400);
+    await steps.sweep();
+    await steps.finish();
+    expect(await run.verify()).toMatchObject({ state: 'completed', summary: { fetched: 18 } });
+  });
+
+  it('of its key keeps a job of a deleted organization from nothing: it is canceled', async () => {
+    const organization = await steps.service.organization();
+    const keys = steps.service.app.get(ApiKeysService);
+    const { id: keyId } = await keys.issue({ organizationId: organization.id, monthlyLimit: 0 });
+    const run = await JobRun.create(steps.service, { ...organization, keyId }, '@5-videos-no-45');
+    await steps.finish();
+    expect(await run.verify()).toMatchObject({ state: 'paused', reason: 'plan_limit_exceeded' });
+    await organizations.delete(organization.id);
+    expect(await steps.sweep()).toMatchObject([{ job: { id: run.id, state: 'canceled' } }]);
+  });
+
   it('fails with onQuota=fail, keeps what was fetched, and can be resumed', async () => {
     const organization = await steps.service.organization({ monthlyLimit: 3 });
     const run = await JobRun.create(steps.service, organization, '@9-videos-no-4', { onQuota: 'fail' });

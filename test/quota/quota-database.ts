@@ -14,6 +14,7 @@ import { SettlementRetries } from '../../src/quota/settlement-retries.js';
 import { UsageReports } from '../../src/quota/usage-report.js';
 import { UsageRetention } from '../../src/quota/usage-retention.js';
 import { DatabaseClock } from '../database/database-clock.js';
+import type { ThresholdEvent } from './quota-model.js';
 import { createTestDatabase, type TestDatabase } from '../database/test-database.js';
 import { refuseSecrets, rowsAsText } from '../harness/plaintext-keys.js';
 
@@ -100,6 +101,23 @@ export class QuotaDatabase {
     const { reservation } = await this.reserve(customer, required, leaseSeconds);
     if (!reservation) throw new Error('The reservation was refused.');
     return reservation.id;
+  }
+
+  /** Adds a webhook for all events. Nothing sends them. */
+  async listen({ organizationId }: Customer): Promise<void> {
+    const insert =
+      'INSERT INTO webhooks (id, organization_id, url, secret, created_at) VALUES ($1, $2, $3, $4, clock_now())';
+    const values = [`whk_${organizationId}`, organizationId, 'https://hooks.example.com/', Buffer.alloc(1)];
+    await this.dataSource.query(insert, values);
+  }
+
+  /** The stored events of thresholds, oldest month first. */
+  async thresholdEvents({ organizationId }: Customer): Promise<ThresholdEvent[]> {
+    const statement = `
+      SELECT data FROM webhook_deliveries WHERE webhook_id = $1 AND type = 'quota.threshold'
+        ORDER BY data->>'period', (data->>'threshold')::integer`;
+    const rows = await this.dataSource.query<{ data: ThresholdEvent }[]>(statement, [`whk_${organizationId}`]);
+    return rows.map(({ data }) => data);
   }
 
   async extendLease(id: string, until: Date): Promise<void> {

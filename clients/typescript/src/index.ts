@@ -48,6 +48,7 @@ export {
   verifyWebhook,
   type HeadersGiven,
   type JobEvent,
+  type QuotaEvent,
   type SubscriptionEvent,
   type UploadEvent,
   type Webhook,

@@ -12,6 +12,8 @@ export type JobEvent = Schemas['JobEvent'];
 export type UploadEvent = Schemas['UploadEvent'];
 /** The body of a message about a subscription. */
 export type SubscriptionEvent = Schemas['SubscriptionEvent'];
+/** The body of a message about the monthly quota of the organization. */
+export type QuotaEvent = Schemas['QuotaEvent'];
 /** The body of the message that `Webhooks.test` sends, whatever the `events` of the webhook are. */
 export interface WebhookTestEvent {
   type: 'webhook.test';
@@ -19,7 +21,7 @@ export interface WebhookTestEvent {
   data: { webhookId: string };
 }
 /** The body of a message: `type` says which. A later version of the service can send further types. */
-export type WebhookPayload = JobEvent | UploadEvent | SubscriptionEvent | WebhookTestEvent;
+export type WebhookPayload = JobEvent | UploadEvent | SubscriptionEvent | QuotaEvent | WebhookTestEvent;
 export type WebhookEvent = NonNullable<Schemas['NewWebhookBody']['events']>[number];
 
 export interface WebhookOptions extends CallOptions {
@@ -27,7 +29,7 @@ export interface WebhookOptions extends CallOptions {
   events?: readonly WebhookEvent[];
 }
 
-/** Webhooks of archive jobs and subscriptions. Every method throws ChannelTranscriptsError. */
+/** Webhooks of archive jobs, of subscriptions and of the quota. Every method throws ChannelTranscriptsError. */
 export class Webhooks {
   /** Verifies a message that a webhook sent: see `verifyWebhook`. */
   readonly verify = verifyWebhook;

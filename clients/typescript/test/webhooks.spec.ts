@@ -36,6 +36,8 @@ describe('verifying a webhook', () => {
         case 'upload.ready':
         case 'upload.failed':
           return `${event.data.videoId} ${event.data.results}`;
+        case 'quota.threshold':
+          return `${event.data.threshold} % in ${event.data.period}`;
         case 'subscription.paused':
           return `${event.data.subscriptionId} ${event.data.reason}`;
         case 'job.completed':
@@ -61,6 +63,8 @@ describe('verifying a webhook', () => {
         'sub_1 plan_changed',
       ],
     ];
+    const data = { threshold: 80, used: 80, limit: 100, period: '2026-11' } as const;
+    events.push([{ type: 'quota.threshold', timestamp, data }, '80 % in 2026-11']);
     for (const [event, subject] of events) {
       const body = JSON.stringify(event);
       expect(subjectOf(await verifyWebhook(body, signedOf(body, SECRET), SECRET, AT))).toBe(subject);

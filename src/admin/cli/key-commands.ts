@@ -1,7 +1,12 @@
 import type { Command } from 'commander';
 import { CLI_ACTOR } from '../../domain/caller.js';
 import type { ApiKey, IssuedKey } from '../../organizations/api-key.js';
-import { GRACE_HOURS_DEFAULT, GRACE_HOURS_MAX, KEY_LIFETIME_DAYS_MAX } from '../../organizations/limits.js';
+import {
+  GRACE_HOURS_DEFAULT,
+  GRACE_HOURS_MAX,
+  KEY_LIFETIME_DAYS_MAX,
+  MONTHLY_LIMIT_MAX,
+} from '../../organizations/limits.js';
 import { ALL, asText, wholeNumberArgument, type CommandResult, type RunWork } from './output.js';
 
 /** Adds `key issue`, `key list`, `key rotate`, `key revoke` and `key unblock`. */
@@ -18,7 +23,12 @@ export function addKeyCommands(program: Command, run: RunWork): void {
       'days until the key expires (default: never)',
       wholeNumberArgument(1, KEY_LIFETIME_DAYS_MAX),
     )
-    .action((idOrName: string, options: { name?: string; expiresInDays?: number }) =>
+    .option(
+      '--monthly-limit <count>',
+      "transcripts per month that the key may use of the organization's quota (default: all of it)",
+      wholeNumberArgument(0, MONTHLY_LIMIT_MAX),
+    )
+    .action((idOrName: string, options: { name?: string; expiresInDays?: number; monthlyLimit?: number }) =>
       run(async ({ organizations, keys }) => {
         const { id: organizationId } = await organizations.find(idOrName);
         return issuedResult(await keys.issue({ organizationId, ...options }, CLI_ACTOR));
@@ -71,8 +81,10 @@ function issuedResult(issued: IssuedKey): CommandResult {
   };
 }
 
-function withState({ id, name, kind, prefix, createdAt, expiresAt, revokedAt, lastUsedAt, replacedBy }: ApiKey) {
-  const current = expiresAt && expiresAt <= new Date() ? 'expired' : replacedBy ? 'replaced' : 'active';
+function withState(key: ApiKey) {
+  const { id, name, kind, prefix, monthlyLimit, createdAt, expiresAt, revokedAt, lastUsedAt } = key;
+  const current = expiresAt && expiresAt <= new Date() ? 'expired' : key.replacedBy ? 'replaced' : 'active';
   const ended = kind === 'oidc' ? 'blocked' : 'revoked';
-  return { id, name, kind, prefix, state: revokedAt ? ended : current, createdAt, expiresAt, lastUsedAt };
+  const state = revokedAt ? ended : current;
+  return { id, name, kind, prefix, state, monthlyLimit, createdAt, expiresAt, lastUsedAt };
 }

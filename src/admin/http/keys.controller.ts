@@ -33,11 +33,11 @@ export class AdminKeysController {
   @ApiErrors(invalidField('expiresInDays', `expiresInDays must be an integer from 1 to ${KEY_LIFETIME_DAYS_MAX}.`))
   async issueKey(
     @Param('id') id: string,
-    @Body() { name, expiresInDays }: IssueKeyDto,
+    @Body() { name, expiresInDays, monthlyLimit }: IssueKeyDto,
     @Operator() actor: Actor,
   ): Promise<IssuedKey> {
     const { id: organizationId } = await this.organizations.get(id);
-    return this.keys.issue({ organizationId, name, expiresInDays }, actor);
+    return this.keys.issue({ organizationId, name, expiresInDays, monthlyLimit }, actor);
   }
 
   @Get('organizations/:id/keys')
@@ -59,7 +59,7 @@ export class AdminKeysController {
   @ApiOperation({
     summary: 'Rotate an API key',
     description:
-      'Issues a key that replaces another, with the same name and lifetime. The old key stays valid for a grace period. The ' +
+      'Issues a key that replaces another, with the same name, lifetime and monthly limit, against which both count. The old key stays valid for a grace period. The ' +
       'response contains the new key, which cannot be retrieved later.',
   })
   @ApiResult(HttpStatus.CREATED, RotatedKey, 'The new key, including its plaintext, and the old key.', ROTATED_KEY)

@@ -175,8 +175,8 @@ BEGIN
   RETURN NEXT;
 END $$;
 
--- What changes without a slice: paused jobs go on when their organization has room in its quota, or a plan that includes
--- jobs, again, and end when it was deleted. Each organization is looked at once, however many jobs it has.
+-- What changes without a slice: paused jobs go on when their organization, and their key, have room in the quota, or a plan
+-- that includes jobs, again, and end when it was deleted. Each organization is looked at once, however many jobs it has.
 CREATE OR REPLACE FUNCTION job_sweep(p_plans text[], p_free_limit integer, p_pro_limit integer)
 RETURNS TABLE (old_state text, job jobs) LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
@@ -201,6 +201,8 @@ BEGIN
       SELECT jobs.id, jobs.state, jobs.organization_id, ready.is_deleted
         FROM ready JOIN jobs ON jobs.organization_id = ready.organization_id AND jobs.reason = ready.reason
           AND jobs.state = 'paused'
+        WHERE ready.is_deleted OR ready.reason <> 'plan_limit_exceeded'
+          OR NOT quota_key_is_exhausted(jobs.key_id, clock_now())
         LIMIT 200 FOR UPDATE OF jobs SKIP LOCKED
     )
     -- In one order, because job_due locks the queues of the organizations.

@@ -147,8 +147,8 @@ export class JobDto {
     enum: [...JOB_REASONS, null],
     nullable: true,
     description:
-      'Why the job is paused or has failed. `plan_limit_exceeded`: the quota is used up; a paused job goes on when the month turns or the ' +
-      'limit grows. `upstream_blocked`: YouTube blocks the service; the job probes until it is served again. ' +
+      'Why the job is paused or has failed. `plan_limit_exceeded`: the quota, or what the key of the job may use of it, is used up; a paused job goes on ' +
+      'when the month turns or the limit of the organization grows. `upstream_blocked`: YouTube blocks the service; the job probes until it is served again. ' +
       '`plan_changed`: the plan does not include archive jobs any more. `list_incomplete`: the list of YouTube ended before the number ' +
       'of videos that it states; what was listed is read, and the list is read again later. `channel_not_found`, `playlist_not_found`: the channel or the playlist does not exist.',
   })

@@ -55,7 +55,7 @@ export const getUsage = defineTool({
   name: 'get_usage',
   title: 'Quota usage',
   description:
-    'Returns how many transcripts of its monthly quota the organization has used and how many remain. Free, on every plan.',
+    'Returns how many transcripts of its monthly quota the organization has used and how many remain, and those of the API key when it has a limit. Free, on every plan.',
   feature: undefined,
   limitsConcurrency: false,
   input: z.strictObject({}),
@@ -67,12 +67,16 @@ export const getUsage = defineTool({
     used: z.int(),
     reserved: z.int(),
     remaining: z.int(),
+    key: z.object({ limit: z.int(), used: z.int(), reserved: z.int(), remaining: z.int() }).optional(),
   }),
-  async run(_input, context, { quota }) {
-    const usage = await quota.usage(context.caller.organization.id);
-    const { plan, period, limit, used, reserved, remaining } = usage;
+  async run(_input, { caller }, { quota }) {
+    const usage = await quota.usage(caller.organization.id, caller.keyId);
+    const { plan, period, limit, used, reserved, remaining, key } = usage;
+    const ofKey = key
+      ? ` This API key has used ${key.used} of its own ${key.limit}, ${key.remaining} remain for it.`
+      : '';
     return {
-      text: `${used} of ${limit} transcripts used this month (plan ${plan}), ${reserved} reserved, ${remaining} remain. Resets at ${period.end}.`,
+      text: `${used} of ${limit} transcripts used this month (plan ${plan}), ${reserved} reserved, ${remaining} remain.${ofKey} Resets at ${period.end}.`,
       structured: usage,
     };
   },

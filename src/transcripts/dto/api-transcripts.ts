@@ -126,7 +126,7 @@ export function ApiTranscripts<T extends VideoTranscriptsDto>({
     { type: 'summary', summary },
   ];
   return applyDecorators(
-    ApiErrors('plan_limit_exceeded', ...SOURCE_ERRORS[source]),
+    ApiErrors('plan_limit_exceeded', 'key_limit_exceeded', ...SOURCE_ERRORS[source]),
     ApiExtraModels(type),
     ApiOkResponse({
       ...contentOf(

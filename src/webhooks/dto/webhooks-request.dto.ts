@@ -70,6 +70,12 @@ const UPLOAD_EVENT = {
   },
 };
 
+const QUOTA_EVENT = {
+  type: 'quota.threshold',
+  timestamp: '2026-11-20T17:12:00.000Z',
+  data: { threshold: 80, used: 4003, limit: 5000, period: '2026-11' },
+};
+
 const TEST_EVENT_SCHEMA = {
   type: 'object' as const,
   required: ['type', 'timestamp', 'data'],
@@ -81,7 +87,9 @@ const TEST_EVENT_SCHEMA = {
 };
 
 /** The feature that an event is about describes its schema. */
-const EVENT_SCHEMAS = ['JobEvent', 'UploadEvent', 'SubscriptionEvent'].map((name) => ({ $ref: getSchemaPath(name) }));
+const EVENT_SCHEMAS = ['JobEvent', 'UploadEvent', 'SubscriptionEvent', 'QuotaEvent'].map((name) => ({
+  $ref: getSchemaPath(name),
+}));
 
 /** What a webhook is sent, in the OpenAPI document. */
 export const EVENT_CALLBACKS: NonNullable<ApiOperationOptions['callbacks']> = {
@@ -89,7 +97,7 @@ export const EVENT_CALLBACKS: NonNullable<ApiOperationOptions['callbacks']> = {
     '{$request.body#/url}': {
       post: {
         operationId: 'receiveJobEvent',
-        summary: 'An event of an archive job or a subscription, or a test event',
+        summary: 'An event of an archive job, of a subscription or of the quota, or a test event',
         description:
           'The headers `webhook-id`, `webhook-timestamp` and `webhook-signature` sign the message as Standard Webhooks defines it.',
         security: [],
@@ -101,6 +109,7 @@ export const EVENT_CALLBACKS: NonNullable<ApiOperationOptions['callbacks']> = {
               examples: {
                 'job.completed': { summary: 'An archive job is completed', value: JOB_EVENT },
                 'upload.ready': { summary: 'An upload of a followed channel has its transcript', value: UPLOAD_EVENT },
+                'quota.threshold': { summary: 'The quota is used to 80 %', value: QUOTA_EVENT },
               },
             },
           },

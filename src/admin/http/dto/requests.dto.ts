@@ -113,6 +113,14 @@ export class IssueKeyDto {
     example: 90,
   })
   expiresInDays?: number;
+
+  @OptionalInteger([0, MONTHLY_LIMIT_MAX], {
+    nullable: true,
+    description:
+      'Transcripts per month that the key may use of the quota of the organization. Null, the default, is all of it. The limit of a key does not change.',
+    example: 500,
+  })
+  monthlyLimit?: number | null;
 }
 
 @ApiSchema({ name: 'RotationBody' })

@@ -80,6 +80,7 @@ export const KEY: ApiKey = {
   kind: 'key',
   client: null,
   prefix: 'ctk_4fGh2K',
+  monthlyLimit: null,
   createdAt: new Date('2026-11-02T09:31:00Z'),
   expiresAt: null,
   revokedAt: null,
