@@ -24,13 +24,11 @@ export class SchemaFolder {
     return folder;
   }
 
-  /** The tables as they were before the newest migration, or as they are while there is one migration, without functions. */
-  static async beforeTheNewest(): Promise<SchemaFolder> {
+  /** The tables of the first version, without functions. */
+  static async ofTheFirstVersion(): Promise<SchemaFolder> {
     const folder = await SchemaFolder.create();
-    const names = (await readdir(join(SCHEMA, 'migrations'))).sort();
-    for (const name of names.slice(0, Math.max(1, names.length - 1))) {
-      await cp(join(SCHEMA, 'migrations', name), join(folder.path, 'migrations', name));
-    }
+    const [first = ''] = (await readdir(join(SCHEMA, 'migrations'))).sort();
+    await cp(join(SCHEMA, 'migrations', first), join(folder.path, 'migrations', first));
     return folder;
   }
 

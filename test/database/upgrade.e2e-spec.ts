@@ -20,8 +20,8 @@ const STORED_OTHER = GzipMember.join([JSON.stringify(OTHER)]);
 const bytes = (buffer: Buffer): string => `'\\x${buffer.toString('hex')}'`;
 
 /**
- * Rows of every table as the version before the newest migration stores them: what a customer has, with a call and a job that
- * its process left unfinished. A new migration that others follow may ask for a change here.
+ * Rows of every table as the first version stores them: what a customer has, with a call and a job that its process left
+ * unfinished. Every migration runs on them.
  */
 const ROWS = `
   INSERT INTO organizations (id, name, plan, monthly_limit) VALUES ('org_old', 'Saltmarsh', 'pro', 12);
@@ -61,7 +61,7 @@ beforeAll(async () => {
   service = await startService({
     environment: { ADMIN_TOKEN },
     databaseUrl: async (url) => {
-      const before = await SchemaFolder.beforeTheNewest();
+      const before = await SchemaFolder.ofTheFirstVersion();
       await migrateDatabase(url, before.path);
       await before.delete();
       await runQuery(url, ROWS);
