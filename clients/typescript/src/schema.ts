@@ -1666,7 +1666,7 @@ export interface components {
         };
         Error: {
             /**
-             * @description A stable error code. docs/errors.md describes each.
+             * @description A stable error code.
              * @enum {string}
              */
             code: "invalid_request" | "unauthorized" | "invalid_api_key" | "plan_limit_exceeded" | "feature_not_in_plan" | "channel_not_found" | "video_not_found" | "playlist_not_found" | "job_not_found" | "not_found" | "method_not_allowed" | "conflict" | "job_finished" | "idempotency_conflict" | "results_expired" | "rate_limited" | "too_many_jobs" | "internal_error" | "upstream_failure" | "upstream_blocked" | "service_unavailable" | "upstream_timeout" | "transcript_unavailable" | "language_unavailable" | "video_unavailable" | "video_private" | "video_members_only" | "video_age_restricted" | "video_not_live_yet" | "video_live" | "upstream_busy";
@@ -1676,6 +1676,11 @@ export interface components {
             retryable: boolean;
             /** @description Identifies the request in the logs of the service. Also sent as `X-Request-Id`. */
             requestId: string;
+            /**
+             * Format: uri-reference
+             * @description The section about the code on the page about errors of this service.
+             */
+            docs: string;
             /** @description With `invalid_request`: every invalid parameter or body field. */
             details?: components["schemas"]["InvalidField"][];
             /** @description With `plan_limit_exceeded`: the monthly limit of the organization, in transcripts. */
