@@ -19,7 +19,8 @@ const faults = [];
 const changes = output('git', 'status', '--porcelain');
 if (changes) faults.push(`The working tree has changes that are not committed:\n${changes}`);
 const entry = new RegExp(`^## \\[${version.replaceAll('.', '\\.')}\\] - \\d{4}-\\d{2}-\\d{2}$`, 'm');
-if (!entry.test(readFileSync('CHANGELOG.md', 'utf8'))) faults.push(`CHANGELOG.md has no entry "## [${version}] - DATE".`);
+if (!entry.test(readFileSync('CHANGELOG.md', 'utf8')))
+  faults.push(`CHANGELOG.md has no entry "## [${version}] - DATE".`);
 if (faults.length > 0) stop(faults);
 
 rmSync(folder, { recursive: true, force: true });
@@ -36,9 +37,21 @@ let isComplete = options.includes(OPTION);
 if (isComplete) {
   console.log(`Left out (${OPTION}): the image, and the Kubernetes base that names its digest.`);
 } else if (spawnSync('docker', ['version'], { stdio: 'ignore' }).status !== 0) {
-  console.error(`Left out, because Docker does not run here: the image, and the Kubernetes base that names its digest. ${OPTION} leaves them out on purpose.`);
+  console.error(
+    `Left out, because Docker does not run here: the image, and the Kubernetes base that names its digest. ${OPTION} leaves them out on purpose.`,
+  );
 } else {
-  run('docker', 'build', '--tag', image, '--label', `org.opencontainers.image.version=${version}`, '--label', `org.opencontainers.image.revision=${output('git', 'rev-parse', 'HEAD')}`, '.');
+  run(
+    'docker',
+    'build',
+    '--tag',
+    image,
+    '--label',
+    `org.opencontainers.image.version=${version}`,
+    '--label',
+    `org.opencontainers.image.revision=${output('git', 'rev-parse', 'HEAD')}`,
+    '.',
+  );
   console.log(`${image} is ${writeImage(image, folder)}`);
   isComplete = true;
 }
