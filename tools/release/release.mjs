@@ -11,7 +11,7 @@ const options = process.argv.slice(2);
 if (options.some((option) => option !== OPTION)) stop([`The only option is ${OPTION}.`]);
 
 const run = (program, ...args) => execFileSync(program, args, { stdio: ['ignore', 'inherit', 'inherit'] });
-const output = (program, ...args) => execFileSync(program, args, { encoding: 'utf8', maxBuffer: 2 ** 26 }).trim();
+const output = (program, ...args) => execFileSync(program, args, { encoding: 'utf8', maxBuffer: 2 ** 26 }).trimEnd();
 const { version } = JSON.parse(readFileSync('package.json', 'utf8'));
 const folder = join('release', version);
 
