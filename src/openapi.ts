@@ -17,7 +17,7 @@ export function createDocument(app: INestApplication): OpenAPIObject {
     .setTitle('Channel Transcripts')
     .setDescription(
       "Returns the transcripts of a YouTube channel's newest uploads in one call, or those of a playlist, a list of videos or one " +
-        'video; jobs fetch a whole channel. To try it here, select Authorize, enter an API key and execute an operation. Every error has the body `{ "error": { code, message, retryable, requestId, docs } }`, whose `docs` leads to a section of the [page about errors](/docs/errors). ' +
+        'video; jobs fetch a whole channel, and subscriptions follow one. To try it here, select Authorize, enter an API key and execute an operation. Every error has the body `{ "error": { code, message, retryable, requestId, docs } }`, whose `docs` leads to a section of the [page about errors](/docs/errors). ' +
         'Every response has an `X-Request-Id` header, which echoes the value of the request when that has at most 128 ' +
         'characters of `A-Z a-z 0-9 . _ : / + = @ -`. Paths match exactly as documented: another letter case, a ' +
         'trailing slash or unnecessary percent-encoding results in 404. A request with more than one `Authorization` header, with ' +
@@ -30,6 +30,7 @@ export function createDocument(app: INestApplication): OpenAPIObject {
     .addTag('videos', 'Transcripts of single videos and lists of videos')
     .addTag('playlists', 'Transcripts of playlists')
     .addTag('jobs', 'Archive jobs, which fetch all uploads of a channel')
+    .addTag('subscriptions', 'Channels that are followed')
     .addTag('mcp', 'Tools for AI assistants')
     .addTag('webhooks', 'Events sent to URLs of the organization')
     .addTag('usage', 'Quota usage of the organization')

@@ -52,10 +52,13 @@ const FLOORS = [
       'domain',
     ],
     webhooks: ['background', 'auth', 'organizations', 'http', STATEMENTS, REGISTRY, 'config', 'domain'],
+  },
+  {
     // The same parameters, events and guards as over HTTP.
     messages: [
       'channels/dto',
       'videos/dto',
+      'jobs',
       'transcripts',
       'auth',
       'rate-limit',
@@ -65,8 +68,6 @@ const FLOORS = [
       'config',
       'domain',
     ],
-  },
-  {
     mcp: ['jobs', 'transcripts', 'quota', 'auth', 'rate-limit', 'http', 'observability', 'config', 'domain'],
     // The usage under /admin is a customer's usage and more. Commands print transcripts and run jobs.
     admin: [

@@ -108,6 +108,12 @@ export const VARIABLES = z.object({
   JOB_RESULTS_TTL_HOURS: wholeNumber(1, 87_600)
     .default(72)
     .describe('hours for which the results of a finished job are stored'),
+  SUBSCRIPTIONS_PER_ORGANIZATION: wholeNumber(1, 10_000)
+    .default(100)
+    .describe('subscriptions of an organization, beyond which 429'),
+  SUBSCRIPTION_RESULTS_TTL_HOURS: wholeNumber(1, 87_600)
+    .default(168)
+    .describe('hours for which a result of a subscription is stored'),
   JOB_RESULTS_MAX_MEGABYTES: wholeNumber(1, 100_000_000)
     .default(10_000)
     .describe('stored results of an organization, beyond which it cannot create or resume a job: 429'),

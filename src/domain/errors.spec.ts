@@ -34,7 +34,13 @@ describe('a retry', () => {
       codes.filter((code) => ERROR_STATUSES[code] < 500),
       codes.filter((code) => ERROR_STATUSES[code] >= 500),
     ];
-    expect(refusals.filter(isRetryable)).toEqual(['rate_limited', 'too_many_jobs', 'video_not_live_yet', 'video_live']);
+    expect(refusals.filter(isRetryable)).toEqual([
+      'rate_limited',
+      'too_many_jobs',
+      'too_many_subscriptions',
+      'video_not_live_yet',
+      'video_live',
+    ]);
     expect(failures.filter((code) => !isRetryable(code))).toEqual(['internal_error']);
   });
 });

@@ -12,6 +12,7 @@ const REQUIRED_PLAN = {
   channel_transcripts: 'pro',
   bulk_transcripts: 'pro',
   channel_archives: 'pro',
+  channel_subscriptions: 'pro',
 } as const satisfies Record<string, Plan>;
 
 export type Feature = keyof typeof REQUIRED_PLAN;

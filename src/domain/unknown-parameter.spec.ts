@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { unknownParameterMessage } from './unknown-parameter.js';
 
 const VALID = ['limit', 'languages', 'since', 'chunkSeconds'];
+const OF_A_TOOL = ['maxChars', 'maxMatches', 'limit', 'kinds', 'name'];
 
 describe('the message about an unknown parameter', () => {
   it('names the valid ones', () => {
@@ -23,6 +24,19 @@ describe('the message about an unknown parameter', () => {
     ['limit[]', 'limit'],
   ])('names the one that %s means', (name, meant) => {
     expect(unknownParameterMessage(name, 'operation', VALID)).toContain(` Did you mean ${meant}? `);
+  });
+
+  it.each([
+    ['max', 'limit'],
+    ['max_results', 'limit'],
+    ['type', 'kinds'],
+    ['maxChar', 'maxChars'],
+  ])('names the one that %s is called elsewhere', (name, meant) => {
+    expect(unknownParameterMessage(name, 'tool', OF_A_TOOL)).toContain(` Did you mean ${meant}? `);
+  });
+
+  it.each(['page', 'constructor', 'time'])('takes %s for no other short name', (name) => {
+    expect(unknownParameterMessage(name, 'tool', OF_A_TOOL)).not.toContain('Did you mean');
   });
 
   it.each(['page', 'offset', 'cursor', 'l', '', '__proto__', 'x'.repeat(80)])('guesses nothing for %p', (name) => {

@@ -1,7 +1,20 @@
 /** A shorter part of a name would mean too many parameters. */
 const PREFIX_CHARACTERS_MIN = 3;
-/** Letters that a misspelled name may have too many, too few or wrong. */
+/** Letters that a misspelled name may have too many, too few or wrong; of a short one only one. */
 const TYPOS_MAX = 2;
+const SHORT_NAME_CHARACTERS = 5;
+
+/** What other APIs call a parameter of this one. */
+const OTHER_NAMES = new Map(
+  Object.entries({
+    max: 'limit',
+    maxresults: 'limit',
+    count: 'limit',
+    size: 'limit',
+    type: 'kinds',
+    types: 'kinds',
+  }),
+);
 
 /**
  * The message about a parameter that does not exist: it names those that do, and the one that is meant.
@@ -19,8 +32,11 @@ export function unknownParameterMessage(shown: string, of: 'operation' | 'tool',
 function meantParameter(name: string, valid: readonly string[]): string | undefined {
   const wanted = lettersOf(name);
   if (wanted.length < PREFIX_CHARACTERS_MIN) return undefined;
+  const otherName = valid.find((each) => OTHER_NAMES.get(wanted) === each);
+  if (otherName !== undefined) return otherName;
+  const typosMax = wanted.length > SHORT_NAME_CHARACTERS ? TYPOS_MAX : 1;
   const byPrefix = valid.find((each) => lettersOf(each).startsWith(wanted) || wanted.startsWith(lettersOf(each)));
-  return byPrefix ?? valid.find((each) => editDistance(wanted, lettersOf(each)) <= TYPOS_MAX);
+  return byPrefix ?? valid.find((each) => editDistance(wanted, lettersOf(each)) <= typosMax);
 }
 
 function lettersOf(name: string): string {

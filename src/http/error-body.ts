@@ -83,6 +83,11 @@ class ErrorDto {
     description: 'With `feature_not_in_plan`: the lowest plan that includes the feature.',
   })
   requiredPlan?: string;
+
+  @ApiPropertyOptional(
+    countField('With `results_expired` of a subscription: the cursor (`after`) of the oldest results that are stored.'),
+  )
+  oldest?: number;
 }
 
 /** The page with a section about each code. */

@@ -3,6 +3,7 @@ import { Gauge, Registry } from 'prom-client';
 import { JOB_STATES } from './job-states.js';
 import { PAUSE_REASONS } from './job.js';
 import { SliceRepository, type JobFigures } from './slice.repository.js';
+import { SUBSCRIPTION_STATES } from './subscription.js';
 
 /** So that frequent scrapes cost little, the gauges are read again after this time. */
 const FIGURES_AGE_MAX_MS = 5_000;
@@ -18,13 +19,20 @@ export class JobMetrics {
     private readonly store: SliceRepository,
   ) {
     this.gauge('ct_jobs', 'Archive jobs of all organizations.', ['state'], (gauge, rows) => {
-      for (const state of JOB_STATES) gauge.set({ state }, jobsOf(rows.filter((row) => row.state === state)));
+      const jobs = rows.filter((row) => !row.is_subscription);
+      for (const state of JOB_STATES) gauge.set({ state }, jobsOf(jobs.filter((row) => row.state === state)));
+    });
+    this.gauge('ct_subscriptions', 'Subscriptions of all organizations.', ['state'], (gauge, rows) => {
+      const subscriptions = rows.filter((row) => row.is_subscription);
+      const counted = { active: 'running', paused: 'paused' } as const;
+      for (const state of SUBSCRIPTION_STATES)
+        gauge.set({ state }, jobsOf(subscriptions.filter((row) => row.state === counted[state])));
     });
     this.gauge('ct_jobs_paused', 'Paused archive jobs of all organizations.', ['reason'], (gauge, rows) => {
-      const paused = rows.filter(({ state }) => state === 'paused');
+      const paused = rows.filter((row) => !row.is_subscription && row.state === 'paused');
       for (const reason of PAUSE_REASONS) gauge.set({ reason }, jobsOf(paused.filter((row) => row.reason === reason)));
     });
-    const dueHelp = 'How long the archive job that waits the longest for a slice has been due.';
+    const dueHelp = 'How long the archive job or subscription that waits the longest for a slice has been due.';
     this.gauge('ct_job_oldest_due_seconds', dueHelp, [], (gauge, rows) =>
       gauge.set(Math.max(0, ...rows.map((row) => row.oldest_due_seconds))),
     );
@@ -32,7 +40,7 @@ export class JobMetrics {
     this.gauge('ct_job_setbacks_max', setbacksHelp, [], (gauge, rows) =>
       gauge.set(Math.max(0, ...rows.map((row) => row.setbacks_max))),
     );
-    this.gauge('ct_job_results_bytes', 'Stored results of archive jobs.', [], (gauge, rows) =>
+    this.gauge('ct_job_results_bytes', 'Stored results of archive jobs and of subscriptions.', [], (gauge, rows) =>
       gauge.set(rows.reduce((sum, row) => sum + row.stored_bytes, 0)),
     );
   }

@@ -9,15 +9,15 @@ import { ON_QUOTA, TEXT_FIELDS } from './job.js';
 /** The request of a new job as a call, a tool or a command has it: what is absent has its default. */
 export type WantedJob = { [Name in keyof JobRequestDto]?: JobRequestDto[Name] | undefined };
 
-/** The stored request of a job. */
+/** The stored request of a job. That of a subscription is read as one too, by the defaults. */
 export const requestSchema: z.ZodType<JobRequestDto> = z.object({
   channel: z.string().nullable(),
-  playlist: z.string().nullable(),
-  videos: z.array(z.string()).nullable(),
+  playlist: z.string().nullable().default(null),
+  videos: z.array(z.string()).nullable().default(null),
   ...TEXT_FIELDS,
-  limit: z.number().nullable(),
-  since: z.string().nullable(),
-  onQuota: z.enum(ON_QUOTA),
+  limit: z.number().nullable().default(null),
+  since: z.string().nullable().default(null),
+  onQuota: z.enum(ON_QUOTA).default('pause'),
 });
 
 const SOURCES = ['channel', 'playlist', 'videos'] as const;
@@ -34,12 +34,16 @@ export function jobRequest(wanted: WantedJob): JobRequestDto {
   const { channel = null, playlist = null, languages = [], match = 'all', kinds = [], include = [] } = wanted;
   const { chunkSeconds = null, limit = null, since = null, onQuota = 'pause' } = wanted;
   refuseOtherSources(wanted);
-  if (channel !== null && (UNSTORABLE.test(channel) || !parseChannelReference(channel)))
-    throw new ChannelNotFoundError();
+  if (channel !== null) requireChannelReference(channel);
   if (playlist !== null && (UNSTORABLE.test(playlist) || !playlistId(playlist, 'playlist')))
     throw new PlaylistNotFoundError();
   const videos = wanted.videos ? [...new Set(parseVideoList(wanted.videos))] : null;
   return { channel, playlist, videos, languages, match, kinds, include, chunkSeconds, limit, since, onQuota };
+}
+
+/** @throws ChannelNotFoundError when a text is no reference to a channel, or cannot be stored */
+export function requireChannelReference(text: string): void {
+  if (UNSTORABLE.test(text) || !parseChannelReference(text)) throw new ChannelNotFoundError();
 }
 
 /** Refuses a request without one source, and what does not belong to its source. */

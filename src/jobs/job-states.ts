@@ -37,8 +37,21 @@ export const TRANSITIONS = {
   delete: CANCELED,
 } as const satisfies Record<string, Transitions>;
 
+/**
+ * The same of a subscription, which is created `running` and does not finish by itself; `cancel` does not concern it. Its
+ * `claim` and most of its slices change nothing.
+ */
+export const SUBSCRIPTION_TRANSITIONS = {
+  slice: { running: ['paused', 'canceled'], paused: ['running', 'canceled'] },
+  /** The plan or the quota has room again, or the organization was deleted. */
+  sweep: { paused: ['running', 'canceled'] },
+  /** The caller pauses it or lets it go on. */
+  change: { running: ['paused'], paused: ['running'] },
+  delete: { running: ['canceled'], paused: ['canceled'] },
+} as const satisfies Record<string, Transitions>;
+
 /** What changes the state of a job. */
-export type Cause = keyof typeof TRANSITIONS;
+export type Cause = keyof typeof TRANSITIONS | keyof typeof SUBSCRIPTION_TRANSITIONS;
 
 /** Whether a job does nothing more unless it is resumed. */
 export function isFinished(state: JobState): boolean {
@@ -46,7 +59,7 @@ export function isFinished(state: JobState): boolean {
 }
 
 /** Whether something changes a state to another one. */
-export function isTransition(cause: Cause, from: JobState, to: JobState): boolean {
-  const { [from]: states }: Transitions = TRANSITIONS[cause];
-  return states?.includes(to) ?? false;
+export function isTransition(cause: Cause, from: JobState, to: JobState, ofSubscription = false): boolean {
+  const table: Partial<Record<Cause, Transitions>> = ofSubscription ? SUBSCRIPTION_TRANSITIONS : TRANSITIONS;
+  return table[cause]?.[from]?.includes(to) ?? false;
 }

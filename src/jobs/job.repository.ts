@@ -15,7 +15,7 @@ import { isTransition, type Cause, type JobState } from './job-states.js';
 import { checkAgainSeconds, type JobCursor, type JobReason } from './job.js';
 
 /** A row of `jobs` with the time until its next slice. */
-interface JobRow {
+export interface JobRow {
   id: string;
   organization_id: string;
   key_id: string;
@@ -34,6 +34,11 @@ interface JobRow {
   cached: number;
   fetched: number;
   setbacks: number;
+  last_position: number;
+  /** Null for an archive job. */
+  check_seconds: number | null;
+  seen_position: number | null;
+  sees_all: boolean;
   created_at: Date;
   started_at: Date | null;
   finished_at: Date | null;
@@ -47,8 +52,13 @@ export interface ChangedRow extends JobRow {
   old_state: JobState;
 }
 
+/** What is logged about a change of the state of a job or a subscription. */
+export type ChangedState = Pick<ChangedRow, 'id' | 'organization_id' | 'old_state' | 'state' | 'check_seconds'> & {
+  reason: string | null;
+};
+
 /** The columns of a `JobRow`, of the row that the expression names. */
-function columnsOf(job: string): string {
+export function columnsOf(job: string): string {
   return `${job}.*, CASE WHEN ${job}.claimed_until > clock_now() THEN 0 WHEN ${job}.next_run_at IS NOT NULL
     THEN greatest(0, extract(epoch FROM ${job}.next_run_at - clock_now()))::double precision END AS due_in_seconds`;
 }
@@ -77,6 +87,13 @@ export interface AwaitedVideo {
   code: string;
 }
 
+/** Up to `count` entries after a sequence, in the order in which they became final, of about `bytesMax` bytes. */
+export interface ResultsRange {
+  count: number;
+  after: number;
+  bytesMax: number;
+}
+
 /** A job with a part of its results. */
 export interface StoredResults {
   job: JobDto;
@@ -87,7 +104,8 @@ export interface StoredResults {
   entries: StoredEntry[];
 }
 
-type ResultRow = JobRow & { expired: boolean; is_final: boolean } & (
+type ResultRow<Row> = Row &
+  (
     | { sequence: number; position: number; entry: Buffer; entry_bytes: number; entry_crc: string }
     | { sequence: null; position: null; entry: null; entry_bytes: null; entry_crc: null }
   );
@@ -98,7 +116,7 @@ type ResumeOutcome = 'finished' | 'expired' | 'too_many' | 'too_much_stored' | n
 
 /** Finished and unfinished jobs of an organization whose results are stored; each costs time in every list. */
 export const STORED_JOBS_MAX = 1_000;
-const SECONDS_PER_HOUR = 3_600;
+export const SECONDS_PER_HOUR = 3_600;
 const BYTES_PER_MEGABYTE = 1024 * 1024;
 
 /** The tables of the jobs, as organizations read and change them. Every change is one statement. */
@@ -110,7 +128,7 @@ export class JobRepository {
   ) {}
 
   /** Stored results of an organization beyond which it cannot have another unfinished job. */
-  private get resultsBytesMax(): number {
+  get resultsBytesMax(): number {
     return this.environment.JOB_RESULTS_MAX_MEGABYTES * BYTES_PER_MEGABYTE;
   }
 
@@ -142,23 +160,39 @@ export class JobRepository {
   }
 
   async find(organizationId: string, id: string): Promise<JobDto | undefined> {
-    const [row] = await this.query<JobRow>(
+    const row = await this.findRow<JobRow>(organizationId, id);
+    return row && toJob(row);
+  }
+
+  /** The row of a job or a subscription. */
+  async findRow<Row>(organizationId: string, id: string): Promise<Row | undefined> {
+    const [row] = await this.query<Row>(
       `SELECT ${columnsOf('job')} FROM jobs job WHERE organization_id = $1 AND id = $2 AND deleted_at IS NULL`,
       ...[organizationId, id],
     );
-    return row && toJob(row);
+    return row;
   }
 
   /** Up to `count` jobs, newest first, after a place in the list. */
   async list(organizationId: string, count: number, after: JobCursor | undefined): Promise<JobDto[]> {
-    const rows = await this.query<JobRow>(
+    const rows = await this.listRows<JobRow>(organizationId, count, after, { subscriptions: false });
+    return rows.map(toJob);
+  }
+
+  /** The rows of jobs, or those of subscriptions. */
+  listRows<Row>(
+    organizationId: string,
+    count: number,
+    after: JobCursor | undefined,
+    { subscriptions }: { subscriptions: boolean },
+  ): Promise<Row[]> {
+    return this.query<Row>(
       `SELECT ${columnsOf('job')} FROM jobs job
-         WHERE organization_id = $1 AND deleted_at IS NULL
+         WHERE organization_id = $1 AND deleted_at IS NULL AND (check_seconds IS NOT NULL) = $5
            AND ($2::timestamptz IS NULL OR (created_at, id) < ($2, $3::text))
          ORDER BY created_at DESC, id DESC LIMIT $4`,
-      ...[organizationId, after?.createdAt ?? null, after?.id ?? null, count],
+      ...[organizationId, after?.createdAt ?? null, after?.id ?? null, count, subscriptions],
     );
-    return rows.map(toJob);
   }
 
   /**
@@ -213,25 +247,29 @@ export class JobRepository {
     return deleted.length > 0;
   }
 
-  /**
-   * A job with up to `count` entries after a sequence, in the order in which they became final, of about `bytesMax` bytes.
-   * Their lengths are known without reading them.
-   *
-   * @returns undefined for an unknown job
-   */
-  async results(
+  /** @returns undefined for an unknown job */
+  async results(organizationId: string, id: string, range: ResultsRange): Promise<StoredResults | undefined> {
+    const read = await this.readResults<JobRow & { expired: boolean; is_final: boolean }>(organizationId, id, range);
+    if (!read) return undefined;
+    const { row, entries } = read;
+    return { job: toJob(row), expired: row.expired, isFinal: row.is_final, entries };
+  }
+
+  /** The row of a job or a subscription with a part of its entries, whose lengths are known without reading them. */
+  async readResults<Row>(
     organizationId: string,
     id: string,
-    { count, after, bytesMax }: { count: number; after: number; bytesMax: number },
-  ): Promise<StoredResults | undefined> {
-    const rows = await this.query<ResultRow>(
+    { count, after, bytesMax }: ResultsRange,
+  ): Promise<{ row: Row; entries: StoredEntry[] } | undefined> {
+    const rows = await this.query<ResultRow<Row>>(
       `WITH found AS MATERIALIZED (
          SELECT ${columnsOf('job')}, coalesce(expires_at <= clock_now(), false) AS expired,
                 finished_at IS NOT NULL AND coalesce(claimed_until <= clock_now(), true) AS is_final
            FROM jobs job WHERE organization_id = $1 AND id = $2 AND deleted_at IS NULL
        ), decided AS (
          SELECT position, sum(octet_length(entry)) OVER (ORDER BY sequence) - octet_length(entry) AS bytes_before
-           FROM (SELECT sequence, position, entry FROM job_videos WHERE job_id = $2 AND sequence > $3
+           FROM (SELECT sequence, position, entry FROM job_videos WHERE job_id = $2
+                   AND sequence > greatest($3, (SELECT expired_sequence FROM found))
                    ORDER BY sequence LIMIT $4) page
        )
        SELECT found.*, video.sequence, video.position, video.entry, video.entry_bytes, video.entry_crc
@@ -247,7 +285,7 @@ export class JobRepository {
       const { sequence, position, entry: deflated, entry_bytes: jsonBytes, entry_crc } = row;
       return [{ sequence, position, text: { deflated, jsonBytes, crc32: Number(entry_crc) } }];
     });
-    return { job: toJob(first), expired: first.expired, isFinal: first.is_final, entries };
+    return { row: first, entries };
   }
 
   /** Up to `count` videos of a job that have failed and are tried again, in the order of the list. */
@@ -264,37 +302,61 @@ export class JobRepository {
   }
 
   /** Runs a statement that locks the organization or one of its jobs. @param organizationId null for an operator */
-  private change<Row>(organizationId: string | null, statement: string, ...values: unknown[]): Promise<Row[]> {
+  change<Row>(organizationId: string | null, statement: string, ...values: unknown[]): Promise<Row[]> {
     return queryWithDeadline<Row[]>(this.database, statement, values, organizationId ?? undefined);
   }
 }
 
 const logger = new Logger('Jobs');
 
-/** Logs the change of a job's state, as an error when it should not happen. @returns the changed job */
+/** Logs the change of a job's state. @returns the changed job */
 export function logChange(by: Cause, row: ChangedRow): ChangedJob {
-  const { id: jobId, organization_id: organizationId, old_state: from, state: to, reason } = row;
-  const level = isTransition(by, from, to) ? 'log' : 'error';
-  if (from !== to) logger[level]({ event: 'job_state_changed', jobId, organizationId, by, from, to, reason });
-  return { job: toJob(row), organizationId };
+  logStateChange(by, row);
+  return { job: toJob(row), organizationId: row.organization_id };
+}
+
+/** Logs the change of the state of a job or a subscription, as an error when it should not happen. */
+export function logStateChange(by: Cause, row: ChangedState): void {
+  const { id, organization_id: organizationId, old_state: from, state: to, reason } = row;
+  const isSubscription = row.check_seconds !== null;
+  const level = isTransition(by, from, to, isSubscription) ? 'log' : 'error';
+  const facts = isSubscription
+    ? { event: 'subscription_state_changed', subscriptionId: id }
+    : { event: 'job_state_changed', jobId: id };
+  if (from !== to) logger[level]({ ...facts, organizationId, by, from, to, reason });
 }
 
 function toJob(row: JobRow): JobDto {
-  const { id, state, reason, total, succeeded, failed, cached, fetched } = row;
+  const { id, state, reason } = row;
   const request = fromJson(Buffer.from(row.request), requestSchema);
   if (!request) throw new Error(`The request of the job ${id} cannot be read.`);
   return {
     id,
     state,
     reason,
-    channel: (row.channel !== null && fromJson(Buffer.from(row.channel), channelSchema)) || null,
     playlist: (row.playlist !== null && fromJson(Buffer.from(row.playlist), playlistSchema)) || null,
     request,
-    summary: { total, succeeded, failed, cached, fetched, pending: total - succeeded - failed },
-    createdAt: row.created_at.toISOString(),
+    ...commonFields(row),
     startedAt: row.started_at?.toISOString() ?? null,
     finishedAt: row.finished_at?.toISOString() ?? null,
     expiresAt: row.expires_at?.toISOString() ?? null,
     checkAgainSeconds: checkAgainSeconds(state, row.due_in_seconds),
+  };
+}
+
+/** The fields that jobs and subscriptions have. */
+export function commonFields({
+  channel,
+  total,
+  succeeded,
+  failed,
+  cached,
+  fetched,
+  created_at,
+}: Omit<JobRow, 'state' | 'reason'>) {
+  return {
+    channel: (channel !== null && fromJson(Buffer.from(channel), channelSchema)) || null,
+    summary: { total, succeeded, failed, cached, fetched, pending: total - succeeded - failed },
+    createdAt: created_at.toISOString(),
   };
 }

@@ -49,17 +49,17 @@ export interface JobCursor {
   id: string;
 }
 
-const CURSOR = /^([0-9]{1,13})\.(job_[0-9A-Za-z]{22})$/;
+const CURSOR = /^([0-9]{1,13})\.(.+)$/;
 
 /** The cursor of the page that follows a job: its creation in milliseconds, which is as exact as it is stored, and its ID. */
 export function toCursor({ createdAt, id }: { createdAt: string; id: string }): string {
   return `${Date.parse(createdAt)}.${id}`;
 }
 
-/** @throws UnknownCursorError */
-export function parseCursor(text: string): JobCursor {
+/** @param idForm the form of the IDs of the list. @throws UnknownCursorError */
+export function parseCursor(text: string, idForm: RegExp): JobCursor {
   const [, createdAtMs, id] = CURSOR.exec(text) ?? [];
-  if (createdAtMs === undefined || id === undefined) throw new UnknownCursorError(text);
+  if (createdAtMs === undefined || id === undefined || !idForm.test(id)) throw new UnknownCursorError(text);
   return { createdAt: new Date(Number(createdAtMs)), id };
 }
 
@@ -81,7 +81,7 @@ export class JobFinishedError extends DomainError {
 /** The idempotency key was used for another request. */
 export class IdempotencyConflictError extends fixedError(
   'idempotency_conflict',
-  'This idempotency key was used with a different request. Use a new key for a new job.',
+  'This idempotency key was used with a different request. Use a new key for a new request.',
 ) {}
 
 export class ResultsExpiredError extends DomainError {

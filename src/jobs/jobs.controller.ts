@@ -11,20 +11,25 @@ import { ApiResult } from '../http/response-docs.js';
 import { AllowsHead, BodyBytesMax } from '../http/route.decorators.js';
 import {
   ApiIdempotencyKey,
-  ApiJobResults,
-  LOCATION,
+  ApiResults,
+  CONFLICTING_KEY,
+  locationOf,
   OnJob,
   OnJobs,
   RESULTS_EXPIRED,
   TOO_MANY_JOBS,
+  TOO_MUCH_STORED,
 } from './dto/api-jobs.js';
 import {
   CANCELED_JOB_EXAMPLE,
   JobDto,
   JobEventDto,
+  JobResultsDto,
   JOBS_PAGE_EXAMPLE,
   JobsPageDto,
   NEW_JOB_EXAMPLE,
+  RESULTS_EXAMPLE,
+  RESULTS_NDJSON_EXAMPLE,
   RUNNING_JOB_EXAMPLE,
 } from './dto/job.dto.js';
 import {
@@ -35,14 +40,9 @@ import {
   NEW_JOB_BODIES,
   ResultsQueryDto,
 } from './dto/jobs-request.dto.js';
-import { IdempotencyConflictError, JOB_ID, JobFinishedError, StoredResultsLimitError } from './job.js';
+import { JOB_ID, JobFinishedError } from './job.js';
 import { JobsService } from './jobs.service.js';
 import { ResultsResponse, type ReadPart } from './results-response.js';
-
-const TOO_MUCH_STORED = {
-  title: 'The organization stores too many results',
-  error: new StoredResultsLimitError({ megabytes: 10_000 }),
-} as const;
 
 /** Archive jobs. Only creating one needs a plan, so that a customer who changes the plan keeps the access to its results. */
 @ApiTags('jobs')
@@ -64,20 +64,20 @@ export class JobsController {
       'once at most. Videos that can succeed later are tried again after 10 minutes, 1 hour and 6 hours. The results are available while the job runs.',
   })
   @BodyBytesMax(JOB_BYTES_MAX)
-  @ApiIdempotencyKey()
+  @ApiIdempotencyKey('job')
   @ApiBody({ type: CreateJobDto, examples: NEW_JOB_BODIES })
   @ApiResult(
     HttpStatus.ACCEPTED,
     JobDto,
     'The new job, or the one that a request with the same key has created.',
     NEW_JOB_EXAMPLE,
-    LOCATION,
+    locationOf('job'),
   )
   @ApiErrors(
     invalidField('limit', 'limit must be an integer from 1 to 2147483647.'),
     'channel_not_found',
     'playlist_not_found',
-    { title: 'The Idempotency-Key was used with another request', error: new IdempotencyConflictError() },
+    CONFLICTING_KEY,
     TOO_MANY_JOBS,
     TOO_MUCH_STORED,
   )
@@ -181,7 +181,13 @@ export class JobsController {
       'repeated. While `next` is not null there can be more, now or after `job.checkAgainSeconds`. NDJSON without `limit` has every ' +
       'entry so far. Results are deleted at `expiresAt`.',
   })
-  @ApiJobResults()
+  @ApiResults({
+    type: JobResultsDto,
+    owner: 'job',
+    description: 'Entries in the order in which they became final.',
+    example: RESULTS_EXAMPLE,
+    ndjsonExample: RESULTS_NDJSON_EXAMPLE,
+  })
   @ApiErrors(RESULTS_EXPIRED)
   getJobResults(
     @Param('id') id: string,

@@ -4,6 +4,7 @@ import { BackgroundModule } from '../background/background-loops.js';
 import { MetricsRegistryModule } from '../observability/metrics-registry.js';
 import { QuotaModule } from '../quota/quota.module.js';
 import { TranscriptsModule } from '../transcripts/transcripts.module.js';
+import { CheckReader } from './check-reader.js';
 import { JobMetrics } from './job-metrics.js';
 import { JobRepository } from './job.repository.js';
 import { JobWorker } from './job-worker.js';
@@ -13,19 +14,33 @@ import { ResultsResponse } from './results-response.js';
 import { SliceReader } from './slice-reader.js';
 import { SliceRunner } from './slice-runner.js';
 import { SliceRepository } from './slice.repository.js';
+import { SubscriptionRepository } from './subscription.repository.js';
+import { SubscriptionsController } from './subscriptions.controller.js';
+import { SubscriptionsService } from './subscriptions.service.js';
 
-/** Archive jobs: whole channels, in slices that any process runs. */
+/** Archive jobs and subscriptions: channels, in slices that any process runs. */
 @Module({
   imports: [BackgroundModule, MetricsRegistryModule, QuotaModule, TranscriptsModule],
-  providers: [JobMetrics, JobRepository, JobsService, JobWorker, SliceReader, SliceRepository, SliceRunner],
-  exports: [BackgroundModule, JobsService, JobWorker],
+  providers: [
+    CheckReader,
+    JobMetrics,
+    JobRepository,
+    JobsService,
+    JobWorker,
+    SliceReader,
+    SliceRepository,
+    SliceRunner,
+    SubscriptionRepository,
+    SubscriptionsService,
+  ],
+  exports: [BackgroundModule, JobsService, JobWorker, SubscriptionsService],
 })
 export class JobEngineModule {}
 
-/** The operations on archive jobs over HTTP. */
+/** The operations on archive jobs and subscriptions over HTTP. */
 @Module({
   imports: [AuthModule, JobEngineModule, TranscriptsModule],
-  controllers: [JobsController],
+  controllers: [JobsController, SubscriptionsController],
   providers: [ResultsResponse],
   exports: [JobEngineModule],
 })

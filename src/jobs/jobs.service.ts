@@ -34,7 +34,7 @@ export interface JobResultsPage extends Omit<StoredResults, 'expired' | 'isFinal
 }
 
 /** Bounds the memory of one read of results, which ends after the entry that exceeds it. */
-const READ_BYTES_MAX = 8 * 1024 * 1024;
+export const READ_BYTES_MAX = 8 * 1024 * 1024;
 
 /** Creates archive jobs and reads, cancels, resumes and deletes them. */
 @Injectable()
@@ -72,7 +72,11 @@ export class JobsService {
   /** Lists the jobs of an organization, newest first. @throws UnknownCursorError */
   async list(organizationId: string, page: { limit: number; after?: string | undefined }): Promise<JobsPageDto> {
     const { limit, after } = page;
-    const rows = await this.store.list(organizationId, limit + 1, after === undefined ? undefined : parseCursor(after));
+    const rows = await this.store.list(
+      organizationId,
+      limit + 1,
+      after === undefined ? undefined : parseCursor(after, JOB_ID),
+    );
     const { items: jobs, next } = toPage(rows, limit, toCursor);
     return { jobs, next };
   }
@@ -150,8 +154,17 @@ export class JobsService {
 }
 
 /** What a statement returns for a job; only the form of an ID is looked up. @throws JobNotFoundError */
-async function found<T>(id: string, lookUp: (id: string) => Promise<T | undefined>): Promise<T> {
-  const result = JOB_ID.test(id) ? await lookUp(id) : undefined;
-  if (result === undefined) throw new JobNotFoundError();
+function found<T>(id: string, lookUp: (id: string) => Promise<T | undefined>): Promise<T> {
+  return foundById(JOB_ID.test(id), JobNotFoundError, () => lookUp(id));
+}
+
+/** What a statement returns for what has an ID. @throws the error when there is nothing, or the text is no such ID */
+export async function foundById<T>(
+  isId: boolean,
+  NotFound: new () => Error,
+  lookUp: () => Promise<T | undefined>,
+): Promise<T> {
+  const result = isId ? await lookUp() : undefined;
+  if (result === undefined) throw new NotFound();
   return result;
 }

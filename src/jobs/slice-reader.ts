@@ -22,6 +22,7 @@ import { failedEntry, type Entry } from '../transcripts/transcript-events.js';
 import { TranscriptsService } from '../transcripts/transcripts.service.js';
 import type { JobDto } from './dto/job.dto.js';
 import { SliceRepository } from './slice.repository.js';
+import { followedRetrySeconds } from './check.js';
 import {
   dispositionOf,
   isBlocked,
@@ -31,6 +32,7 @@ import {
   type PendingVideo,
   type ReadVideo,
   type SliceOutcome,
+  type UploadEvent,
   type VideoChange,
   type VideoResults,
 } from './slice.js';
@@ -126,14 +128,18 @@ export class SliceReader {
     const plan = await this.plan(slice, videos.map(requestedUpload), stop);
     if ('type' in plan) return plan;
     try {
-      const read = await this.read(plan, videos);
+      const read = await this.read(plan, videos, { withPositions: slice.subscription === null });
       const stopped = stop.aborted;
       const conditions = { blocked: isBlocked(read), stopped };
-      const decisions = read.map((video) => ({ ...video, disposition: dispositionOf(video, conditions) }));
+      const retrySeconds = slice.subscription ? followedRetrySeconds : undefined;
+      const decisions = read.map((video) => ({
+        ...video,
+        disposition: dispositionOf(video, conditions, retrySeconds),
+      }));
       const durationSeconds = (performance.now() - startedAtMs) / 1000;
       const outcome: SliceOutcome = { type: 'read', videos: read, stopped, durationSeconds };
       const decided = decisions.flatMap(({ entry, disposition }) => (disposition === 'decided' ? [entry] : []));
-      const results = { reservation: plan.reservation, ...storedForms(decisions) };
+      const results = { reservation: plan.reservation, ...storedForms(decisions, slice.subscription !== null) };
       return { outcome, results, decided, pending: read.length - decided.length };
     } catch (error) {
       this.release(plan);
@@ -167,8 +173,16 @@ export class SliceReader {
     }
   }
 
-  /** Fetches the videos of a plan, which is settled when its slice is stored. */
-  private async read(plan: CallPlan, videos: readonly PendingVideo[]): Promise<Omit<Decision, 'disposition'>[]> {
+  /**
+   * Fetches the videos of a plan, which is settled when its slice is stored.
+   *
+   * @param options.withPositions whether the entries state their place in the list, which a feed does not have
+   */
+  private async read(
+    plan: CallPlan,
+    videos: readonly PendingVideo[],
+    { withPositions }: { withPositions: boolean },
+  ): Promise<Omit<Decision, 'disposition'>[]> {
     const delivery = this.transcripts.deliver(plan, RULES);
     const positions = new Map(videos.map(({ position, upload }) => [upload.videoId, position]));
     const entries = new Map<string, Pick<Decision, 'entry' | 'text'>>();
@@ -178,7 +192,7 @@ export class SliceReader {
       const { entry } = event;
       entries.set(entry.videoId, {
         entry,
-        text: GzipMember.join(entryJson('', entry, '', positions.get(entry.videoId))),
+        text: GzipMember.join(entryJson('', entry, '', withPositions ? positions.get(entry.videoId) : undefined)),
       });
     }
     return videos.flatMap(({ position, retries, upload: { videoId } }) => {
@@ -213,17 +227,30 @@ function requestedUpload({ upload, retries }: PendingVideo): Upload {
   return passed ? { ...upload, failure: null } : upload;
 }
 
-/** The changes of the videos, the joined forms of the decided ones, and what they cost. */
-function storedForms(decisions: readonly Decision[]): Omit<VideoResults, 'reservation'> {
+/**
+ * The changes of the videos, the joined forms of the decided ones, and what they cost.
+ *
+ * @param withEvents whether each decided one is an event
+ */
+function storedForms(decisions: readonly Decision[], withEvents: boolean): Omit<VideoResults, 'reservation'> {
   const stored: Buffer[] = [];
   const videos = decisions.flatMap(({ position, entry, text, disposition }): VideoChange[] => {
     if (disposition === 'untried') return [];
     if (disposition !== 'decided')
       return [{ position, state: 'pending', code: entry.ok ? null : entry.error.code, ...disposition }];
     stored.push(text.deflated);
-    const form = { position, length: text.deflated.length, bytes: text.jsonBytes, crc: text.crc32 };
+    const { deflated, jsonBytes: bytes, crc32: crc } = text;
+    const form = { position, length: deflated.length, bytes, crc, ...(withEvents && { event: eventOf(entry) }) };
     return [entry.ok ? { ...form, state: 'succeeded', cached: entry.cached } : { ...form, state: 'failed' }];
   });
   const fetched = videos.filter((video) => video.state === 'succeeded' && !video.cached).length;
   return { fetched, videos, entries: Buffer.concat(stored) };
+}
+
+/** What jsonb cannot store is left out of the title. */
+function eventOf(entry: Entry): UploadEvent {
+  const { videoId, metadata } = entry;
+  const { url, title, publishedAt } = metadata;
+  const storable = title?.replaceAll('\0', '').toWellFormed() ?? null;
+  return { videoId, url, title: storable, publishedAt, code: entry.ok ? null : entry.error.code };
 }

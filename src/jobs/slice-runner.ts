@@ -12,10 +12,12 @@ import { ContinuationRejectedError } from '../platform/video-platform.js';
 import { CallEnded } from '../transcripts/call.js';
 import { addToSummary, emptySummary } from '../transcripts/transcript-events.js';
 import { TranscriptMetrics } from '../transcripts/transcript-metrics.js';
+import { endOf, type CheckedPage } from './check.js';
+import { CheckReader } from './check-reader.js';
 import type { ChangedJob } from './job.repository.js';
 import { SliceReader, type ReadSlice } from './slice-reader.js';
 import { SliceRepository } from './slice.repository.js';
-import { endOf, SLICE_EXPIRED, type ClaimedSlice, type SliceOutcome } from './slice.js';
+import { SLICE_EXPIRED, type ClaimedSlice, type ListedPage, type SliceOutcome } from './slice.js';
 
 /**
  * `committed` slices are stored. One that `lost` its claim, or that `expired` with its reservation, is not stored and not
@@ -37,6 +39,7 @@ export class SliceRunner {
 
   constructor(
     private readonly reader: SliceReader,
+    private readonly checks: CheckReader,
     private readonly store: SliceRepository,
     private readonly quota: QuotaService,
     private readonly entries: TranscriptMetrics,
@@ -45,7 +48,7 @@ export class SliceRunner {
   ) {
     this.slices = new Counter({
       name: 'ct_job_slices_total',
-      help: 'Slices of archive jobs that this process ran.',
+      help: 'Slices of archive jobs and of subscriptions that this process ran.',
       labelNames: ['result'],
       registers: [registry],
     });
@@ -61,7 +64,7 @@ export class SliceRunner {
   run(slice: ClaimedSlice, stop: AbortSignal): Promise<void> {
     const { job, organizationId } = slice;
     const startedAtMs = performance.now();
-    const kind = slice.listed ? 'videos' : 'listing';
+    const kind = kindOf(slice);
     return inRootSpan('jobs.slice', { 'jobs.id': job.id, 'jobs.slice': kind }, async (span) => {
       try {
         const { changed, counts } = await this.step(slice, stop);
@@ -83,11 +86,25 @@ export class SliceRunner {
 
   private async step(slice: ClaimedSlice, stop: AbortSignal): Promise<Stored> {
     if (slice.plan === null) return this.end(slice, { type: 'organization_deleted' });
-    if (!planIncludes(slice.plan, 'channel_archives')) return this.end(slice, { type: 'plan_excludes' });
-    const read = slice.listed ? await this.reader.videos(slice, stop) : await this.reader.page(slice, stop);
+    const feature = slice.subscription ? 'channel_subscriptions' : 'channel_archives';
+    if (!planIncludes(slice.plan, feature)) return this.end(slice, { type: 'plan_excludes' });
+    const read = await this.read(slice, stop);
     if ('results' in read) return this.commit(slice, read, stop);
     if ('type' in read) return this.end(slice, read);
+    if ('checked' in read)
+      return { changed: await this.store.commitCheck(slice, read), counts: { listed: read.checked.added.length } };
     return { changed: await this.store.commitPage(slice, read), counts: { listed: read.uploads.length } };
+  }
+
+  private read(slice: ClaimedSlice, stop: AbortSignal): Promise<ReadSlice | CheckedPage | ListedPage | SliceOutcome> {
+    switch (kindOf(slice)) {
+      case 'check':
+        return this.checks.read(slice, stop);
+      case 'listing':
+        return this.reader.page(slice, stop);
+      case 'videos':
+        return this.reader.videos(slice, stop);
+    }
   }
 
   /** Ends a slice without results. */
@@ -142,4 +159,10 @@ export class SliceRunner {
     if (temporary) this.logger.warn(line);
     else this.logger.error({ ...line, stack: error instanceof Error ? error.stack : undefined });
   }
+}
+
+/** What a slice is about: a page of the uploads, videos, or a page of a check. */
+function kindOf({ subscription, listed }: ClaimedSlice): 'check' | 'listing' | 'videos' {
+  if (subscription) return subscription.isCheck ? 'check' : 'videos';
+  return listed ? 'videos' : 'listing';
 }

@@ -1,34 +1,51 @@
 import { randomUUID } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
+import { z } from 'zod';
 import { Environment } from '../config/environment.js';
 import { inTurn } from '../database/query-with-deadline.js';
 import { PLANS, planIncludes, type Plan } from '../domain/plan.js';
-import { unlistedVideo } from '../domain/transcript.js';
+import { unlistedVideo, type Upload } from '../domain/transcript.js';
 import { fromJson } from '../transcripts/cache/keyed-codec.js';
 import { uploadSchema } from '../transcripts/sources/channel-uploads.js';
+import type { CheckedPage } from './check.js';
 import type { JobState } from './job-states.js';
 import { CHANGED, logChange, type ChangedJob, type ChangedRow } from './job.repository.js';
 import type { JobReason } from './job.js';
 import {
   listRetrySeconds,
   type ClaimedSlice,
+  type ClaimedSubscription,
   type ListedPage,
   type PendingVideo,
   type SliceEnd,
   type VideoResults,
 } from './slice.js';
+import { isStart, type Start } from './subscription.js';
+import type { KnownUpload } from './walk.js';
 
 /** The figures of the jobs in one state; the last two are those of all jobs. */
 export interface JobFigures {
+  is_subscription: boolean;
   state: JobState;
   reason: JobReason | null;
   jobs: number;
   stored_bytes: number;
   oldest_due_seconds: number;
-  /** The highest number of consecutive slices that failed, of a job that is neither finished nor paused. */
+  /** The highest number of consecutive slices that failed, of an archive job that is neither finished nor paused. */
   setbacks_max: number;
 }
+
+type ClaimedRow = ChangedRow & {
+  plan: Plan | null;
+  listed: boolean;
+  due_at: string;
+  due_age_ms: number;
+  unread_seconds: number;
+  now: Date;
+};
+
+const startSchema = z.object({ start: z.custom<Start>(isStart) });
 
 /** How long a claim outlasts the deadline of its slice: as long as the reservation of the slice, which is made after it. */
 const CLAIM_MARGIN_SECONDS = 15;
@@ -46,15 +63,29 @@ export class SliceRepository {
   /** Claims the slice that is next; undefined when none is due. @param organizationId null for the jobs of all organizations */
   async claim(organizationId: string | null): Promise<ClaimedSlice | undefined> {
     const claim = randomUUID();
-    const [row] = await this.database.query<(ChangedRow & { plan: Plan | null; listed: boolean })[]>(
+    const [row] = await this.database.query<ClaimedRow[]>(
       `SELECT ${CHANGED}, CASE WHEN organization.deleted_at IS NULL THEN organization.plan END AS plan,
-              (result.job).listed_at IS NOT NULL OR coalesce((result.job).list_retry_at > clock_now(), false) AS listed
+              (result.job).listed_at IS NOT NULL OR coalesce((result.job).list_retry_at > clock_now(), false) AS listed,
+              (result.job).next_check_at::text AS due_at,
+              (extract(epoch FROM clock_now() - (result.job).next_check_at) * 1000)::double precision AS due_age_ms,
+              extract(epoch FROM clock_now() - coalesce((result.job).checked_at, (result.job).created_at))::double precision
+                AS unread_seconds, clock_now() AS now
          FROM job_claim($1, $2, $3) result JOIN organizations organization ON organization.id = (result.job).organization_id`,
       [claim, this.environment.REQUEST_DEADLINE_SECONDS + CLAIM_MARGIN_SECONDS, organizationId],
     );
     if (!row) return undefined;
     const { key_id: keyId, plan, listed, continuation, setbacks } = row;
-    return { ...logChange('claim', row), claim, keyId, plan, listed, continuation, setbacks };
+    const changed = logChange('claim', row);
+    return {
+      ...changed,
+      claim,
+      keyId,
+      plan,
+      listed,
+      continuation,
+      setbacks,
+      subscription: subscriptionOf(row, changed),
+    };
   }
 
   /**
@@ -99,6 +130,50 @@ export class SliceRepository {
     return row && logChange('slice', row);
   }
 
+  /** The uploads that a subscription has, of some of a list. */
+  async knownUploads(
+    jobId: string,
+    seenPosition: number | null,
+    uploads: readonly Upload[],
+  ): Promise<Map<string, KnownUpload>> {
+    const rows = await this.database.query<{ position: number; video_id: string; upload: string | null }[]>(
+      `SELECT position, video_id, CASE WHEN state = 'pending' THEN upload END AS upload FROM job_videos
+         WHERE job_id = $1 AND video_id = ANY ($2)`,
+      [jobId, uploads.map(({ videoId }) => videoId)],
+    );
+    return new Map(
+      rows.map(({ position, video_id, upload }) => {
+        const pending = upload === null ? undefined : fromJson(Buffer.from(upload), uploadSchema);
+        return [video_id, { position, seen: seenPosition !== null && position <= seenPosition, pending }];
+      }),
+    );
+  }
+
+  /** Stores one page of a check, and ends the slice. @returns undefined when the claim was lost */
+  async commitCheck(
+    { job, claim, subscription }: ClaimedSlice,
+    { checked: { added, changed, end, seesAll }, channel, next }: CheckedPage,
+  ): Promise<ChangedJob | undefined> {
+    const check = {
+      due_at: subscription?.dueAt,
+      channel_id: channel.id,
+      channel: JSON.stringify(channel),
+      added: added.map(({ upload, state }) => {
+        // Only what is read later is stored.
+        return { video_id: upload.videoId, state, upload: state === 'pending' ? JSON.stringify(upload) : '{}' };
+      }),
+      changed: changed.map(({ position, upload }) => ({ position, upload: JSON.stringify(upload) })),
+      continuation: end === 'continue' ? next : null,
+      ended: end === 'ended',
+      sees_all: seesAll,
+    };
+    const [row] = await this.database.query<ChangedRow[]>(
+      `SELECT ${CHANGED} FROM subscription_commit_check($1, $2, $3) result`,
+      [job.id, claim, JSON.stringify(check)],
+    );
+    return row && logChange('slice', row);
+  }
+
   /**
    * Ends a slice: charges what it fetched and stores its results, both or neither. Without the claim it releases the
    * reservation and stores nothing.
@@ -107,7 +182,7 @@ export class SliceRepository {
    * @throws the driver's error: `SLICE_EXPIRED` as SQLSTATE when the reservation ended before the slice
    */
   async commitSlice(
-    { job, claim, organizationId }: ClaimedSlice,
+    { job, claim, organizationId, subscription }: ClaimedSlice,
     { state, reason, delaySeconds, setbacks, restartList }: SliceEnd,
     results?: VideoResults,
   ): Promise<(ChangedJob & { charged: number }) | undefined> {
@@ -115,7 +190,8 @@ export class SliceRepository {
     const { reservation, fetched = 0, videos = [], entries = Buffer.alloc(0) } = results ?? {};
     const statement = `SELECT result.charged, ${CHANGED} FROM job_commit_slice($1, $2, $3, $4, $5, $6) result`;
     const end = { state, reason, delay_seconds: delaySeconds, setbacks, restart_list: restartList };
-    const slice = JSON.stringify({ ...end, reservation_id: reservation?.id, fetched, videos });
+    const is_check = subscription?.isCheck === true;
+    const slice = JSON.stringify({ ...end, is_check, reservation_id: reservation?.id, fetched, videos });
     const values = [job.id, claim, slice, entries, PLAN_FREE_MONTHLY, PLAN_PRO_MONTHLY];
     const [row] = await inTurn(this.database, organizationId, () =>
       this.database.query<(ChangedRow & { charged: number })[]>(statement, values),
@@ -143,16 +219,28 @@ export class SliceRepository {
     return row?.removed ?? 0;
   }
 
-  /** The figures of all jobs, by state and reason. */
+  /** The figures of all jobs and subscriptions, by state and reason. */
   figures(): Promise<JobFigures[]> {
     return this.database.query<JobFigures[]>(
-      `SELECT state, reason, sum(jobs)::integer AS jobs, sum(stored_bytes)::double precision AS stored_bytes,
+      `SELECT is_subscription, state, reason, sum(jobs)::integer AS jobs, sum(stored_bytes)::double precision AS stored_bytes,
               coalesce((SELECT extract(epoch FROM clock_now() - next_run_at) FROM jobs
                 WHERE next_run_at <= (SELECT clock_now()) AND (claim IS NULL OR claimed_until <= clock_now())
                 ORDER BY next_run_at LIMIT 1), 0)::double precision AS oldest_due_seconds,
               coalesce((SELECT max(setbacks) FROM jobs
-                WHERE finished_at IS NULL AND state <> 'paused' AND setbacks > 0), 0) AS setbacks_max
-         FROM job_counts GROUP BY state, reason`,
+                WHERE finished_at IS NULL AND state <> 'paused' AND setbacks > 0 AND check_seconds IS NULL), 0) AS setbacks_max
+         FROM job_counts GROUP BY is_subscription, state, reason`,
     );
   }
+}
+
+/** What the slices of a subscription go by; null for an archive job. */
+function subscriptionOf(row: ClaimedRow, { job }: ChangedJob): ClaimedSubscription | null {
+  if (row.check_seconds === null) return null;
+  const { due_at: dueAt, due_age_ms: dueAgeMs, unread_seconds: unreadSeconds, seen_position: seenPosition } = row;
+  const start = seenPosition === null ? (fromJson(Buffer.from(row.request), startSchema)?.start ?? 'now') : null;
+  const walk = {
+    ...{ start, kinds: job.request.kinds, createdAtMs: row.created_at.getTime(), seesAll: row.sees_all },
+    ...{ added: row.last_position - (seenPosition ?? 0), delivered: row.total },
+  };
+  return { isCheck: dueAgeMs >= 0, dueAt, dueAgeMs, unreadSeconds, seenPosition, walk, nowMs: row.now.getTime() };
 }

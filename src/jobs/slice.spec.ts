@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { NO_DETAILS, unlistedVideo, type VideoFailureCode } from '../domain/transcript.js';
 import { entryOf, failedEntry, type Entry } from '../transcripts/transcript-events.js';
 import { NEW_JOB_EXAMPLE } from './dto/job.dto.js';
-import { dispositionOf, endOf, isBlocked, type ReadVideo, type SliceEnd, type SliceOutcome } from './slice.js';
+import { dispositionOf, endOfJob, isBlocked, type ReadVideo, type SliceEnd, type SliceOutcome } from './slice.js';
 
 const TEXT = { deflated: Buffer.alloc(0), jsonBytes: 2, crc32: 0 };
 
@@ -28,7 +28,7 @@ function disposition(entry: Entry, { retries = 0, givenUp = false, blocked = fal
 }
 
 function end(videos: readonly ReadVideo[], { setbacks = 0, stopped = false, durationSeconds = 3 } = {}): SliceEnd {
-  return endOf({ job: NEW_JOB_EXAMPLE, setbacks }, { type: 'read', videos, stopped, durationSeconds });
+  return endOfJob({ job: NEW_JOB_EXAMPLE, setbacks }, { type: 'read', videos, stopped, durationSeconds });
 }
 
 describe('a video after a slice', () => {
@@ -146,7 +146,7 @@ describe('a job after a slice', () => {
     'that is paused for a block ends the pause only when something was served or it ends: %s',
     (_what, outcome, expected) => {
       const job = { ...NEW_JOB_EXAMPLE, ...paused };
-      expect(endOf({ job, setbacks: 3 }, outcome)).toEqual(expected);
+      expect(endOfJob({ job, setbacks: 3 }, outcome)).toEqual(expected);
     },
   );
 });

@@ -3,9 +3,27 @@ import type { Plan } from '../domain/plan.js';
 import { mayGetCaptions, type Channel, type Playlist, type Upload } from '../domain/transcript.js';
 import type { UploadsListPage } from '../platform/video-platform.js';
 import type { OpenReservation } from '../quota/settlement-retries.js';
-import { type Entry, statesBlock } from '../transcripts/transcript-events.js';
+import { type Entry, type FailedEntry, statesBlock } from '../transcripts/transcript-events.js';
 import type { ChangedJob } from './job.repository.js';
 import type { JobReason } from './job.js';
+import { CAPTIONS_DELAY_SECONDS, RETRY_DELAYS_SECONDS, setbackDelaySeconds } from './retry-delays.js';
+import type { Walk } from './walk.js';
+
+/** What the slices of a subscription go by, beside what those of a job do. */
+export interface ClaimedSubscription {
+  /** Whether the slice is one page of a check, or one of videos. */
+  isCheck: boolean;
+  /** When the check became due, as the database writes it, and how long ago that was. */
+  dueAt: string;
+  dueAgeMs: number;
+  /** How long the channel was not read. */
+  unreadSeconds: number;
+  /** The uploads up to there were seen by earlier walks; null for the first walk. */
+  seenPosition: number | null;
+  walk: Walk;
+  /** The time of the database. */
+  nowMs: number;
+}
 
 /** A slice that this process runs. */
 export interface ClaimedSlice extends ChangedJob {
@@ -20,6 +38,8 @@ export interface ClaimedSlice extends ChangedJob {
   continuation: string | null;
   /** Consecutive slices that the platform did not serve. */
   setbacks: number;
+  /** Null for an archive job. */
+  subscription: ClaimedSubscription | null;
 }
 
 /** A page of the list. */
@@ -40,9 +60,21 @@ export interface PendingVideo {
 /** What becomes of a pending video. The stored forms of the decided ones follow each other in the order of their positions. */
 export type VideoChange = { position: number } & (
   | { state: 'pending'; code: string | null; retryAfterSeconds: number }
-  | { state: 'succeeded'; cached: boolean; length: number; bytes: number; crc: number }
-  | { state: 'failed'; length: number; bytes: number; crc: number }
+  | ((
+      | { state: 'succeeded'; cached: boolean; length: number; bytes: number; crc: number }
+      | { state: 'failed'; length: number; bytes: number; crc: number }
+    ) & { event?: UploadEvent })
 );
+
+/** What the event of a decided upload of a subscription says about it. */
+export interface UploadEvent {
+  videoId: string;
+  url: string;
+  title: string | null;
+  publishedAt: string | null;
+  /** Why it has no transcript. */
+  code: string | null;
+}
 
 /** What a slice of videos stores and charges. */
 export interface VideoResults {
@@ -80,18 +112,11 @@ export interface SliceEnd {
   restartList: boolean;
 }
 
-/** When a video is tried again, in seconds after each failure. */
-const RETRY_DELAYS_SECONDS = [600, 3_600, 21_600] as const;
-
-/** For so long a new video without captions is not asked for again (`UNAVAILABLE_TTL_SECONDS` by default). */
-const CAPTIONS_DELAY_SECONDS = 3_600;
 /** When a list that ended incomplete is read again, by how often that added nothing. */
 export function listRetrySeconds(setbacks: number): number {
   return RETRY_DELAYS_SECONDS[setbacks] ?? RETRY_DELAYS_SECONDS[2];
 }
 
-const SETBACK_DELAY_SECONDS = 30;
-const SETBACK_DELAY_SECONDS_MAX = 900;
 /** Of a video whose failure does not say when a retry can succeed. */
 const BUSY_SECONDS = 30;
 /** Other calls hold the rest of the quota, for as long as they run. */
@@ -129,18 +154,24 @@ export function isBlocked(videos: readonly ReadVideo[]): boolean {
 export function dispositionOf(
   { entry, retries, givenUp }: ReadVideo,
   { blocked, stopped }: { blocked: boolean; stopped: boolean },
+  retrySeconds: (entry: FailedEntry, retries: number) => number | undefined = archiveRetrySeconds,
 ): Disposition {
   if (entry.ok) return 'decided';
-  const { code, retryable } = entry.error;
+  const { code } = entry.error;
   if (statesBlock(entry.error) || (blocked && code === 'upstream_blocked') || code === 'upstream_busy')
     return 'untried';
   if (givenUp || (stopped && code === 'upstream_timeout')) return 'untried';
+  const retryAfterSeconds = retrySeconds(entry, retries);
+  return retryAfterSeconds === undefined ? 'decided' : { retryAfterSeconds };
+}
+
+/** When a job tries a video again that has failed; undefined when its failure is final. */
+function archiveRetrySeconds({ error, metadata }: FailedEntry, retries: number): number | undefined {
   const delaySeconds = RETRY_DELAYS_SECONDS[retries];
-  if (delaySeconds === undefined) return 'decided';
-  if (retryable) return { retryAfterSeconds: delaySeconds };
-  const awaitsCaptions = code === 'transcript_unavailable' && mayGetCaptions(entry.metadata.publishedAt, Date.now());
+  if (delaySeconds === undefined || error.retryable) return delaySeconds;
+  const awaitsCaptions = error.code === 'transcript_unavailable' && mayGetCaptions(metadata.publishedAt, Date.now());
   // Earlier the cache would answer.
-  return awaitsCaptions ? { retryAfterSeconds: Math.max(delaySeconds, CAPTIONS_DELAY_SECONDS) } : 'decided';
+  return awaitsCaptions ? Math.max(delaySeconds, CAPTIONS_DELAY_SECONDS) : undefined;
 }
 
 const GOES_ON: SliceEnd = { state: null, reason: null, delaySeconds: 0, setbacks: 0, restartList: false };
@@ -149,7 +180,7 @@ const STOPS: SliceEnd = { ...GOES_ON, delaySeconds: null };
 const BLOCKED = { state: 'paused', reason: 'upstream_blocked' } as const;
 
 /** Decides what a slice makes of its job. */
-export function endOf({ job, setbacks }: Pick<ClaimedSlice, 'job' | 'setbacks'>, outcome: SliceOutcome): SliceEnd {
+export function endOfJob({ job, setbacks }: Pick<ClaimedSlice, 'job' | 'setbacks'>, outcome: SliceOutcome): SliceEnd {
   // A pause for a block goes on until the platform has served a slice.
   const unserved: SliceEnd = job.reason === 'upstream_blocked' ? { ...GOES_ON, ...BLOCKED, setbacks } : GOES_ON;
   const setback = { ...unserved, delaySeconds: setbackDelaySeconds(setbacks), setbacks: setbacks + 1 };
@@ -188,9 +219,4 @@ export function endOf({ job, setbacks }: Pick<ClaimedSlice, 'job' | 'setbacks'>,
       return stopped ? { ...unserved, setbacks } : setback;
     }
   }
-}
-
-/** The pause doubles with each consecutive setback. */
-function setbackDelaySeconds(setbacks: number): number {
-  return Math.min(SETBACK_DELAY_SECONDS_MAX, SETBACK_DELAY_SECONDS * 2 ** Math.min(setbacks, 10));
 }

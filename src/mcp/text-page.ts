@@ -2,12 +2,22 @@ import { z } from 'zod';
 import { invalidField } from '../domain/errors.js';
 import { inTurns, joinInTurns } from '../transcripts/in-turns.js';
 import { LANGUAGE_MATCHES } from '../domain/language-codes.js';
+import { INCLUDABLE } from '../domain/transcript.js';
 import { VIDEO_ID } from '../domain/video-reference.js';
 import type { RequestContext } from '../http/request-context.js';
 import { fromJson } from '../transcripts/cache/keyed-codec.js';
 import { inflate, readTranscript } from '../transcripts/cache/transcript-text.js';
-import { codeSpan, failureLine, listHead, videoHead, videoText } from '../transcripts/formats/markdown.js';
+import {
+  codeSpan,
+  failureLine,
+  listHead,
+  videoHead,
+  videoNotes,
+  videoText,
+  type TextForm,
+} from '../transcripts/formats/markdown.js';
 import { givenVideos, type VideoSource } from '../transcripts/sources/video-list.js';
+import { CHUNK_SECONDS_MAX, CHUNK_SECONDS_MIN } from '../transcripts/dto/transcripts-query.dto.js';
 import type { Summary } from '../transcripts/dto/transcripts-response.dto.js';
 import type { Entry } from '../transcripts/transcript-events.js';
 import { costLine, languageCodes, type ToolServices } from './tools/tool.js';
@@ -26,6 +36,8 @@ const positionSchema = z
     videoIds: z.array(z.string().regex(VIDEO_ID)).min(1).max(CURSOR_VIDEOS_MAX),
     languages: z.union([z.tuple([]), languageCodes]),
     match: z.enum(LANGUAGE_MATCHES).default('all'),
+    include: z.array(z.enum(INCLUDABLE)).default([]),
+    chunkSeconds: z.int().min(CHUNK_SECONDS_MIN).max(CHUNK_SECONDS_MAX).optional(),
     /** Seconds; the end is null for the end of the video. */
     range: z.tuple([second, second.nullable()]),
     /** Pieces of the current video's text that were sent. */
@@ -49,8 +61,10 @@ function readCursor(cursor: string, tool: Position['tool']): PageStart {
   throw invalidField('cursor', 'cursor is invalid. Send the cursor of the last result unchanged, to the same tool.');
 }
 
-interface PageStart extends Pick<Position, 'languages' | 'match' | 'range'> {
+interface PageStart extends Pick<Position, 'match' | 'chunkSeconds' | 'range'> {
   source: VideoSource;
+  languages?: Position['languages'] | undefined;
+  include?: Position['include'] | undefined;
   skip?: Position['skip'];
 }
 
@@ -85,11 +99,12 @@ export async function readTexts(
   context: RequestContext,
   { transcripts }: ToolServices,
 ): Promise<TextResult> {
-  const { source, languages, match, range, skip = 0 } = cursor === undefined ? start() : readCursor(cursor, tool);
-  const delivery = await transcripts.start({ source, languages, match }, context);
+  const { source, skip = 0, ...begun } = cursor === undefined ? start() : readCursor(cursor, tool);
+  const { languages = [], match, include = [], chunkSeconds, range } = begun;
+  const delivery = await transcripts.start({ source, languages, match, include }, context);
   const { resource, order } = delivery.plan;
   const cursorAt = (videoIds: string[], skip: number) =>
-    writeCursor({ tool, resource, videoIds, languages, match, range, skip });
+    writeCursor({ tool, resource, videoIds, languages, match, include, chunkSeconds, range, skip });
   const footer = (summary: Summary, next: string | null) => {
     const more = next === null ? '' : `\nThe text continues. Call \`${tool}\` with the cursor ${codeSpan(next)}\n`;
     // After a blank line, because the rule would otherwise make a heading of the last paragraph.
@@ -103,7 +118,8 @@ export async function readTexts(
     cursorAt(ids, Number.MAX_SAFE_INTEGER),
   );
   const room = maxChars - longest.length;
-  const page = new TextPage({ maxChars: room, headingLevel, languages: delivery.plan.languages, range });
+  const form = { headingLevel, languages: delivery.plan.languages, chunkSeconds, range } as const;
+  const page = new TextPage({ maxChars: room, ...form });
   const entries: Entry[] = [];
   let next: string | null = null;
   for await (const event of delivery.events('listed')) {
@@ -120,9 +136,7 @@ export async function readTexts(
 }
 
 /** How the texts of a page are written. */
-export interface PageForm extends Pick<Position, 'range'> {
-  /** Of several languages each gets a heading. */
-  languages: readonly string[];
+export interface PageForm extends TextForm, Pick<Position, 'range'> {
   /** Without what follows the text of the page. */
   maxChars: number;
   headingLevel: 1 | 2;
@@ -170,12 +184,12 @@ export class TextPage {
 
 async function* piecesOf(entry: Entry, form: PageForm): AsyncGenerator<string, void, undefined> {
   if (!entry.ok) return yield failureLine(entry);
-  const { headingLevel, languages, range } = form;
-  const level = languages.length > 1 ? (headingLevel === 1 ? 2 : 3) : undefined;
+  const { headingLevel, languages, range, chunkSeconds } = form;
+  const languageLevel = languages.length > 1 ? (headingLevel === 1 ? 2 : 3) : undefined;
   const transcript = await readTranscript(await inflate(entry.transcript));
-  const text = await joinInTurns(videoText(entry.videoId, transcript, level, range));
+  const text = await joinInTurns(videoText(entry.videoId, transcript, { languageLevel, range, chunkSeconds }));
   const isEmptyPart = (range[0] > 0 || range[1] !== null) && !PARAGRAPH.test(text);
   yield videoHead(entry, headingLevel);
-  if (isEmptyPart) yield '\nNothing is said in this part of the video.\n';
-  else for await (const [piece] of inTurns(text.matchAll(PIECES))) yield piece;
+  const whole = videoNotes(entry) + (isEmptyPart ? '\nNothing is said in this part of the video.\n' : text);
+  for await (const [piece] of inTurns(whole.matchAll(PIECES))) yield piece;
 }

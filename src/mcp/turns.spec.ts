@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { longestStretch } from '../../test/cpu/longest-stretch.js';
 import { deflate, inflate, jsonOf, type TranscriptText } from '../transcripts/cache/transcript-text.js';
+import { inChunks } from '../transcripts/formats/chunks.js';
 import { markdownDocument } from '../transcripts/formats/markdown.js';
 import { FORMAT_MEDIA_TYPES, formatEntry, type TranscriptFormat } from '../transcripts/formats/transcript-formats.js';
 import type { SucceededEntry, TranscriptsEvent } from '../transcripts/transcript-events.js';
@@ -70,19 +71,34 @@ async function* resultsOf(transcripts: readonly TranscriptText[]): AsyncGenerato
   for (const transcript of transcripts) yield await Promise.resolve({ type: 'result', entry: entryOf(transcript) });
 }
 
+async function* batchesOf(transcripts: readonly TranscriptText[]): AsyncGenerator<readonly TranscriptsEvent[]> {
+  for await (const event of resultsOf(transcripts)) yield [event];
+}
+
 describe('work on cached transcripts gives way to other calls', () => {
   it.each(Object.keys(FORMAT_MEDIA_TYPES) as TranscriptFormat[])('%s of a long video', (format) =>
-    expectTurns(() => formatEntry(format, entryOf(long), ['en', 'de'])),
+    expectTurns(() => formatEntry(format, entryOf(long), { languages: ['en', 'de'] })),
   );
+
+  it('Markdown of a long video in chunks', () =>
+    expectTurns(() => formatEntry('markdown', entryOf(long), { languages: [], chunkSeconds: 600 })));
+
+  it('the chunks of a long video', () =>
+    expectTurns(async () => {
+      const batches = inChunks(batchesOf([long]), 600);
+      for await (const [event] of batches) expect(event).toMatchObject({ type: 'result', entry: { ok: true } });
+    }));
 
   it.each(['srt', 'vtt'] as const)('%s of a video whose cues start together', async (format) => {
     const text = await deflate(await jsonOf(transcriptOf(CUES, () => 0)));
     await inflate(text);
-    await expectTurns(() => formatEntry(format, entryOf(text), []));
+    await expectTurns(() => formatEntry(format, entryOf(text), { languages: [] }));
   });
 
   it('a Markdown document of many videos', () =>
-    expectTurns(() => readAll(markdownDocument(resultsOf([long, ...new Array<TranscriptText>(50).fill(short)]), []))));
+    expectTurns(() =>
+      readAll(markdownDocument(resultsOf([long, ...new Array<TranscriptText>(50).fill(short)]), { languages: [] })),
+    ));
 
   it('a page of text far within a video', () =>
     expectTurns(async () => {

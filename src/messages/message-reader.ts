@@ -14,7 +14,7 @@ export function fieldsOf(message: unknown): Readonly<Record<string, unknown>> {
 }
 
 /**
- * Reads the parameters of a message about one channel, playlist or video, by the rules of the HTTP query. As JSON has both,
+ * Reads the parameters of a message about one channel, playlist, video or subscription, by the rules of the HTTP query. As JSON has both,
  * `limit` may be a number and `languages` a list.
  *
  * @param type the class of the query
@@ -48,7 +48,7 @@ async function validated<T extends object>(value: unknown, kind: 'query' | 'body
   return valid;
 }
 
-const NUMBERS = ['limit', 'chunkSeconds'];
+const NUMBERS = ['limit', 'chunkSeconds', 'after'];
 const LISTS = ['languages', 'include', 'kinds'];
 
 /** Writes numbers and lists as a query does; invalid values stay invalid. */

@@ -11,8 +11,12 @@ import { toUploadsDto, UPLOADS_RATE_LIMIT } from '../channels/dto/uploads-respon
 import { CHANNEL_FORMS } from '../domain/channel-reference.js';
 import { DomainError, VideoNotFoundError } from '../domain/errors.js';
 import { parseVideoReference } from '../domain/video-reference.js';
-import { RequiresFeature } from '../auth/auth.decorators.js';
+import { RequiresApiKey, RequiresFeature } from '../auth/auth.decorators.js';
 import type { Feature } from '../domain/plan.js';
+import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from '../http/validation.js';
+import { SUBSCRIPTIONS_RATE_LIMIT } from '../jobs/dto/api-subscriptions.js';
+import { ResultsQueryDto } from '../jobs/dto/jobs-request.dto.js';
+import { SubscriptionsService } from '../jobs/subscriptions.service.js';
 import { OwnRateLimit } from '../rate-limit/rate-limit.guard.js';
 import { entryJson, serializeNdjson, type Chunk } from '../transcripts/formats/json.js';
 import { inflate } from '../transcripts/cache/transcript-text.js';
@@ -31,13 +35,14 @@ function OnMessage(pattern: string, feature: Feature): MethodDecorator {
   return applyDecorators(MessagePattern(pattern), RequiresFeature(feature));
 }
 
-/** The HTTP operations for transcripts and uploads as messages, behind the same guards; the responses are streams of events. */
+/** The HTTP operations for transcripts, uploads and the results of subscriptions as messages, behind the same guards; the responses are streams of events. */
 @Controller()
 export class MessagesController {
   constructor(
     private readonly uploads: ChannelUploads,
     private readonly playlists: PlaylistSource,
     private readonly transcripts: TranscriptsService,
+    private readonly subscriptions: SubscriptionsService,
   ) {}
 
   @OnMessage('channels.transcripts', 'channel_transcripts')
@@ -81,6 +86,20 @@ export class MessagesController {
     const delivery = await this.transcripts.start(request, context);
     const entry = await onlyEntry(delivery.events('listed'));
     return from(eventsFor(context, [entryJson('', entry, '')]));
+  }
+
+  @MessagePattern('subscriptions.results')
+  @RequiresApiKey({ limitsConcurrency: true })
+  @OwnRateLimit(SUBSCRIPTIONS_RATE_LIMIT)
+  async subscriptionResults(@Payload() message: unknown, @Ctx() rpcContext: object): Promise<Observable<unknown>> {
+    const context = messageContext(rpcContext);
+    const { id, query } = await readIdMessage(message, ResultsQueryDto, 'the ID of a subscription');
+    const page = { limit: Math.min(query.limit ?? PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX), after: query.after };
+    const feed = await this.subscriptions.results(context.caller.organization.id, id, page);
+    context.log['subscriptionId'] = id;
+    const results = feed.entries.flatMap(({ text }, index) => (index === 0 ? [text] : [',', text]));
+    const end = `],"next":${feed.next},"subscription":${JSON.stringify(feed.subscription)}}`;
+    return from(eventsFor(context, [['{"results":[', ...results, end]]));
   }
 
   private async stream(context: MessageContext, request: TranscriptsRequest): Promise<Observable<unknown>> {

@@ -25,8 +25,15 @@ export interface SucceededEntry {
   cached: boolean;
 }
 
+export interface FailedEntry {
+  videoId: string;
+  ok: false;
+  metadata: VideoMetadata;
+  error: EntryError;
+}
+
 /** One video of a response. Its transcript is already serialized and deflated. */
-export type Entry = SucceededEntry | { videoId: string; ok: false; metadata: VideoMetadata; error: EntryError };
+export type Entry = SucceededEntry | FailedEntry;
 
 /** The events of a response, in this order: the header of the list, a result for each video, the summary. */
 export type TranscriptsEvent = ListHeader | { type: 'result'; entry: Entry } | { type: 'summary'; summary: Summary };

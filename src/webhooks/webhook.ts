@@ -1,7 +1,15 @@
 import { DomainError, fixedError, InvalidRequestError } from '../domain/errors.js';
 
 /** The events that a webhook can be sent. */
-export const WEBHOOK_EVENTS = ['job.completed', 'job.failed', 'job.paused', 'job.canceled'] as const;
+export const WEBHOOK_EVENTS = [
+  'job.completed',
+  'job.failed',
+  'job.paused',
+  'job.canceled',
+  'upload.ready',
+  'upload.failed',
+  'subscription.paused',
+] as const;
 export type WebhookEvent = (typeof WEBHOOK_EVENTS)[number];
 
 /** The type of the event that `POST /webhooks/:id/test` sends; a webhook receives it whatever its `events` are. */

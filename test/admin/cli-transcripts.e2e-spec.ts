@@ -67,6 +67,21 @@ describe('the command transcripts', () => {
     ],
     ['a playlist', [SATURDAY.id, '--limit', '1'], /^\{"playlist":\{"id":"PL/],
     ['a video as subtitles', ['https://youtu.be/tw-tea_____', '--format', 'vtt'], /^WEBVTT\n/],
+    [
+      'the Shorts of a channel',
+      ['@harbourlight', '--limit', '1', '--kinds', 'short', '--languages', 'fi,*'],
+      /^\{"channel":[^]*"results":\[\{"videoId":"hl-bowline_","ok":true[^]*"kind":"short"[^]*"summary":\{"total":1,/,
+    ],
+    [
+      'the first of the languages only',
+      ['https://youtu.be/hl-keeper__', '--languages', 'it,de,en', '--match', 'first'],
+      /"transcript":\{"de":\[(?!.*"en":\[)/,
+    ],
+    [
+      'what is included, and chunks as paragraphs',
+      ['https://youtu.be/tw-bread___', '--include', 'tags,chapters', '--chunk-seconds', '600', '--format', 'markdown'],
+      /\n\nTags: bread, rye\n\nChapters:\n\n(?:- \[0:\d0\]\(\S+\) \w+\n){3}\n\[0:00\]\(\S+\) [^\n]+\n$/,
+    ],
     ['a video', ['https://www.youtube.com/watch?v=tw-tea_____'], /^\{"videoId":"tw-tea_____","ok":true/],
   ])('prints %s', async (_what, args, start) => {
     const { code, output } = await session.run(['transcripts', ...args], variables());
@@ -81,6 +96,9 @@ describe('the command transcripts', () => {
     ['an unknown format', ['@tidewater', '--format', 'pdf'], /^error: .*pdf.* is invalid\. Allowed choices are/],
     ['a limit of 0', ['@tidewater', '--limit', '0'], /^error: .*Use a whole number from 1\.\n$/],
     ['malformed languages', ['@tidewater', '--languages', 'e'], /is invalid\. languages must be/],
+    ['* before a language', ['@tidewater', '--languages', '*,de'], /is invalid\. languages must be .* as the last/],
+    ['unknown kinds', ['@tidewater', '--kinds', 'shorts'], /must be one or more of video,short,live,upcoming\.\n$/],
+    ['short chunks', ['@tidewater', '--chunk-seconds', '10'], /Use a whole number from 15 to 600\.\n$/],
   ])('ends with one line for %s', async (_what, args, line) => {
     const { code, output, errorOutput } = await session.run(['transcripts', ...args], variables());
     expect([code, output]).toEqual([1, '']);

@@ -128,6 +128,36 @@ describe('kinds', () => {
   });
 });
 
+describe('rare kinds', () => {
+  /** Ten of every fifty uploads are Shorts. */
+  const CHANNEL = '/channels/@archive-700x1';
+
+  it('are found below the first page, for the requests of one list, which is cached', async () => {
+    const { key } = await service.organization();
+    const { requests } = service.fakeYoutube;
+    const lists = () => requests.count({ kind: ['browse-uploads', 'browse-continuation'] });
+    const found = await service.get(`${CHANNEL}/uploads?limit=30&kinds=short`, key);
+    const kinds = found.body.uploads.map(({ metadata }: { metadata: { kind: string } }) => metadata.kind) as string[];
+    expect(kinds).toEqual(Array(30).fill('short'));
+    const listed = lists();
+    const all = await service.get(`${CHANNEL}/uploads?limit=100&kinds=short`, key);
+    expect([idsOf(all).length, idsOf(all).slice(0, 30)]).toEqual([100, idsOf(found)]);
+    const { body } = await service.get(`${CHANNEL}/transcripts?limit=25&kinds=live,upcoming`, key);
+    expect([body.results, body.summary.total]).toEqual([[], 0]);
+    expect(lists()).toBe(listed);
+  });
+
+  it('are looked for 500 uploads deep, in five pages, and their kinds in two of the Shorts', async () => {
+    const { key } = await service.organization();
+    const { requests } = service.fakeYoutube;
+    const { body } = await service.get('/channels/@archive-900x1/uploads?limit=25&kinds=live', key);
+    expect(body.uploads).toEqual([]);
+    // The first page is read again, because by itself it often is enough.
+    expect(requests.count({ kind: 'browse-uploads' })).toBe(2);
+    expect(requests.count({ kind: 'browse-continuation' })).toBe(4 + 1);
+  });
+});
+
 describe('since', () => {
   it.each([
     ['tw-mackerel', 2, 100, true],

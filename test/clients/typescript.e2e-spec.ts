@@ -236,4 +236,29 @@ describe('the TypeScript client', () => {
     const other = new AdminClient({ baseUrl: service.url, adminToken: 'wrong' });
     expect((await refusal(other.organization(id))).status).toBe(401);
   });
+
+  it('follows a channel: each upload once, with a cursor from which another loop goes on', async () => {
+    const client = clientOf((await service.organization()).key);
+    const { id, request } = await client.subscriptions.create('@3-videos-no-75', { start: 2, languages: ['fi', '*'] });
+    expect(request).toMatchObject({ start: 2, languages: ['fi', '*'], checkMinutes: 60 });
+    await until(async () => (await client.subscriptions.get(id)).summary.succeeded === 2);
+    const read: string[] = [];
+    let after = 0;
+    for await (const { cursor, videoId, ok } of client.subscriptions.follow(id)) {
+      read.push(videoId);
+      expect([ok, cursor]).toEqual([true, read.length]);
+      if ((after = cursor) === 2) break;
+    }
+    const [videoId] = service.fakeYoutube.publish({ channel: '@3-videos-no-75', count: 1 });
+    await client.subscriptions.check(id);
+    await until(async () => (await client.subscriptions.get(id)).summary.succeeded === 3);
+    const next = await client.subscriptions.follow(id, { after }).next();
+    expect(next.value).toMatchObject({ videoId, cursor: 3, ok: true });
+    expect(read).not.toContain(videoId);
+    expect((await client.subscriptions.change(id, { state: 'paused' })).reason).toBe('paused_by_caller');
+    expect((await all(client.subscriptions.list())).map((each) => each.id)).toEqual([id]);
+    await client.subscriptions.delete(id);
+    const gone = await refusal(client.subscriptions.follow(id).next());
+    expect([gone.status, gone.code]).toEqual([404, 'subscription_not_found']);
+  });
 });

@@ -6,7 +6,8 @@ import { TRANSITIONS, type Cause, type JobState, type Transitions } from '../../
 import type { JobReason, OnQuota } from '../../src/jobs/job.js';
 import { JobRepository } from '../../src/jobs/job.repository.js';
 import { SliceRepository } from '../../src/jobs/slice.repository.js';
-import { endOf, type ClaimedSlice, type ListedPage, type SliceOutcome } from '../../src/jobs/slice.js';
+import { endOf } from '../../src/jobs/check.js';
+import type { ClaimedSlice, ListedPage, SliceOutcome } from '../../src/jobs/slice.js';
 import { failedEntry } from '../../src/transcripts/transcript-events.js';
 import { startService, type TestOrganization, type TestService } from '../harness/service.js';
 
@@ -158,7 +159,15 @@ function sliceOf(id: string, { state, reason }: Situation, onQuota: OnQuota = 'p
     request: { ...NEW_JOB_EXAMPLE.request, onQuota },
   };
   const { id: organizationId, keyId } = organization;
-  return { job, organizationId, keyId, claim: CLAIM, plan: 'pro', listed: true, continuation: null, setbacks: 0 };
+  const facts = {
+    claim: CLAIM,
+    plan: 'pro',
+    listed: true,
+    continuation: null,
+    setbacks: 0,
+    subscription: null,
+  } as const;
+  return { job, organizationId, keyId, ...facts };
 }
 
 const REQUEST = JSON.stringify(NEW_JOB_EXAMPLE.request);

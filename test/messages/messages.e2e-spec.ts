@@ -87,6 +87,46 @@ describe.each(natsIsInstalled ? (['tcp', 'nats'] as const) : (['tcp'] as const))
       expect(idsOf(byType(playlist, 'result'))).toEqual(['hl-dinghy__', 'tw-bread___']);
     });
 
+    it('takes the parameters of the texts as numbers and lists, with the events of the HTTP response', async () => {
+      const { key: apiKey } = await service.organization();
+      const texts = { languages: ['fi', '*'], match: 'first', include: ['description', 'chapters'], chunkSeconds: 600 };
+      const query = 'languages=fi,*&match=first&include=description,chapters&chunkSeconds=600';
+      const eventsOf = async (path: string): Promise<unknown[]> => {
+        const { text } = await service.get(path, apiKey, { Accept: 'application/x-ndjson' });
+        return text
+          .trimEnd()
+          .split('\n')
+          .map((line): unknown => JSON.parse(line));
+      };
+      const list = { apiKey, id: '@tidewater', limit: 5, kinds: ['video'], since: 'tw-tea_____', ...texts };
+      const listPath = `/channels/@tidewater/transcripts?limit=5&kinds=video&since=tw-tea_____&${query}`;
+      await request(client, list);
+      const streamed = await request(client, list);
+      expect(streamed).toEqual({ events: await eventsOf(listPath), error: undefined });
+      const entry = byType(streamed, 'result').find(({ result }) => result.videoId === 'tw-bread___');
+      expect(entry?.result.metadata.chapters).toHaveLength(3);
+      expect(entry?.result.transcript.en).toHaveLength(1);
+      expect(byType(streamed, 'summary')[0]?.summary.sinceFound).toBe(true);
+      const saturday = { apiKey, id: SATURDAY.id, limit: 2, kinds: ['video'], ...texts };
+      await request(client, saturday, 'playlists.transcripts');
+      const playlist = await request(client, saturday, 'playlists.transcripts');
+      expect(playlist.events).toEqual(
+        await eventsOf(`/playlists/${SATURDAY.id}/transcripts?limit=2&kinds=video&${query}`),
+      );
+      const one = await request(client, { apiKey, id: 'tw-bread___', ...texts }, 'videos.transcript');
+      expect(one.events).toEqual(await eventsOf(`/videos/tw-bread___/transcript?${query}`));
+      const uploads = await request(
+        client,
+        { apiKey, id: '@harbourlight', limit: 2, kinds: ['short'] },
+        'channels.uploads',
+      );
+      expect(uploads.events).toEqual([
+        (await service.get('/channels/@harbourlight/uploads?limit=2&kinds=short', apiKey)).body,
+      ]);
+      const videos = await request(client, { apiKey, videos: ['tw-bread___'], ...texts }, 'videos.transcripts');
+      expect(byType(videos, 'result')[0]?.result).toEqual(one.events[0]);
+    });
+
     it.each<[pattern: string, message: object, code: string]>([
       ['videos.transcript', { id: 'hl-silent__' }, 'transcript_unavailable'],
       ['videos.transcript', { id: 'short' }, 'video_not_found'],
@@ -114,6 +154,9 @@ describe.each(natsIsInstalled ? (['tcp', 'nats'] as const) : (['tcp'] as const))
     it.each<[string, string, object]>([
       ['several faults', 'limit=x&page=2', { limit: 'x', page: 2 }],
       ['an invalid language', 'languages=e', { languages: ['e'] }],
+      ['an original language before others', 'languages=*,en', { languages: ['*', 'en'] }],
+      ['other kinds and chunks', 'kinds=shorts&chunkSeconds=10', { kinds: ['shorts'], chunkSeconds: 10 }],
+      ['a parameter of another name', 'lang=en&max=3', { lang: 'en', max: 3 }],
     ])('is refused for %s with the error of the HTTP response', async (_name, query, fields) => {
       const { key } = await service.organization();
       const { error } = await request(client, { apiKey: key, id: '@tidewater', ...fields });

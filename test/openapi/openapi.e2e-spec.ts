@@ -6,6 +6,7 @@ import { closed } from './closed-schema.js';
 import type { Router } from 'express';
 import { startService, type ServiceResponse, type TestService } from '../harness/service.js';
 import { until } from '../harness/until.js';
+import { follow } from '../subscriptions/subscription-requests.js';
 import { WEBHOOK_SECRET_KEY } from '../webhooks/receiver.js';
 
 interface Schema {
@@ -147,7 +148,7 @@ describe('the OpenAPI document', () => {
             ...Object.values(media.examples ?? {}),
             ...(media.example ? [{ value: media.example }] : []),
           ];
-          if (/transcripts|\/admin\/|\/jobs|\/webhooks/.test(name))
+          if (/transcripts|\/admin\/|\/jobs|\/subscriptions|\/webhooks/.test(name))
             expect([name, status, examples.length]).not.toContain(0);
           for (const example of examples)
             expect([name, status, mismatch(media.schema, example.value)]).toEqual([name, status, null]);
@@ -283,12 +284,14 @@ describe('a response matches the document', () => {
       )
     ).body as { id: string };
     await until(async () => (await service.get(`/jobs/${job.id}`, key)).body.state === 'completed', 20_000);
+    const subscription = await follow(service, key, { channel: '@tidewater' });
     const requests: Record<string, [path: string, body?: string]> = {
       [TRANSCRIPTS]: ['/channels/@tidewater/transcripts?limit=1'],
       '/playlists/{id}/transcripts': ['/playlists/UUharbourlight__________/transcripts?limit=1'],
       '/videos/{id}/transcript': ['/videos/hl-dinghy__/transcript'],
       '/transcripts': ['/transcripts', '{"videos":["hl-dinghy__"]}'],
       '/jobs/{id}/results': [`/jobs/${job.id}/results`],
+      '/subscriptions/{id}/results': [`/subscriptions/${subscription.id}/results`],
       '/mcp': ['/mcp', '{"jsonrpc":"2.0","id":1,"method":"tools/list"}'],
     };
     expect(
@@ -334,6 +337,36 @@ describe('a response matches the document', () => {
     await service.query(`UPDATE jobs SET expires_at = clock_now() - interval '1 second' WHERE id = '${id}'`);
     await match(410, 'GET', `${one}/results`, `${mine}/results`);
     await match(404, 'DELETE', one, '/jobs/job_x');
+    expect((await service.request('DELETE', mine, { Authorization: `Bearer ${key}` })).status).toBe(204);
+  });
+
+  it('for subscriptions', async () => {
+    const { key } = await service.organization();
+    const free = await service.organization({ plan: 'free' });
+    const match = matcher(key);
+    const [all, one] = ['/subscriptions', '/subscriptions/{id}'];
+    const body = { channel: '@tidewater', start: 3 };
+    const headers = { 'Idempotency-Key': 'a' };
+    const { id } = (await match(201, 'POST', all, all, { body, headers })).body as { id: string };
+    await match(409, 'POST', all, all, { body: { channel: '@harbourlight' }, headers });
+    await match(400, 'POST', all, all, { body: { checkMinutes: 0 } });
+    await match(403, 'POST', all, all, { body, as: free.key });
+    await match(404, 'POST', all, all, { body: { channel: 'UC' } });
+    const mine = `/subscriptions/${id}`;
+    const results = `${mine}/results`;
+    await until(async () => (await service.get(results, key)).body.next === 3);
+    await match(200, 'GET', one, mine);
+    await match(404, 'GET', one, '/subscriptions/sub_x');
+    await match(200, 'GET', all, `${all}?limit=1`);
+    await match(200, 'GET', `${one}/results`, `${results}?limit=2`);
+    await match(202, 'POST', `${one}/check`, `${mine}/check`);
+    await match(429, 'POST', `${one}/check`, `${mine}/check`);
+    await match(200, 'PATCH', one, mine, { body: { state: 'paused', checkMinutes: 20 } });
+    await match(400, 'PATCH', one, mine, { body: {} });
+    await match(409, 'POST', `${one}/check`, `${mine}/check`);
+    await service.query(`UPDATE jobs SET expired_sequence = 2 WHERE id = '${id}'`);
+    await match(410, 'GET', `${one}/results`, `${results}?after=1`);
+    await match(404, 'DELETE', one, '/subscriptions/sub_x');
     expect((await service.request('DELETE', mine, { Authorization: `Bearer ${key}` })).status).toBe(204);
   });
 

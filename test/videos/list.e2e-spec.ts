@@ -97,6 +97,18 @@ describe('a list of videos', () => {
     expect(plain.body.summary.cached).toBe(1);
     const asText = await service.get('/videos/tw-pickles_/transcript?chunkSeconds=600&format=text', key);
     expect(asText.text).toBe(`${text}\n`);
+    for (const [format, form] of [
+      ['srt', /^1\n[\d:,]+ --> [\d:,]+\nPick it above/],
+      ['vtt', /^WEBVTT\n\n[\d:.]+ --> [\d:.]+\nPick it above/],
+      ['markdown', /^# [^]*\n\nChapters:[^]*\n\nDescription:\n\n> Sea bread\. {2}\n> {2}\n> 0:00 Flour {2}\n/],
+    ] as const) {
+      const video = format === 'markdown' ? 'tw-bread___' : 'tw-pickles_';
+      const query = `format=${format}&chunkSeconds=600&include=description,chapters,tags&languages=de,*&match=first`;
+      const { text: body } = await service.get(`/videos/${video}/transcript?${query}`, key);
+      expect(body).toMatch(form);
+      if (format !== 'markdown') expect(body).toContain(`\n${text}\n`);
+      else expect(body.match(/\]\(https:\/\/youtu\.be\/tw-bread___\?t=/g)).toHaveLength(3 + 1);
+    }
     for (const chunkSeconds of [14, 601, 60.5, '60', null])
       expect((await post(key, { ...wanted, chunkSeconds })).body.error.details[0].field).toBe('chunkSeconds');
   });

@@ -3,6 +3,7 @@ import { defined, Http, pause, withCall, type CallOptions, type ClientOptions, t
 import { Jobs } from './jobs.js';
 import type { OperationId, ParametersOf, ResultOf } from './operations.js';
 import type { components } from './schema.js';
+import { Subscriptions } from './subscriptions.js';
 import { Webhooks } from './webhooks.js';
 
 export type ChannelTranscripts = components['schemas']['ChannelTranscripts'];
@@ -50,13 +51,16 @@ type Streamed = 'getChannelTranscripts' | 'getPlaylistTranscripts' | 'getVideoTr
 export class ChannelTranscriptsClient {
   /** Archive jobs: all uploads of a channel. */
   readonly jobs: Jobs;
-  /** Webhooks of archive jobs. */
+  /** Subscriptions: each new upload of a channel. */
+  readonly subscriptions: Subscriptions;
+  /** Webhooks of archive jobs and subscriptions. */
   readonly webhooks: Webhooks;
   private readonly http: Http;
 
   constructor(options: ClientOptions, wait: Pause = pause) {
     this.http = new Http(options, wait);
     this.jobs = new Jobs(this.http);
+    this.subscriptions = new Subscriptions(this.http);
     this.webhooks = new Webhooks(this.http);
   }
 

@@ -16,6 +16,8 @@ export interface ErrorFields {
     resetAt: string;
     scope: string;
   };
+  /** `oldest` is of a subscription: where one can go on. */
+  results_expired: { oldest?: number };
   feature_not_in_plan: { feature: string; plan: string; requiredPlan: string };
 }
 

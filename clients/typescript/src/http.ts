@@ -5,6 +5,8 @@ import { isSafeToRepeat, OPERATIONS, type OperationId, type ParametersOf, type R
 const RETRIES_DEFAULT = 2;
 /** A longer `Retry-After` is the business of the caller. */
 const WAIT_SECONDS_MAX = 60;
+/** A client that follows a job for hours meets restarts and rate limits. The pauses between the attempts add up to three minutes. */
+export const RETRIES_WHILE_FOLLOWING = 7;
 /** The status of `GET /health/ready` that says the same as its body. */
 const NOT_READY = 503;
 const UNAUTHORIZED = 401;

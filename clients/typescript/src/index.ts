@@ -36,9 +36,21 @@ export type { Job, JobOptions, Jobs, JobSource, JobVideoTranscript, ResultsOptio
 export { OPERATIONS, type OperationId, type ParametersOf, type ResultOf } from './operations.js';
 export type { components, operations, paths } from './schema.js';
 export {
+  feedOf,
+  followFeed,
+  type FeedLine,
+  type FollowedVideo,
+  type FollowOptions,
+  type Subscription,
+  type SubscriptionOptions,
+  type Subscriptions,
+} from './subscriptions.js';
+export {
   verifyWebhook,
   type HeadersGiven,
   type JobEvent,
+  type SubscriptionEvent,
+  type UploadEvent,
   type Webhook,
   type WebhookDelivery,
   type WebhookEvent,

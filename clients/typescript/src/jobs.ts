@@ -1,4 +1,4 @@
-import { defined, itemsOf, type CallOptions, type Http } from './http.js';
+import { defined, itemsOf, RETRIES_WHILE_FOLLOWING, type CallOptions, type Http } from './http.js';
 import type { components } from './schema.js';
 
 type Schemas = components['schemas'];
@@ -10,8 +10,6 @@ export type JobVideoTranscript = Schemas['JobVideoTranscript'];
 const RESULTS_PER_PAGE = 100;
 /** For a canceled job whose last slice is still being stored. */
 const PAUSE_SECONDS_DEFAULT = 2;
-/** A client that follows a job for hours meets restarts and rate limits. The pauses between the attempts add up to three minutes. */
-const RETRIES_WHILE_FOLLOWING = 7;
 
 /** What a job reads; the videos are IDs or URLs, up to 10,000. */
 export type JobSource = { channel: string } | { playlist: string } | { videos: readonly string[] };

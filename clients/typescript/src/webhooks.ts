@@ -8,6 +8,10 @@ export type WebhookTestResult = Schemas['WebhookTestResult'];
 export type WebhookDelivery = Schemas['WebhookDelivery'];
 /** The body of a message about a job. */
 export type JobEvent = Schemas['JobEvent'];
+/** The body of a message about an upload of a followed channel. */
+export type UploadEvent = Schemas['UploadEvent'];
+/** The body of a message about a subscription. */
+export type SubscriptionEvent = Schemas['SubscriptionEvent'];
 /** The body of the message that `Webhooks.test` sends, whatever the `events` of the webhook are. */
 export interface WebhookTestEvent {
   type: 'webhook.test';
@@ -15,7 +19,7 @@ export interface WebhookTestEvent {
   data: { webhookId: string };
 }
 /** The body of a message: `type` says which. A later version of the service can send further types. */
-export type WebhookPayload = JobEvent | WebhookTestEvent;
+export type WebhookPayload = JobEvent | UploadEvent | SubscriptionEvent | WebhookTestEvent;
 export type WebhookEvent = NonNullable<Schemas['NewWebhookBody']['events']>[number];
 
 export interface WebhookOptions extends CallOptions {
@@ -23,7 +27,7 @@ export interface WebhookOptions extends CallOptions {
   events?: readonly WebhookEvent[];
 }
 
-/** Webhooks of archive jobs. Every method throws ChannelTranscriptsError. */
+/** Webhooks of archive jobs and subscriptions. Every method throws ChannelTranscriptsError. */
 export class Webhooks {
   /** Verifies a message that a webhook sent: see `verifyWebhook`. */
   readonly verify = verifyWebhook;

@@ -5,11 +5,12 @@ import { verifyWebhook, type WebhookPayload } from '../src/index.js';
 
 const SECRET = `whsec_${Buffer.from('a secret of a webhook, of 32 by').toString('base64')}`;
 const OTHER = `whsec_${Buffer.from('another secret, after a rotation').toString('base64')}`;
+const SUMMARY = { total: 0, succeeded: 0, failed: 0, cached: 0, fetched: 0, pending: 0 };
 const EVENT = {
   type: 'job.completed',
   timestamp: '2026-11-20T17:12:00.000Z',
-  data: { jobId: 'job_1', state: 'completed' },
-};
+  data: { jobId: 'job_1', state: 'completed', reason: null, channelId: null, summary: SUMMARY },
+} satisfies WebhookPayload;
 const BODY = JSON.stringify(EVENT);
 const SENT = new Date('2026-11-20T17:12:01Z');
 const AT = { now: SENT.getTime() };
@@ -28,12 +29,42 @@ describe('verifying a webhook', () => {
   });
 
   it('returns an event whose type says what its data is', async () => {
-    const jobOf = (event: WebhookPayload): string =>
-      event.type === 'webhook.test' ? event.data.webhookId : `${event.data.jobId} ${event.data.state}`;
-    const test: WebhookPayload = { type: 'webhook.test', timestamp: EVENT.timestamp, data: { webhookId: 'whk_1' } };
-    const body = JSON.stringify(test);
-    expect(jobOf(await verifyWebhook(body, signedOf(body, SECRET), SECRET, AT))).toBe('whk_1');
-    expect(jobOf(await verifyWebhook(BODY, signed(SECRET), SECRET, AT))).toBe('job_1 completed');
+    const subjectOf = (event: WebhookPayload): string => {
+      switch (event.type) {
+        case 'webhook.test':
+          return event.data.webhookId;
+        case 'upload.ready':
+        case 'upload.failed':
+          return `${event.data.videoId} ${event.data.results}`;
+        case 'subscription.paused':
+          return `${event.data.subscriptionId} ${event.data.reason}`;
+        case 'job.completed':
+        case 'job.failed':
+        case 'job.paused':
+        case 'job.canceled':
+          return `${event.data.jobId} ${event.data.state}`;
+      }
+    };
+    const { timestamp } = EVENT;
+    const results = '/subscriptions/sub_1/results?after=0';
+    const upload = { subscriptionId: 'sub_1', videoId: 'hl-island__', url: '', title: null, publishedAt: null };
+    const events: [WebhookPayload, subject: string][] = [
+      [EVENT, 'job_1 completed'],
+      [{ type: 'webhook.test', timestamp, data: { webhookId: 'whk_1' } }, 'whk_1'],
+      [{ type: 'upload.ready', timestamp, data: { ...upload, code: null, results } }, `hl-island__ ${results}`],
+      [
+        {
+          type: 'subscription.paused',
+          timestamp,
+          data: { subscriptionId: 'sub_1', state: 'paused', reason: 'plan_changed', channelId: null, summary: SUMMARY },
+        },
+        'sub_1 plan_changed',
+      ],
+    ];
+    for (const [event, subject] of events) {
+      const body = JSON.stringify(event);
+      expect(subjectOf(await verifyWebhook(body, signedOf(body, SECRET), SECRET, AT))).toBe(subject);
+    }
   });
 
   it('refuses every change of the body, the id or the time', async () => {

@@ -60,14 +60,19 @@ export interface ArchiveSource {
   playlist: Playlist | null;
 }
 
+/** The subscription that is written to the directory, and the place in its feed up to which that was done. */
+const followed = z.object({ id: z.string(), after: z.int() });
+
 /** The document `index.json` of an archive. Its videos are in the order of the list, newer ones of a channel first. */
 const index = z.object({
   channel: channelSchema.nullable(),
   playlist: playlistSchema.nullable().default(null),
   /** The job whose files are being written, and are not among `videos` yet; null when it is complete. */
   unfinishedJob: z.string().nullable().default(null),
+  /** Null when the channel is not followed. */
+  subscription: followed.nullable().default(null),
   ...form.shape,
-  /** Of the last complete job; null for all uploads. */
+  /** Of the last complete job; null for all uploads, 0 when there was none. */
   limit: z.int().nullable(),
   videos: z.array(video),
 });
@@ -117,6 +122,16 @@ export class ArchiveFiles {
     return this.known.videos[0]?.videoId ?? null;
   }
 
+  /** The subscription of the directory; null when its channel is not followed. */
+  get subscription(): z.infer<typeof followed> | null {
+    return this.known?.subscription ?? null;
+  }
+
+  /** The newest video of the directory. */
+  get newest(): string | undefined {
+    return this.known?.videos[0]?.videoId;
+  }
+
   /** Reads the index of the directory, which need not exist. @throws Error when it has something else than this archive */
   static async open(options: ArchiveOptions): Promise<ArchiveFiles> {
     const path = join(options.out, INDEX);
@@ -136,15 +151,27 @@ export class ArchiveFiles {
    */
   async mark({ channel, playlist }: ArchiveSource, jobId: string): Promise<void> {
     if (this.isMarked) return;
+    this.refuseOther(channel ?? playlist);
+    // What is known of a complete job stays as it is: the next job begins above its newest video.
+    const { limit = this.options.limit ?? null, videos = [] } = this.known ?? {};
+    const { subscription } = this;
+    await this.writeIndex({ channel, playlist, unfinishedJob: jobId, subscription, limit, videos });
+    this.isMarked = true;
+  }
+
+  /** Writes the index of a directory whose channel is followed, once and after the files of each part of the feed. @throws as `mark` */
+  async saveFollowed(channel: Channel, subscription: z.infer<typeof followed>): Promise<void> {
+    this.refuseOther(channel);
+    const { unfinishedJob = null, limit = 0 } = this.known ?? {};
+    await this.writeIndex({ channel, playlist: null, unfinishedJob, subscription, limit, videos: this.videos() });
+  }
+
+  private refuseOther(source: { id: string } | null): void {
     const other = this.known?.channel ?? this.known?.playlist;
-    if (other && other.id !== (channel ?? playlist)?.id)
+    if (other && other.id !== source?.id)
       throw new Error(
         `${this.options.out} has the archive of ${nameOf(this.known)} (${other.id}). Choose another directory.`,
       );
-    // What is known of a complete job stays as it is: the next job begins above its newest video.
-    const { limit = this.options.limit ?? null, videos = [] } = this.known ?? {};
-    await this.writeIndex({ channel, playlist, unfinishedJob: jobId, limit, videos });
-    this.isMarked = true;
   }
 
   /** Writes the file of a video unless it exists. */
@@ -160,22 +187,37 @@ export class ArchiveFiles {
     if (file === null || existsSync(join(out, file))) return;
     const read = await readTranscript(Buffer.from(JSON.stringify(transcript)));
     const stored = { videoId, metadata: metadataOf(upload), transcript: read };
-    await this.write(file, format === 'json' ? `${json}\n` : [...formatTranscript(format, stored, languages)].join(''));
+    await this.write(
+      file,
+      format === 'json' ? `${json}\n` : [...formatTranscript(format, stored, { languages })].join(''),
+    );
     this.written++;
   }
 
   /** Writes the index of all videos, the newest first, after a completed job. */
   async saveIndex({ channel, playlist }: ArchiveSource): Promise<void> {
+    const { limit = null } = this.options;
+    const { subscription } = this;
+    await this.writeIndex({ channel, playlist, unfinishedJob: null, subscription, limit, videos: this.videos() });
+  }
+
+  private videos(): IndexedVideo[] {
     const others = this.known?.videos.filter(({ videoId }) => !this.current.has(videoId)) ?? [];
     const current = [...this.current.values()].sort((one, other) => one.position - other.position);
-    const { limit = null } = this.options;
-    const videos = [...current.map(({ video }) => video), ...others];
-    await this.writeIndex({ channel, playlist, unfinishedJob: null, limit, videos });
+    return [...current.map(({ video }) => video), ...others];
   }
 
   private async writeIndex(state: Omit<ArchiveIndex, keyof ArchiveForm>): Promise<void> {
-    const { channel, playlist, unfinishedJob, limit, videos } = state;
-    const document: ArchiveIndex = { channel, playlist, unfinishedJob, ...this.options.form, limit, videos };
+    const { channel, playlist, unfinishedJob, subscription, limit, videos } = state;
+    const document: ArchiveIndex = {
+      channel,
+      playlist,
+      unfinishedJob,
+      subscription,
+      ...this.options.form,
+      limit,
+      videos,
+    };
     await this.write(INDEX, `${JSON.stringify(document, null, 2)}\n`);
   }
 

@@ -10,6 +10,7 @@ import { DatabaseModule } from '../../database/database.module.js';
 import { JobWorker } from '../../jobs/job-worker.js';
 import { JobEngineModule } from '../../jobs/jobs.module.js';
 import { JobsService } from '../../jobs/jobs.service.js';
+import { SubscriptionsService } from '../../jobs/subscriptions.service.js';
 import { createLogger, NestLogger } from '../../observability/logging/logger.js';
 import { redactorFor } from '../../observability/logging/redaction.js';
 import { ApiKey } from '../../organizations/api-key.js';
@@ -45,6 +46,7 @@ function servicesOf(context: INestApplicationContext) {
     playlists: context.get(PlaylistSource),
     transcripts: context.get(TranscriptsService),
     jobs: context.get(JobsService),
+    subscriptions: context.get(SubscriptionsService),
     worker: context.get(JobWorker),
     background: context.get(BackgroundLoops),
     payer: () => commandPayer(context.get(DataSource)),
@@ -99,7 +101,7 @@ export async function withServices<T>(
 }
 
 /**
- * The organization of the commands `transcripts` and `archive`, with a limit that they do not reach. The database requires a
+ * The organization of the commands `transcripts`, `archive` and `follow`, with a limit that they do not reach. The database requires a
  * key for what is charged: this one cannot be used, because no text has its hash.
  */
 async function commandPayer(database: DataSource): Promise<Payer> {
@@ -107,7 +109,7 @@ async function commandPayer(database: DataSource): Promise<Payer> {
   await database.query(
     `INSERT INTO organizations (id, name, plan, monthly_limit) VALUES ($1, $2, 'pro', $3)
        ON CONFLICT (id) DO UPDATE SET plan = 'pro', monthly_limit = $3, deleted_at = NULL`,
-    [organizationId, 'Commands transcripts and archive', MONTHLY_LIMIT_MAX],
+    [organizationId, 'Commands transcripts, archive and follow', MONTHLY_LIMIT_MAX],
   );
   await database.query(
     `INSERT INTO api_keys (id, organization_id, name, prefix, hash, revoked_at) VALUES ($1, $2, 'None', '', $3, now())

@@ -1,13 +1,13 @@
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { VIDEOS_PER_CALL_MAX } from '../../domain/plan.js';
-import { languageChoice, type LanguageMatch } from '../../domain/language-codes.js';
+import type { LanguageMatch } from '../../domain/language-codes.js';
 import type { Includable, VideoKind } from '../../domain/transcript.js';
 import { parsePlaylistReference } from '../../domain/playlist-reference.js';
 import { parseVideoReference } from '../../domain/video-reference.js';
 import { inflate } from '../../transcripts/cache/transcript-text.js';
 import { entryJson, serializeJson, type Chunk } from '../../transcripts/formats/json.js';
-import { markdownDocument } from '../../transcripts/formats/markdown.js';
+import { markdownDocument, type TextForm } from '../../transcripts/formats/markdown.js';
 import { formatEntry } from '../../transcripts/formats/transcript-formats.js';
 import { onlyEntry, type EntryFormat } from '../../transcripts/response/transcripts-response.js';
 import type { Selection } from '../../transcripts/sources/selection.js';
@@ -45,10 +45,9 @@ export async function printTranscripts(
   const end = new AbortController();
   const times = { startedAtMs: performance.now(), responseEnd: end.signal };
   const plan = await transcripts.prepare({ source, ...texts }, await services.payer(), times);
-  const languages = languageChoice(texts.languages, texts.match);
   const events = transcripts.deliver(plan).events('listed');
   try {
-    await writeOut(videoId === undefined ? list(format, events, languages) : entry(format, events, languages));
+    await writeOut(videoId === undefined ? list(format, events, plan) : entry(format, events, plan));
     if (format === 'json') process.stdout.write('\n');
   } finally {
     // The fetching does not wait for the reader: when the reader stops early, nothing else would end it.
@@ -71,14 +70,14 @@ function sourceOf(reference: string, wanted: Selection, { uploads, playlists }: 
 
 type Events = AsyncGenerator<TranscriptsEvent, void>;
 
-async function* list(format: EntryFormat, events: Events, languages: readonly string[]): AsyncGenerator<Chunk> {
+async function* list(format: EntryFormat, events: Events, form: TextForm): AsyncGenerator<Chunk> {
   if (format === 'json') yield* serializeJson(events);
-  else for await (const text of markdownDocument(events, languages)) yield [text];
+  else for await (const text of markdownDocument(events, form)) yield [text];
 }
 
-async function* entry(format: EntryFormat, events: Events, languages: readonly string[]): AsyncGenerator<Chunk> {
+async function* entry(format: EntryFormat, events: Events, form: TextForm): AsyncGenerator<Chunk> {
   const only = await onlyEntry(events);
-  yield format === 'json' ? entryJson('', only, '') : [await formatEntry(format, only, languages)];
+  yield format === 'json' ? entryJson('', only, '') : [await formatEntry(format, only, form)];
 }
 
 /** Writes to standard output no faster than it is read. A reader that stops early, such as `head`, is no error. */

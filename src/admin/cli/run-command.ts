@@ -8,7 +8,7 @@ import { withServices } from './command-services.js';
 import { addKeyCommands } from './key-commands.js';
 import { addOrganizationCommands } from './organization-commands.js';
 import { asText, type RunWork } from './output.js';
-import { addTranscriptCommands } from './transcript-commands.js';
+import { addFollowCommand, addTranscriptCommands } from './transcript-commands.js';
 import { addUsageCommands } from './usage-commands.js';
 
 /**
@@ -54,6 +54,7 @@ function program(platform: Type<unknown>): Command {
   addUsageCommands(root, run);
   addJobCommand(root, run);
   addTranscriptCommands(root, run);
+  addFollowCommand(root, run);
   return root;
 }
 

@@ -1,6 +1,15 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
+import { parseWholeNumber } from '../../config/variables.js';
 import { LANGUAGE_MATCHES } from '../../domain/language-codes.js';
 import { INCLUDABLE, VIDEO_KINDS } from '../../domain/transcript.js';
+import {
+  CHECK_MINUTES_DEFAULT,
+  CHECK_MINUTES_MAX,
+  CHECK_MINUTES_MIN,
+  isStart,
+  START_UPLOADS_MAX,
+  type Start,
+} from '../../jobs/subscription.js';
 import {
   CHUNK_SECONDS_MAX,
   CHUNK_SECONDS_MIN,
@@ -13,6 +22,7 @@ import { ENTRY_FORMATS } from '../../transcripts/response/transcripts-response.j
 import { ARCHIVE_FORMATS, archiveForm, nameOf, type ArchiveForm } from './archive-files.js';
 import { archiveList, type ArchiveRequest, type ArchiveResult } from './archive-run.js';
 import { wholeNumberArgument, type CommandResult, type RunWork } from './output.js';
+import { followChannel, type FollowRequest } from './follow-run.js';
 import { printTranscripts, type PrintOptions } from './print-transcripts.js';
 
 const REFERENCE =
@@ -94,6 +104,53 @@ function addTextOptions(command: Command): Command {
       wholeNumberArgument(CHUNK_SECONDS_MIN, CHUNK_SECONDS_MAX),
     );
 }
+
+/** Adds `follow`, which keeps a directory up to date until it is stopped. */
+export function addFollowCommand(program: Command, run: RunWork): void {
+  const follow = program
+    .command('follow')
+    .description(
+      'write the transcript of each new upload of a channel to a directory, until Ctrl-C; continues what was stopped',
+    )
+    .argument('<channel>', '@handle, ID or URL')
+    .requiredOption('--out <directory>', 'created unless it exists; also that of an archive')
+    .addOption(new Option('--format <format>', 'format of the files').choices(ARCHIVE_FORMATS).default('json'))
+    .addOption(
+      new Option('--start <start>', 'now, a number of the newest uploads, or the ID of the video above which to begin')
+        .default(undefined, 'the newest video of the directory, or now')
+        .argParser(startArgument),
+    )
+    .option(
+      '--check-minutes <n>',
+      'minutes between two checks',
+      wholeNumberArgument(CHECK_MINUTES_MIN, CHECK_MINUTES_MAX),
+      CHECK_MINUTES_DEFAULT,
+    );
+  addTextOptions(follow).action((channel: string, { out, start, checkMinutes, ...form }: FollowFlags) =>
+    run(
+      async (services) => {
+        const request = { channel, out, start, checkMinutes, form: archiveForm(form) };
+        const work = (stop: AbortSignal) => followChannel(request, services, stop, showProgress);
+        const { subscription, written } = await untilSignal(work).finally(() => showProgress(''));
+        const files = `${written} new ${written === 1 ? 'file' : 'files'} in ${out}`;
+        return {
+          json: { subscription, directory: out, written },
+          text: `Stopped: ${files}. The same command continues.`,
+        };
+      },
+      { handlesSignals: true },
+    ),
+  );
+}
+
+function startArgument(text: string): Start {
+  const start = parseWholeNumber(text) ?? text;
+  if (!isStart(start))
+    throw new InvalidArgumentError(`Use now, a number from 1 to ${START_UPLOADS_MAX}, or the ID of a video.`);
+  return start;
+}
+
+type FollowFlags = Pick<FollowRequest, 'out' | 'start' | 'checkMinutes'> & Partial<ArchiveForm>;
 
 /** Shows a line on a terminal, instead of the one before. */
 function showProgress(line: string): void {

@@ -102,7 +102,7 @@ DECLARE
 BEGIN
   SELECT * INTO v_slice FROM json_to_record(p_slice) AS slice (
     reservation_id uuid, fetched integer, videos json, state text, reason text, delay_seconds double precision,
-    setbacks integer, restart_list boolean);
+    setbacks integer, restart_list boolean, is_check boolean);
   PERFORM organization_lock((SELECT organization_id FROM jobs WHERE id = p_job_id));
   SELECT * INTO job FROM jobs WHERE id = p_job_id AND claim = p_claim FOR UPDATE;
   v_claimed := FOUND;
@@ -126,7 +126,7 @@ BEGIN
         job.last_sequence + row_number() OVER (PARTITION BY state = 'pending' ORDER BY position) AS sequence
       FROM json_to_recordset(v_slice.videos) AS video (
         position integer, state text, code text, "retryAfterSeconds" double precision, cached boolean, length integer,
-        bytes integer, crc bigint)
+        bytes integer, crc bigint, event json)
   ), changed AS (
     UPDATE job_videos video SET state = given.state, cached = given.cached, entry_bytes = given.bytes,
         entry_crc = given.crc, retries = video.retries + (given."retryAfterSeconds" IS NOT NULL)::integer,
@@ -136,17 +136,29 @@ BEGIN
         entry = CASE WHEN given.length > 0 THEN substring(p_entries FROM given.start::integer + 1 FOR given.length) END
       FROM given
       WHERE video.job_id = p_job_id AND video.position = given.position AND video.state = 'pending'
-      RETURNING video.state, video.cached
+      RETURNING video.state, video.cached, video.sequence, given.event
   )
-  SELECT count(*) AS videos, count(*) FILTER (WHERE state = 'failed') AS failed,
+  SELECT array_agg(event ORDER BY sequence) FILTER (WHERE sequence IS NOT NULL) AS events, count(*) AS videos, count(*) FILTER (WHERE state = 'failed') AS failed,
          count(*) FILTER (WHERE cached) AS cached, count(*) FILTER (WHERE NOT cached) AS fetched
     INTO v_counts FROM changed;
   IF v_counts.videos <> json_array_length(v_slice.videos) OR v_counts.fetched <> charged THEN
     RAISE EXCEPTION 'the slice does not agree with the job %', p_job_id USING ERRCODE = 'CT002';
   END IF;
-  -- When all its videos are tried again later, it has no slice before. Without a delay it has none.
   v_due := v_now + make_interval(secs => v_slice.delay_seconds);
-  IF v_due IS NOT NULL AND NOT EXISTS (
+  -- What the caller has paused or canceled stays so.
+  IF job.finished_at IS NULL AND job.reason IS DISTINCT FROM 'paused_by_caller' THEN
+    job.state := coalesce(v_slice.state, 'running');
+    job.reason := v_slice.reason;
+  END IF;
+  IF job.check_seconds IS NOT NULL THEN
+    IF v_slice.is_check THEN
+      job.next_check_at := coalesce(v_due, job.next_check_at);
+      v_due := v_now;
+    END IF;
+    v_due := subscription_next_run(job, v_due);
+    PERFORM subscription_upload_events(job, v_counts.events);
+  -- When all its videos are tried again later, it has no slice before. Without a delay it has none.
+  ELSIF v_due IS NOT NULL AND NOT EXISTS (
     SELECT FROM job_videos WHERE job_id = p_job_id AND state = 'pending' AND coalesce(retry_at, v_due) <= v_due) THEN
     SELECT greatest(v_due, min(retry_at)) INTO v_due FROM job_videos WHERE job_id = p_job_id AND state = 'pending';
   END IF;
@@ -155,8 +167,10 @@ BEGIN
       last_sequence = last_sequence + v_counts.cached + v_counts.fetched + v_counts.failed,
       stored_bytes = stored_bytes + octet_length(p_entries), setbacks = v_slice.setbacks, claim = NULL, claimed_until = NULL,
       continuation = CASE WHEN NOT v_slice.restart_list THEN continuation END,
-      state = CASE WHEN finished_at IS NULL THEN coalesce(v_slice.state, 'running') ELSE state END,
-      reason = CASE WHEN finished_at IS NULL THEN v_slice.reason END, next_run_at = v_due
+      remove_at = CASE WHEN check_seconds IS NOT NULL AND v_counts.events IS NOT NULL
+                       THEN coalesce(remove_at, v_now + make_interval(secs => results_seconds)) ELSE remove_at END,
+      state = job.state, reason = job.reason, next_check_at = job.next_check_at,
+      next_run_at = CASE WHEN finished_at IS NULL THEN v_due END
     WHERE id = p_job_id RETURNING * INTO job;
   RETURN NEXT;
 END $$;
@@ -170,9 +184,9 @@ DECLARE
 BEGIN
   FOR v_job IN
     WITH RECURSIVE waiting AS (
-      (SELECT organization_id, reason FROM jobs WHERE finished_at IS NULL AND next_run_at IS NULL ORDER BY 1, 2 LIMIT 1)
+      (SELECT organization_id, reason FROM jobs WHERE state = 'paused' ORDER BY 1, 2 LIMIT 1)
       UNION ALL SELECT following.* FROM waiting, LATERAL (
-        SELECT organization_id, reason FROM jobs WHERE finished_at IS NULL AND next_run_at IS NULL
+        SELECT organization_id, reason FROM jobs WHERE state = 'paused'
           AND (organization_id, reason) > (waiting.organization_id, waiting.reason) ORDER BY 1, 2 LIMIT 1) following
     ), ready AS MATERIALIZED (
       SELECT waiting.*, organization.deleted_at IS NOT NULL AS is_deleted
@@ -186,7 +200,7 @@ BEGIN
     ), candidate AS (
       SELECT jobs.id, jobs.state, jobs.organization_id, ready.is_deleted
         FROM ready JOIN jobs ON jobs.organization_id = ready.organization_id AND jobs.reason = ready.reason
-          AND jobs.finished_at IS NULL AND jobs.next_run_at IS NULL
+          AND jobs.state = 'paused'
         LIMIT 200 FOR UPDATE OF jobs SKIP LOCKED
     )
     -- In one order, because job_due locks the queues of the organizations.
@@ -199,12 +213,13 @@ BEGIN
     RETURN NEXT;
   END LOOP;
   WITH added AS (DELETE FROM job_counts WHERE (SELECT count(*) > 100 FROM job_counts) RETURNING *)
-  INSERT INTO job_counts SELECT state, reason, sum(jobs), sum(stored_bytes) FROM added GROUP BY state, reason;
+  INSERT INTO job_counts (state, reason, jobs, stored_bytes, is_subscription)
+    SELECT state, reason, sum(jobs), sum(stored_bytes), is_subscription FROM added GROUP BY state, reason, is_subscription;
 END $$;
 
 -- Removes results that have expired or were deleted, some rows of one job at a time, and then the job itself: at once when
 -- it was deleted, and a week after its results when it has expired. A job whose slice is running stays until that is
--- charged. Returns the number of removed rows.
+-- charged. A subscription goes on without them. Returns the number of removed rows.
 CREATE OR REPLACE FUNCTION job_remove_batch(p_rows_max integer) RETURNS integer LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
   v_now timestamptz := clock_now();
@@ -216,6 +231,9 @@ BEGIN
     ORDER BY remove_at LIMIT 1 FOR UPDATE SKIP LOCKED;
   IF NOT FOUND THEN
     RETURN 0;
+  END IF;
+  IF v_job.check_seconds IS NOT NULL AND v_job.finished_at IS NULL AND v_job.deleted_at IS NULL THEN
+    RETURN subscription_remove_batch(v_job, p_rows_max);
   END IF;
   WITH removed AS (
     DELETE FROM job_videos WHERE job_id = v_job.id AND position = ANY (ARRAY(

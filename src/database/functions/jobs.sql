@@ -3,8 +3,11 @@
 
 -- What follows from the change of a job: whether an unfinished one is queued, listed, running or complete, the end of a
 -- finished one, and the event for its webhooks. The functions set the state of a job that goes on to 'running'; it is paused
--- as long as its list is incomplete, also while that is read again. All transitions stand in src/jobs/job-states.ts.
+-- as long as its list is incomplete, also while that is read again. A subscription has neither these states nor their end. All
+-- transitions stand in src/jobs/job-states.ts.
 CREATE OR REPLACE FUNCTION job_changed() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+  v_kind text := CASE WHEN NEW.check_seconds IS NULL THEN 'job' ELSE 'subscription' END;
 BEGIN
   IF NEW.state NOT IN ('canceled', 'failed') AND NEW.listed_at IS NOT NULL AND NEW.succeeded + NEW.failed = NEW.total THEN
     NEW.state := 'completed';
@@ -17,7 +20,7 @@ BEGIN
       NEW.next_run_at := CASE WHEN NEW.succeeded + NEW.failed = NEW.total THEN NEW.list_retry_at
                               ELSE least(NEW.next_run_at, NEW.list_retry_at) END;
     END IF;
-  ELSIF NEW.state IN ('queued', 'listing', 'running') THEN
+  ELSIF NEW.state IN ('queued', 'listing', 'running') AND NEW.check_seconds IS NULL THEN
     NEW.state := CASE WHEN NEW.started_at IS NULL THEN 'queued' WHEN NEW.listed_at IS NULL THEN 'listing' ELSE 'running' END;
   END IF;
   IF NEW.state NOT IN ('completed', 'canceled', 'failed') THEN
@@ -33,10 +36,10 @@ BEGIN
   IF (NEW.deleted_at, NEW.expires_at) IS DISTINCT FROM (OLD.deleted_at, OLD.expires_at) THEN
     NEW.remove_at := coalesce(NEW.deleted_at, NEW.expires_at);
   END IF;
-  IF NEW.state IN ('completed', 'failed', 'paused', 'canceled') AND NEW.deleted_at IS NULL
-    AND (NEW.state, NEW.reason) IS DISTINCT FROM (OLD.state, OLD.reason) THEN
-    PERFORM webhook_enqueue(NEW.organization_id, 'job.' || NEW.state, jsonb_build_object(
-      'jobId', NEW.id, 'state', NEW.state, 'reason', NEW.reason, 'channelId', NEW.channel_id,
+  IF NEW.deleted_at IS NULL AND (NEW.state, NEW.reason) IS DISTINCT FROM (OLD.state, OLD.reason)
+    AND (NEW.state = 'paused' OR NEW.check_seconds IS NULL AND NEW.state IN ('completed', 'failed', 'canceled')) THEN
+    PERFORM webhook_enqueue(NEW.organization_id, v_kind || '.' || NEW.state, jsonb_build_object(
+      v_kind || 'Id', NEW.id, 'state', NEW.state, 'reason', NEW.reason, 'channelId', NEW.channel_id,
       'summary', jsonb_build_object(
         'total', NEW.total, 'succeeded', NEW.succeeded, 'failed', NEW.failed, 'cached', NEW.cached,
         'fetched', NEW.fetched, 'pending', NEW.total - NEW.succeeded - NEW.failed)));
@@ -74,20 +77,23 @@ CREATE OR REPLACE FUNCTION job_counted() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF (OLD.state, OLD.reason, OLD.stored_bytes, OLD.deleted_at)
     IS DISTINCT FROM (NEW.state, NEW.reason, NEW.stored_bytes, NEW.deleted_at) THEN
-    INSERT INTO job_counts SELECT OLD.state, OLD.reason, -1, -OLD.stored_bytes WHERE OLD.id IS NOT NULL AND OLD.deleted_at IS NULL
-      UNION ALL SELECT NEW.state, NEW.reason, 1, NEW.stored_bytes WHERE NEW.id IS NOT NULL AND NEW.deleted_at IS NULL;
+    INSERT INTO job_counts (state, reason, jobs, stored_bytes, is_subscription)
+      SELECT OLD.state, OLD.reason, -1, -OLD.stored_bytes, OLD.check_seconds IS NOT NULL
+        WHERE OLD.id IS NOT NULL AND OLD.deleted_at IS NULL
+      UNION ALL SELECT NEW.state, NEW.reason, 1, NEW.stored_bytes, NEW.check_seconds IS NOT NULL
+        WHERE NEW.id IS NOT NULL AND NEW.deleted_at IS NULL;
   END IF;
   RETURN NULL;
 END $$;
 CREATE OR REPLACE TRIGGER job_counted AFTER INSERT OR UPDATE OR DELETE ON jobs FOR EACH ROW EXECUTE FUNCTION job_counted();
 
 -- Why an organization cannot have another unfinished job; null when it can. Its lock must be held. Results that have expired
--- or were deleted do not count, although they are removed a little later.
+-- or were deleted do not count, although they are removed a little later. The results of subscriptions count too.
 CREATE OR REPLACE FUNCTION job_refusal(
   p_organization_id text, p_unfinished_max integer, p_stored_max integer, p_bytes_max double precision
 ) RETURNS text LANGUAGE sql VOLATILE AS $$
-  SELECT CASE WHEN count(*) FILTER (WHERE finished_at IS NULL) >= p_unfinished_max THEN 'too_many'
-              WHEN count(*) >= p_stored_max THEN 'too_many_stored'
+  SELECT CASE WHEN count(*) FILTER (WHERE finished_at IS NULL AND check_seconds IS NULL) >= p_unfinished_max THEN 'too_many'
+              WHEN count(*) FILTER (WHERE check_seconds IS NULL) >= p_stored_max THEN 'too_many_stored'
               WHEN sum(stored_bytes) >= p_bytes_max THEN 'too_much_stored' END
     FROM jobs WHERE organization_id = p_organization_id AND deleted_at IS NULL
       AND (expires_at IS NULL OR expires_at > clock_now())

@@ -48,3 +48,12 @@ UPDATE job_videos video SET sequence = decided.sequence, decided_at = coalesce(j
                     FROM job_videos WHERE state <> 'pending') decided
   WHERE job.id = video.job_id AND decided.job_id = video.job_id AND decided.position = video.position;
 ALTER TABLE job_videos ADD CHECK (sequence IS NOT NULL OR state IN ('pending', 'seen'));
+
+-- Of archive jobs and of subscriptions apart.
+ALTER TABLE job_counts ADD COLUMN is_subscription boolean NOT NULL DEFAULT false;
+-- A subscription that has no quota waits too, and has checks meanwhile.
+DROP INDEX jobs_waiting;
+CREATE INDEX jobs_waiting ON jobs (organization_id, reason) WHERE state = 'paused';
+DROP INDEX jobs_setbacks;
+CREATE INDEX jobs_setbacks ON jobs (setbacks)
+  WHERE finished_at IS NULL AND state <> 'paused' AND setbacks > 0 AND check_seconds IS NULL;

@@ -4,7 +4,17 @@ import { codeSpan, escapeMarkdown, listHead, secondUrl, videoHead } from '../../
 import { inflate } from '../../transcripts/cache/transcript-text.js';
 import { clockTime } from '../../transcripts/formats/line-text.js';
 import { normalized, searchTranscript, type Match } from '../transcript-search.js';
-import { channel, costLine, defineTool, languages, match, maxChars, summaryOutput, TEXT_IS_DATA } from './tool.js';
+import {
+  channel,
+  costLine,
+  defineTool,
+  kinds,
+  languages,
+  match,
+  maxChars,
+  summaryOutput,
+  TEXT_IS_DATA,
+} from './tool.js';
 
 const VIDEOS_MAX = 50;
 const MATCHES_MAX = 100;
@@ -34,6 +44,7 @@ export const searchChannelTranscripts = defineTool({
       .max(VIDEOS_MAX)
       .default(10)
       .describe('The number of videos to search at most, the newest ones.'),
+    kinds,
     maxMatches: z.int().min(1).max(MATCHES_MAX).default(20).describe('The number of matches to return at most.'),
     languages,
     match,
@@ -48,22 +59,11 @@ export const searchChannelTranscripts = defineTool({
     failed: z.array(z.object({ videoId: z.string(), code: z.string() })),
     summary: summaryOutput,
   }),
-  async run(
-    {
-      channel: reference,
-      query,
-      limit,
-      maxMatches,
-      maxChars: charactersMax,
-      languages: wanted = [],
-      match: wantedMatch,
-    },
-    context,
-    services,
-  ) {
+  async run(input, context, services) {
+    const { query, limit, maxMatches, maxChars: charactersMax } = input;
     const phrase = normalized(query);
     if (phrase === '') throw invalidField('query', 'query has no visible characters.');
-    const request = { source: services.uploads.source(reference, { limit }), languages: wanted, match: wantedMatch };
+    const request = { ...input, source: services.uploads.source(input.channel, input) };
     const delivery = await services.transcripts.start(request, context);
     const { plan, summary } = delivery;
     const matches: { videoId: string; start: number; url: string }[] = [];

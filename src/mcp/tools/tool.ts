@@ -3,13 +3,15 @@ import { z } from 'zod';
 import { counted, type InvalidField, InvalidRequestError } from '../../domain/errors.js';
 import { CHANNEL_FORMS } from '../../domain/channel-reference.js';
 import { areLanguages, LANGUAGE_MATCHES, LANGUAGES_MAX, normalizeLanguages } from '../../domain/language-codes.js';
-import { VIDEO_KINDS } from '../../domain/transcript.js';
+import { INCLUDABLE, VIDEO_KINDS } from '../../domain/transcript.js';
 import type { Feature } from '../../domain/plan.js';
 import { unknownParameterMessage } from '../../domain/unknown-parameter.js';
 import type { RequestContext } from '../../http/request-context.js';
 import { JobsService } from '../../jobs/jobs.service.js';
+import { SubscriptionsService } from '../../jobs/subscriptions.service.js';
 import { QuotaService } from '../../quota/quota.service.js';
 import { ChannelUploads } from '../../transcripts/sources/channel-uploads.js';
+import { CHUNK_SECONDS_MAX, CHUNK_SECONDS_MIN } from '../../transcripts/dto/transcripts-query.dto.js';
 import type { Summary } from '../../transcripts/dto/transcripts-response.dto.js';
 import { TranscriptsService } from '../../transcripts/transcripts.service.js';
 
@@ -29,6 +31,7 @@ export class ToolServices {
     readonly uploads: ChannelUploads,
     readonly quota: QuotaService,
     readonly jobs: JobsService,
+    readonly subscriptions: SubscriptionsService,
   ) {}
 }
 
@@ -126,6 +129,19 @@ export const kinds = z
   .min(1)
   .optional()
   .describe('Only videos of these kinds, which limit counts; by default all. Those of unknown kind are kept.');
+
+export const include = z
+  .array(z.enum(INCLUDABLE))
+  .min(1)
+  .optional()
+  .describe('What to write before each transcript, for free: the description, its chapters, the tags.');
+
+export const chunkSeconds = z
+  .int()
+  .min(CHUNK_SECONDS_MIN)
+  .max(CHUNK_SECONDS_MAX)
+  .optional()
+  .describe('The length of a paragraph, each with a link to its second; by default about a minute.');
 
 export const channel = z.string().min(1).max(2048).describe(`The channel: ${CHANNEL_FORMS}.`);
 

@@ -7,8 +7,10 @@ import type { Entry } from '../../transcripts/transcript-events.js';
 import { CURSOR_VIDEOS_MAX, readTexts, type Position } from '../text-page.js';
 import {
   channel,
+  chunkSeconds,
   cursor,
   defineTool,
+  include,
   kinds,
   languages,
   match,
@@ -45,6 +47,8 @@ export const getChannelTranscripts = defineTool({
     kinds,
     languages,
     match,
+    include,
+    chunkSeconds,
     maxChars,
     cursor,
   }),
@@ -54,18 +58,13 @@ export const getChannelTranscripts = defineTool({
     summary: summaryOutput,
     cursor: cursorOutput,
   }),
-  async run(
-    { channel: reference, limit, kinds: wantedKinds, languages: wanted = [], match: wantedMatch, ...form },
-    context,
-    services,
-  ) {
+  async run(input, context, services) {
     const start = () => {
-      if (reference === undefined)
+      if (input.channel === undefined)
         throw invalidField('channel', `channel is required without a cursor: ${CHANNEL_FORMS}.`);
-      const source = services.uploads.source(reference, { limit, kinds: wantedKinds });
-      return { source, languages: wanted, match: wantedMatch, range: WHOLE_VIDEOS };
+      return { ...input, source: services.uploads.source(input.channel, input), range: WHOLE_VIDEOS };
     };
-    const page = await readTexts({ tool: 'get_channel_transcripts', start, ...form }, context, services);
+    const page = await readTexts({ ...input, tool: 'get_channel_transcripts', start }, context, services);
     const { text, resource, entries, summary, cursor: next } = page;
     return { text, structured: { channelId: resource, videos: entries.map(videoOf), summary, cursor: next } };
   },
@@ -89,17 +88,16 @@ export const getVideoTranscript = defineTool({
       .describe('Required without a cursor: the ID of a video (11 characters) or its URL on youtube.com or youtu.be.'),
     languages,
     match,
+    include,
+    chunkSeconds,
     fromSeconds: z.number().min(0).default(0).describe('Only what is said at or after this second.'),
     toSeconds: z.number().min(0).optional().describe('Only what is said before this second.'),
     maxChars,
     cursor,
   }),
   output: z.object({ video: videoOutput, summary: summaryOutput, cursor: cursorOutput }),
-  async run(
-    { video, languages: wanted = [], match: wantedMatch, fromSeconds, toSeconds = null, ...form },
-    context,
-    services,
-  ) {
+  async run(input, context, services) {
+    const { video, fromSeconds, toSeconds = null } = input;
     if (toSeconds !== null && toSeconds <= fromSeconds) {
       throw invalidField('toSeconds', 'toSeconds must be greater than fromSeconds.');
     }
@@ -109,9 +107,9 @@ export const getVideoTranscript = defineTool({
       const videoId = parseVideoReference(video);
       if (videoId === undefined) throw new VideoNotFoundError();
       const range: Position['range'] = [fromSeconds, toSeconds];
-      return { source: givenVideos([videoId], videoId), languages: wanted, match: wantedMatch, range };
+      return { ...input, source: givenVideos([videoId], videoId), range };
     };
-    const page = await readTexts({ tool: 'get_video_transcript', start, ...form }, context, services);
+    const page = await readTexts({ ...input, tool: 'get_video_transcript', start }, context, services);
     const [entry] = page.entries;
     if (!entry) throw new Error('The plan has no video.');
     if (!entry.ok) throw new VideoFailedError(entry.error);

@@ -26,16 +26,16 @@ const inflateOffThread = promisify<Buffer, object, Buffer>(inflateRaw);
 const SEGMENTS_PER_STEP = 128;
 
 /** The JSON of a transcript as a response contains it. */
-export async function jsonOf(transcript: Transcript): Promise<Buffer> {
-  return Buffer.from(await joinInTurns(jsonPieces(transcript)));
+export async function jsonOf(transcript: Transcript, segmentsPerStep = SEGMENTS_PER_STEP): Promise<Buffer> {
+  return Buffer.from(await joinInTurns(jsonPieces(transcript, segmentsPerStep)));
 }
 
-function* jsonPieces(transcript: Transcript): Generator<string, void, undefined> {
+function* jsonPieces(transcript: Transcript, segmentsPerStep: number): Generator<string, void, undefined> {
   let before = '{';
   for (const [language, segments] of transcript) {
     yield `${before}${JSON.stringify(language)}:[`;
-    for (let from = 0; from < segments.length; from += SEGMENTS_PER_STEP) {
-      const part = JSON.stringify(segments.slice(from, from + SEGMENTS_PER_STEP)).slice(1, -1);
+    for (let from = 0; from < segments.length; from += segmentsPerStep) {
+      const part = JSON.stringify(segments.slice(from, from + segmentsPerStep)).slice(1, -1);
       yield from === 0 ? part : `,${part}`;
     }
     before = '],';

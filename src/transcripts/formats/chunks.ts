@@ -1,5 +1,6 @@
 import type { Segment } from '../../domain/transcript.js';
 import { deflate, inflate, jsonOf, readTranscript, type TranscriptText } from '../cache/transcript-text.js';
+import { inTurns } from '../in-turns.js';
 import type { TranscriptsEvent } from '../transcript-events.js';
 import { SENTENCE_END, spaceBetween } from './line-text.js';
 
@@ -8,26 +9,27 @@ const SENTENCE_SHARE = 0.75;
 
 /**
  * Joins segments to chunks of about `seconds`: each ends with a sentence, or where the next segment would make it longer.
- * A longer segment is a chunk of its own.
+ * A longer segment is a chunk of its own. Yields the chunks, and the text of each segment as a step of the work.
  */
-export function chunksOf(segments: readonly Segment[], seconds: number): Segment[] {
-  const chunks: Segment[] = [];
+export function* chunksOf(segments: readonly Segment[], seconds: number): Generator<Segment | string, void, undefined> {
   let chunk: Segment | undefined;
+  let last = '';
   for (const { text, start, duration } of segments) {
-    const spokenSeconds = chunk === undefined ? 0 : start - chunk.start;
-    const isSentence = chunk !== undefined && SENTENCE_END.test(chunk.text);
-    if (
-      chunk === undefined ||
+    yield text;
+    if (chunk === undefined) chunk = { text, start, duration };
+    else if (
       Math.max(chunk.duration, start + duration - chunk.start) > seconds ||
-      (isSentence && spokenSeconds >= seconds * SENTENCE_SHARE)
-    )
-      chunks.push((chunk = { text, start, duration }));
-    else {
-      chunk.text += spaceBetween(chunk.text, text) + text;
+      (start - chunk.start >= seconds * SENTENCE_SHARE && SENTENCE_END.test(last))
+    ) {
+      yield chunk;
+      chunk = { text, start, duration };
+    } else {
+      chunk.text += spaceBetween(last, text) + text;
       chunk.duration = Math.max(chunk.duration, milliseconds(start + duration - chunk.start));
     }
+    last = text;
   }
-  return chunks;
+  if (chunk !== undefined) yield chunk;
 }
 
 /** Without the digits that a sum of fractions adds. */
@@ -47,8 +49,15 @@ export async function* inChunks(
     }
 }
 
+/** Chunks are as long as many segments: each is a step by itself. */
+const CHUNKS_PER_STEP = 1;
+
 async function chunked(text: TranscriptText, seconds: number): Promise<TranscriptText> {
-  const transcript = await readTranscript(await inflate(text));
-  const chunks = [...transcript].map(([language, segments]) => [language, chunksOf(segments, seconds)] as const);
-  return deflate(await jsonOf(new Map(chunks)));
+  const chunks = new Map<string, Segment[]>();
+  for (const [language, segments] of await readTranscript(await inflate(text))) {
+    const own: Segment[] = [];
+    for await (const step of inTurns(chunksOf(segments, seconds))) if (typeof step === 'object') own.push(step);
+    chunks.set(language, own);
+  }
+  return deflate(await jsonOf(chunks, CHUNKS_PER_STEP));
 }

@@ -5,7 +5,7 @@ import { anyText } from '../../../test/texts/any-text.js';
 import type { Segment } from '../../domain/transcript.js';
 import type { VideoMetadata } from '../dto/transcripts-response.dto.js';
 import { lineText } from './line-text.js';
-import { failureLine, listHead, summaryLine, videoHead, videoText } from './markdown.js';
+import { failureLine, listHead, summaryLine, videoHead, videoNotes, videoText } from './markdown.js';
 
 /** With HTML, tables, strikethrough and bare URLs, as on GitHub. */
 const parser = new MarkdownIt({ html: true, linkify: true });
@@ -97,7 +97,8 @@ function shown({ children }: Token): string {
     if (child.type === 'text' || child.type === 'code_inline') text += child.content;
     else if (child.type === 'link_open')
       expect(child.attrGet('href')).toMatch(/^https:\/\/(?:youtu\.be|www\.youtube\.com)\//);
-    else if (child.type !== 'link_close') throw new Error(`The text has markup: ${child.type}`);
+    else if (!['link_close', 'hardbreak', 'softbreak'].includes(child.type))
+      throw new Error(`The text has markup: ${child.type}`);
   }
   return text;
 }
@@ -140,6 +141,14 @@ describe('the text of a video in Markdown', () => {
     );
   });
 
+  it('has a paragraph for each chunk with chunkSeconds', () => {
+    const list = [0, 6, 12, 18].map((start) => ({ text: `At ${start}`, start, duration: 6 }));
+    const link = (label: string, second: number): string => `[${label}](https://youtu.be/hl-dinghy__?t=${second})`;
+    expect([...videoText('hl-dinghy__', new Map([['en', list]]), { chunkSeconds: 15 })].join('')).toBe(
+      `\n${link('0:00', 0)} At 0 At 6\n\n${link('0:12', 12)} At 12 At 18\n`,
+    );
+  });
+
   it('joins scripts without spaces as they are written', () => {
     const list = ['今日は、', '世界。', 'Hello', '世界', 'שלום', 'עולם'].map((text, start) => ({
       text,
@@ -155,8 +164,44 @@ describe('the text of a video in Markdown', () => {
       ['en', [{ text: 'Hello', start: 0, duration: 1 }]],
     ]);
     const link = '[0:00](https://youtu.be/hl-dinghy__?t=0)';
-    expect([...videoText('hl-dinghy__', transcript, 3)].join('')).toBe(
+    expect([...videoText('hl-dinghy__', transcript, { languageLevel: 3 })].join('')).toBe(
       `\n### de\n\n${link} Guten Tag\n\n### en\n\n${link} Hello\n`,
+    );
+  });
+});
+
+describe('what is included of a video', () => {
+  const notes = (fields: Partial<VideoMetadata>): string =>
+    videoNotes({ videoId: 'hl-dinghy__', metadata: metadata('The dinghy', fields) });
+
+  it('are its tags, its chapters with links and its description, each only if there is one', () => {
+    const chapters = [
+      { title: 'Keel', start: 0 },
+      { title: '*Varnish*', start: 75.5 },
+    ];
+    const link = 'https://youtu.be/hl-dinghy__';
+    expect(notes({ tags: ['boat', 'wood'], chapters, description: 'Two parts:\n\n1. Keel\r\n- Varnish\n' })).toBe(
+      `\nTags: boat, wood\n\nChapters:\n\n- [0:00](${link}?t=0) Keel\n- [1:15](${link}?t=75) \\*Varnish\\*\n` +
+        '\nDescription:\n\n> Two parts:  \n>  \n> 1\\. Keel  \n> \\- Varnish  \n',
+    );
+    expect(notes({})).toBe('');
+    expect(notes({ tags: null, chapters: null, description: null })).toBe('');
+    expect(notes({ tags: [], chapters: [], description: null })).toBe('');
+  });
+
+  it('are literal text only, whatever it is', () => {
+    fc.assert(
+      fc.property(fc.array(hostile, { minLength: 1, maxLength: 5 }), hostile, (lines, tag) => {
+        const description = lines.join('\n');
+        const tokens = parser.parse(notes({ tags: [tag], chapters: [{ title: tag, start: 0 }], description }), {});
+        const kinds = new Set(types(tokens).map((type) => type.replace(/_(?:open|close)$/, '')));
+        for (const kind of kinds)
+          expect(['paragraph', 'inline', 'bullet_list', 'list_item', 'blockquote']).toContain(kind);
+        const quote = tokens.slice(types(tokens).indexOf('blockquote_open'));
+        const text = quote.filter(({ type }) => type === 'inline').map(shown);
+        expect(withoutSpaces(text.join(''))).toBe(withoutSpaces(lineText(description)));
+      }),
+      { numRuns: 500 },
     );
   });
 });
@@ -212,6 +257,13 @@ describe('a document about several videos', () => {
         '\n- [One \\[hour\\]](https://youtu.be/hl-silent__): no transcript. This video has no captions. (`transcript_unavailable`)\n' +
         '\n---\n\n1 video: 0 with a transcript, 1 without.\n',
     );
+  });
+
+  it('ends with a line about the video of since when it was not found', () => {
+    const counts = { total: 0, succeeded: 0, failed: 0, cached: 0, fetched: 0 };
+    const line = '\nThe video of `since` is not among the newest uploads: these are all of them up to the limit.\n';
+    expect(summaryLine({ ...counts, sinceFound: true })).toBe(summaryLine(counts));
+    expect(summaryLine({ ...counts, sinceFound: false })).toBe(summaryLine(counts) + line);
   });
 
   it('starts with the title of a playlist, or its ID', () => {

@@ -4,6 +4,7 @@ import { inflate, readTranscript } from '../cache/transcript-text.js';
 import type { ListHeader } from '../sources/video-list.js';
 import type { Summary, VideoMetadata } from '../dto/transcripts-response.dto.js';
 import type { Entry, TranscriptsEvent } from '../transcript-events.js';
+import { chunksOf } from './chunks.js';
 import { clockTime, lineText, SENTENCE_END, spaceBetween, wholeSeconds } from './line-text.js';
 
 /**
@@ -18,6 +19,14 @@ export function escapeMarkdown(text: string): string {
   return lineText(text).replace(MARKUP, (character) => `\\${character}`);
 }
 
+/** Markup at the start of a line: lists, headings, quotes and definitions. Other such markup is markup within a line too. */
+const LINE_MARKUP = /^(?:(?=[-+>=:])|(\d+)(?=[.)]))/;
+
+/** Outside text as a line of its own. */
+function escapeLine(text: string): string {
+  return escapeMarkdown(text).replace(LINE_MARKUP, '$1\\');
+}
+
 /** An ID, a handle or a code, to be copied: in a code span, in which nothing is escaped. */
 export function codeSpan(text: string): string {
   return `\`${lineText(text).replaceAll('`', '')}\``;
@@ -27,18 +36,24 @@ export function codeSpan(text: string): string {
 const PARAGRAPH_SECONDS = 60;
 const SENTENCE_SECONDS = 45;
 
+/** How the caller asked for the texts. */
+export interface TextForm {
+  /** Of several languages each gets a heading. */
+  languages: readonly string[];
+  /** The length of a paragraph; about a minute by default. */
+  chunkSeconds?: number | undefined;
+}
+
 /**
  * The response as one Markdown document: the head of the list, a section for each video with a transcript, one line for each
  * without, and the counts.
- *
- * @param languages the languages that the caller asked for; of several, each gets a heading
  */
 export async function* markdownDocument(
   events: AsyncIterable<TranscriptsEvent>,
-  languages: readonly string[],
+  { languages, chunkSeconds }: TextForm,
 ): AsyncGenerator<string, void, undefined> {
   // Of a heading for each language, below that of the video.
-  const level = languages.length > 1 ? 3 : undefined;
+  const form = { languageLevel: languages.length > 1 ? 3 : undefined, chunkSeconds } as const;
   let separator = '';
   for await (const event of events) {
     if (event.type === 'videos') continue;
@@ -49,8 +64,8 @@ export async function* markdownDocument(
     else if (!event.entry.ok) yield failureLine(event.entry);
     else {
       const { videoId, transcript } = event.entry;
-      yield videoHead(event.entry, 2);
-      yield await joinInTurns(videoText(videoId, await readTranscript(await inflate(transcript)), level));
+      yield videoHead(event.entry, 2) + videoNotes(event.entry);
+      yield await joinInTurns(videoText(videoId, await readTranscript(await inflate(transcript)), form));
     }
   }
 }
@@ -78,38 +93,70 @@ export function videoHead({ videoId, metadata }: Pick<Entry, 'videoId' | 'metada
   return `${'#'.repeat(level)} ${titleOf(videoId, metadata)}\n\n${details.join(' · ')}\n`;
 }
 
-/**
- * The text of a video in pieces: paragraphs of about a minute, each with a link to its second.
- *
- * @param languageLevel the level of a heading for each language; undefined for none
- * @param range what is said between two seconds; the end is null for the end of the video
- */
+/** What the caller included in the metadata: tags, chapters and the description, as far as the video has them. */
+export function videoNotes({ videoId, metadata }: Pick<Entry, 'videoId' | 'metadata'>): string {
+  const { tags, chapters, description } = metadata;
+  const chapterLines = chapters?.map(
+    ({ title, start }) => `- [${clockTime(start)}](${secondUrl(videoId, start)}) ${escapeMarkdown(title)}\n`,
+  );
+  // The two spaces keep the line break.
+  const lines = description
+    ?.trim()
+    .split(/\r\n|[\n\r]/)
+    .map((line) => `> ${escapeLine(line)}`.trimEnd() + '  \n');
+  return [
+    tags && tags.length > 0 ? [`Tags: ${tags.map(escapeMarkdown).join(', ')}\n`] : [],
+    chapterLines && chapterLines.length > 0 ? [`Chapters:\n\n${chapterLines.join('')}`] : [],
+    lines ? [`Description:\n\n${lines.join('')}`] : [],
+  ]
+    .flat()
+    .map((note) => `\n${note}`)
+    .join('');
+}
+
+interface VideoTextForm extends Pick<TextForm, 'chunkSeconds'> {
+  /** The level of a heading for each language; undefined for none. */
+  languageLevel?: 2 | 3 | undefined;
+  /** What is said between two seconds; the end is null for the end of the video. */
+  range?: readonly [number, number | null];
+}
+
+/** The text of a video in pieces: paragraphs, each with a link to its second. */
 export function* videoText(
   videoId: string,
   transcript: Transcript,
-  languageLevel?: 2 | 3,
-  [from, to]: readonly [number, number | null] = [0, null],
+  { languageLevel, range: [from, to] = [0, null], chunkSeconds }: VideoTextForm = {},
 ): Generator<string, void, undefined> {
   for (const [language, segments] of transcript) {
     if (languageLevel !== undefined) yield `\n${'#'.repeat(languageLevel)} ${escapeMarkdown(language)}\n`;
     const wanted = segments.filter(
       ({ start, duration }) => (to === null || start < to) && (start >= from || start + duration > from),
     );
-    yield* paragraphs(videoId, wanted);
+    yield* paragraphs(videoId, chunkSeconds === undefined ? wanted : chunksOf(wanted, chunkSeconds), chunkSeconds);
   }
 }
 
-function* paragraphs(videoId: string, segments: readonly Segment[]): Generator<string, void, undefined> {
+/** @param segments with `chunkSeconds` the steps of making chunks, each of which is a paragraph */
+function* paragraphs(
+  videoId: string,
+  segments: Iterable<Segment | string>,
+  chunkSeconds: number | undefined,
+): Generator<string, void, undefined> {
   let paragraphStart = Number.NEGATIVE_INFINITY;
   let last = '';
-  for (const { text, start } of segments) {
-    const line = lineText(text);
-    if (line === '') {
+  for (const segment of segments) {
+    const line = typeof segment === 'string' ? '' : lineText(segment.text);
+    if (typeof segment === 'string' || line === '') {
       yield '';
       continue;
     }
+    const { start } = segment;
     const seconds = start - paragraphStart;
-    if (seconds >= PARAGRAPH_SECONDS || (seconds >= SENTENCE_SECONDS && SENTENCE_END.test(last))) {
+    if (
+      chunkSeconds !== undefined ||
+      seconds >= PARAGRAPH_SECONDS ||
+      (seconds >= SENTENCE_SECONDS && SENTENCE_END.test(last))
+    ) {
       yield `${last === '' ? '' : '\n'}\n[${clockTime(start)}](${secondUrl(videoId, start)}) `;
       paragraphStart = start;
     } else yield spaceBetween(last, line);
@@ -126,9 +173,13 @@ export function failureLine({ videoId, metadata, error }: Extract<Entry, { ok: f
 }
 
 /** The last line of a document about several videos. Without it the document was cut off. */
-export function summaryLine({ total, succeeded, failed }: Summary): string {
-  return `---\n\n${total} ${total === 1 ? 'video' : 'videos'}: ${succeeded} with a transcript, ${failed} without.\n`;
+export function summaryLine({ total, succeeded, failed, sinceFound }: Summary): string {
+  const missed = sinceFound === false ? `\n${SINCE_MISSED}\n` : '';
+  const videos = total === 1 ? 'video' : 'videos';
+  return `---\n\n${total} ${videos}: ${succeeded} with a transcript, ${failed} without.\n${missed}`;
 }
+
+const SINCE_MISSED = 'The video of `since` is not among the newest uploads: these are all of them up to the limit.';
 
 /** The link to a second of a video. */
 export function secondUrl(videoId: string, seconds: number): string {

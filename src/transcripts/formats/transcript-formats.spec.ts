@@ -18,8 +18,8 @@ const transcript = new Map([
   ['en', [{ text: 'Hello', start: 0, duration: 1 }]],
 ]);
 
-const written = (format: TranscriptFormat, languages?: string[]): string =>
-  [...formatTranscript(format, { videoId: 'hl-dinghy__', metadata, transcript }, languages)].join('');
+const written = (format: TranscriptFormat, languages: string[] = []): string =>
+  [...formatTranscript(format, { videoId: 'hl-dinghy__', metadata, transcript }, { languages })].join('');
 
 describe('a formatted transcript', () => {
   it('has the first language only as text and subtitles', () => {

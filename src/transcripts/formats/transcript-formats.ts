@@ -4,7 +4,7 @@ import { inflate, readTranscript } from '../cache/transcript-text.js';
 import type { VideoMetadata } from '../dto/transcripts-response.dto.js';
 import type { SucceededEntry } from '../transcript-events.js';
 import { lineText } from './line-text.js';
-import { videoHead, videoText } from './markdown.js';
+import { videoHead, videoNotes, videoText, type TextForm } from './markdown.js';
 import { srt, webVtt } from './subtitles.js';
 
 /** The media type of each form of a transcript other than JSON. */
@@ -19,13 +19,11 @@ export type TranscriptFormat = keyof typeof FORMAT_MEDIA_TYPES;
 
 /**
  * Writes the transcript of one video in a format, in pieces. Of several languages, text and subtitles have the first; Markdown has all.
- *
- * @param languages the languages that the caller asked for
  */
 export function* formatTranscript(
   format: TranscriptFormat,
   { transcript, ...video }: { videoId: string; metadata: VideoMetadata; transcript: Transcript },
-  languages: readonly string[] = [],
+  { languages, chunkSeconds }: TextForm = { languages: [] },
 ): Generator<string, void, undefined> {
   const [segments = []] = transcript.values();
   switch (format) {
@@ -36,8 +34,11 @@ export function* formatTranscript(
     case 'vtt':
       return yield* webVtt(segments);
     case 'markdown':
-      yield videoHead(video, 1);
-      yield* videoText(video.videoId, transcript, languages.length > 1 ? 2 : undefined);
+      yield videoHead(video, 1) + videoNotes(video);
+      yield* videoText(video.videoId, transcript, {
+        languageLevel: languages.length > 1 ? 2 : undefined,
+        chunkSeconds,
+      });
   }
 }
 
@@ -45,10 +46,10 @@ export function* formatTranscript(
 export async function formatEntry(
   format: TranscriptFormat,
   { videoId, metadata, transcript }: SucceededEntry,
-  languages: readonly string[],
+  form: TextForm,
 ): Promise<string> {
   const read = await readTranscript(await inflate(transcript));
-  return joinInTurns(formatTranscript(format, { videoId, metadata, transcript: read }, languages));
+  return joinInTurns(formatTranscript(format, { videoId, metadata, transcript: read }, form));
 }
 
 /** One line for each segment. */

@@ -50,7 +50,7 @@ export class TranscriptsResponse {
     const chunks = {
       'application/json': () => serializeJson(delivery.batches('listed')),
       [NDJSON]: () => serializeNdjson(delivery.batches('as-finished')),
-      [MARKDOWN]: () => textChunks(markdownDocument(delivery.events('listed'), delivery.plan.languages), encoding),
+      [MARKDOWN]: () => textChunks(markdownDocument(delivery.events('listed'), delivery.plan), encoding),
     };
     await this.write(request, response, delivery.plan, chunks[type]());
   }
@@ -74,7 +74,7 @@ export class TranscriptsResponse {
     const chunk =
       format === 'json'
         ? entryJson('', entry, '')
-        : await textChunk(await formatEntry(format, entry, delivery.plan.languages), encoding);
+        : await textChunk(await formatEntry(format, entry, delivery.plan), encoding);
     await this.write(request, response, delivery.plan, [chunk]);
   }
 

@@ -7,8 +7,8 @@ import { ReadThroughCache } from '../cache/read-through-cache.js';
 import { TranscriptMetrics } from '../transcript-metrics.js';
 import { uploadSchema } from './channel-uploads.js';
 
-/** Longer than checks that are due together wait for their turns. */
-const TTL_SECONDS = 600;
+/** Longer than checks that are due together wait for their turns; pages of many channels would push transcripts out of the cache. */
+const TTL_SECONDS = 120;
 
 /** A page with the time when its reading began, in milliseconds. */
 interface DatedPage extends UploadsListPage {

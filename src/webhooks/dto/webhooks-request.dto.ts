@@ -56,6 +56,20 @@ const JOB_EVENT = {
   },
 };
 
+const UPLOAD_EVENT = {
+  type: 'upload.ready',
+  timestamp: '2026-11-24T09:17:09.000Z',
+  data: {
+    subscriptionId: 'sub_6NfRk2pVx8ZbQ1mLtY4c9H',
+    videoId: 'hl-island__',
+    url: 'https://www.youtube.com/watch?v=hl-island__',
+    title: 'Round the island in the Marigold',
+    publishedAt: '2026-11-24T08:30:05Z',
+    code: null,
+    results: '/subscriptions/sub_6NfRk2pVx8ZbQ1mLtY4c9H/results?after=17',
+  },
+};
+
 const TEST_EVENT_SCHEMA = {
   type: 'object' as const,
   required: ['type', 'timestamp', 'data'],
@@ -66,13 +80,16 @@ const TEST_EVENT_SCHEMA = {
   },
 };
 
-/** What a webhook is sent, in the OpenAPI document. The feature that an event is about describes its schema. */
-export const JOB_EVENT_CALLBACKS: NonNullable<ApiOperationOptions['callbacks']> = {
+/** The feature that an event is about describes its schema. */
+const EVENT_SCHEMAS = ['JobEvent', 'UploadEvent', 'SubscriptionEvent'].map((name) => ({ $ref: getSchemaPath(name) }));
+
+/** What a webhook is sent, in the OpenAPI document. */
+export const EVENT_CALLBACKS: NonNullable<ApiOperationOptions['callbacks']> = {
   jobEvent: {
     '{$request.body#/url}': {
       post: {
         operationId: 'receiveJobEvent',
-        summary: 'An event of an archive job, or a test event',
+        summary: 'An event of an archive job or a subscription, or a test event',
         description:
           'The headers `webhook-id`, `webhook-timestamp` and `webhook-signature` sign the message as Standard Webhooks defines it.',
         security: [],
@@ -80,8 +97,11 @@ export const JOB_EVENT_CALLBACKS: NonNullable<ApiOperationOptions['callbacks']> 
           required: true,
           content: {
             'application/json': {
-              schema: { oneOf: [{ $ref: getSchemaPath('JobEvent') }, TEST_EVENT_SCHEMA] },
-              example: JOB_EVENT,
+              schema: { oneOf: [...EVENT_SCHEMAS, TEST_EVENT_SCHEMA] },
+              examples: {
+                'job.completed': { summary: 'An archive job is completed', value: JOB_EVENT },
+                'upload.ready': { summary: 'An upload of a followed channel has its transcript', value: UPLOAD_EVENT },
+              },
             },
           },
         },

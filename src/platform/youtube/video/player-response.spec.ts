@@ -3,6 +3,7 @@ import { captionTrack, microformatResponse, playerResponse, VIDEO_ID } from '../
 import { NO_DETAILS } from '../../../domain/transcript.js';
 import { UnreadableError } from '../response-parsing.js';
 import { mergeDetails, readPlayer, readPublishDate, readReel, type PlayerReading } from './player-response.js';
+import { selectTracks } from './player-tracks.js';
 
 const read = (response: unknown) => readPlayer(response, VIDEO_ID);
 const refused = (playability: object, video: object | null = {}) => {
@@ -94,6 +95,22 @@ describe('a video with captions', () => {
     expect(listed(captionTrack('fr', { name: 'French' }))).toEqual(['English - forced', 'French']);
     expect(listed(captionTrack('en', { generated: true, name: 'Generated' }))).toEqual(['Generated']);
     expect(listed(captionTrack('en-GB', { name: 'British' }))).toEqual(['British']);
+  });
+
+  it('takes a forced track for * only when the original language has no other', () => {
+    const forced = { ...captionTrack('en', { name: 'English - forced' }), kind: 'frc' };
+    const audioTracks = [{ audioTrackId: 'en.4', defaultCaptionTrackIndex: 0, captionTrackIndices: [0, 1] }];
+    const chosen = (languages: string[], ...others: object[]) => {
+      const { tracks, defaults } = readTracks({ captionTracks: [forced, ...others], audioTracks });
+      return selectTracks(tracks, defaults, languages).map(({ track }) => track.name);
+    };
+    const [french, british] = [captionTrack('fr', { name: 'French' }), captionTrack('en-GB', { name: 'British' })];
+    for (const languages of [['*'], ['de', '*'], ['de|*'], []]) {
+      expect(chosen(languages, french)).toEqual(['English - forced']);
+      expect(chosen(languages, french, british)).toEqual(['British']);
+    }
+    expect(chosen(['fr', '*'], french, british)).toEqual(['French']);
+    expect(chosen(['fr|*'], british)).toEqual(['British']);
   });
 
   it('never lists a machine translation', () => {

@@ -1,0 +1,138 @@
+import type { ListOptions } from './client.js';
+import { defined, itemsOf, RETRIES_WHILE_FOLLOWING, type CallOptions, type Http } from './http.js';
+import type { components } from './schema.js';
+
+type Schemas = components['schemas'];
+export type Subscription = Schemas['Subscription'];
+type VideoTranscript = Schemas['VideoTranscript'];
+
+const CHECK_MINUTES_DEFAULT = 60;
+const RESULTS_PER_PAGE = 100;
+/** A check is followed by the fetching of what it found. */
+const AFTER_CHECK_SECONDS = 5;
+/** Pending uploads are being fetched, or are tried again between the checks. */
+const PENDING_SECONDS_MAX = 60;
+/** The next check can be brought forward, and clocks differ. */
+const PAUSE_SECONDS_MAX = 300;
+
+export interface SubscriptionOptions extends Omit<ListOptions, 'limit'> {
+  /** The minutes between two checks; 60 by default. */
+  checkMinutes?: number;
+  /** What is delivered first: nothing (`now`, the default), a number of the newest uploads, or those above the ID of a video. */
+  start?: number | string;
+  /** The same key and options give the same subscription; a new key by default. */
+  idempotencyKey?: string;
+}
+
+export interface FollowOptions extends CallOptions {
+  /** The `cursor` of the last entry that was handled; by default the oldest stored entry comes first. */
+  after?: number;
+}
+
+/** An entry of a subscription. Store its `cursor` with what is made of it: `follow` goes on after it. */
+export type FollowedVideo = VideoTranscript & { cursor: number };
+
+/** A part of the entries of a subscription. */
+export interface Feed {
+  entries: FollowedVideo[];
+  next: number;
+  subscription: Subscription;
+}
+
+/** A line of a response; later versions may add types. */
+export type FeedLine =
+  | { type: 'result'; cursor: number; result: VideoTranscript }
+  | { type: 'summary'; next: number; subscription: Subscription };
+
+/** Subscriptions to channels. Every method throws ChannelTranscriptsError. */
+export class Subscriptions {
+  constructor(private readonly http: Http) {}
+
+  /** Follows a channel: each new upload gets an entry, exactly once, when it has its transcript or fails for good. */
+  create(channel: string, options: SubscriptionOptions = {}): Promise<Subscription> {
+    const { languages, match, kinds, include, chunkSeconds, idempotencyKey, ...rest } = options;
+    const { checkMinutes = CHECK_MINUTES_DEFAULT, start = 'now', ...call } = rest;
+    const lists = { languages: languages?.join(','), kinds: kinds?.join(','), include: include?.join(',') };
+    const body = { channel, checkMinutes, start, ...defined({ ...lists, match, chunkSeconds }) };
+    const header = { 'Idempotency-Key': idempotencyKey ?? crypto.randomUUID() };
+    return this.http.call('createSubscription', { body, header }, call);
+  }
+
+  /** Yields the organization's subscriptions, newest first. */
+  list(options?: CallOptions): AsyncGenerator<Subscription, void, undefined> {
+    return itemsOf<Subscription, string>(undefined, async (after) => {
+      const page = await this.http.call('listSubscriptions', { query: defined({ after }) }, options);
+      return [page.subscriptions, page.next];
+    });
+  }
+
+  get(id: string, options?: CallOptions): Promise<Subscription> {
+    return this.http.call('getSubscription', { path: { id } }, options);
+  }
+
+  /** Changes the time between checks, pauses a subscription, or lets it go on. */
+  change(id: string, change: Schemas['SubscriptionChangeBody'], options?: CallOptions): Promise<Subscription> {
+    return this.http.call('changeSubscription', { path: { id }, body: change }, options);
+  }
+
+  delete(id: string, options?: CallOptions): Promise<void> {
+    return this.http.call('deleteSubscription', { path: { id } }, options);
+  }
+
+  /** Checks the channel now, and tries the pending uploads again. */
+  check(id: string, options?: CallOptions): Promise<Subscription> {
+    return this.http.call('checkSubscription', { path: { id }, body: {} }, options);
+  }
+
+  /**
+   * Yields the entries of a subscription as they become final, each once, without an end: an aborted `signal` rejects with its
+   * reason. Between two reads it waits for the next check, at most five minutes.
+   */
+  follow(id: string, { after, ...options }: FollowOptions = {}): AsyncGenerator<FollowedVideo, never, undefined> {
+    const call = { retries: RETRIES_WHILE_FOLLOWING, ...options };
+    const read = (cursor: number | undefined): Promise<Feed> => {
+      const query = { limit: RESULTS_PER_PAGE, ...defined({ after: cursor }) };
+      const parse = async (response: Response) => feedOf(linesOf(await response.text()));
+      return this.http.send('getSubscriptionResults', { path: { id }, query }, call, parse, 'application/x-ndjson');
+    };
+    return followFeed(read, after, (seconds) => this.http.pause(seconds, options.signal));
+  }
+}
+
+const INCOMPLETE = 'The response ended before its summary.';
+
+function linesOf(text: string): FeedLine[] {
+  if (!text.endsWith('\n')) throw new TypeError(INCOMPLETE);
+  const lines = text.split('\n').filter((line) => line !== '');
+  return lines.map((line) => JSON.parse(line) as FeedLine);
+}
+
+/** The feed of the lines of a response. @throws TypeError, as for a lost connection, when the last one is missing */
+export function feedOf(lines: readonly FeedLine[]): Feed {
+  const end = lines.at(-1);
+  if (end?.type !== 'summary') throw new TypeError(INCOMPLETE);
+  const entries = lines.flatMap((line) => (line.type === 'result' ? [{ ...line.result, cursor: line.cursor }] : []));
+  return { entries, next: end.next, subscription: end.subscription };
+}
+
+/** Yields what `read` returns, again and again. A page is read completely before its first entry, so that no entry is repeated. */
+export async function* followFeed(
+  read: (after: number | undefined) => Promise<Feed>,
+  after: number | undefined,
+  pause: (seconds: number) => Promise<void>,
+): AsyncGenerator<FollowedVideo, never, undefined> {
+  for (let cursor = after; ;) {
+    const { entries, next, subscription } = await read(cursor);
+    yield* entries;
+    cursor = next;
+    if (entries.length === 0) await pause(pauseSeconds(subscription, Date.now()));
+  }
+}
+
+/** The seconds until there can be something new. */
+export function pauseSeconds({ nextCheckAt, summary }: Subscription, nowMs: number): number {
+  const secondsMax = summary.pending > 0 ? PENDING_SECONDS_MAX : PAUSE_SECONDS_MAX;
+  if (nextCheckAt === null) return secondsMax;
+  const untilCheck = Math.max(0, (Date.parse(nextCheckAt) - nowMs) / 1000);
+  return Math.min(secondsMax, Math.ceil(untilCheck) + AFTER_CHECK_SECONDS);
+}

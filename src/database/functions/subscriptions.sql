@@ -1,0 +1,197 @@
+-- Subscriptions are jobs with check_seconds, which never finish by themselves: 'running', 'paused', or 'canceled' when their
+-- organization was deleted. A slice is one page of a check while next_check_at is due, else one of videos.
+
+-- The time of the next check after a time. Checks of one channel with the same interval, or with one that divides it, are due
+-- at the same time, so that one read serves them all; those of different channels are spread over the interval.
+CREATE OR REPLACE FUNCTION subscription_tick(p_channel_id text, p_seconds integer, p_after timestamptz)
+RETURNS timestamptz LANGUAGE sql STABLE AS $$
+  SELECT to_timestamp((floor((extract(epoch FROM p_after) - shift) / p_seconds) + 1) * p_seconds + shift)
+    FROM (SELECT ('x' || left(md5(p_channel_id), 8))::bit(32)::bigint % p_seconds AS shift) spread
+$$;
+
+-- When a subscription has its next slice: the next check, or a pending video before it, but none of them before p_videos_at.
+-- While it is paused it has checks only, or nothing until its caller or its plan lets it go on.
+CREATE OR REPLACE FUNCTION subscription_next_run(p_job jobs, p_videos_at timestamptz)
+RETURNS timestamptz LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  IF p_job.state = 'paused' THEN
+    RETURN CASE WHEN p_job.reason NOT IN ('paused_by_caller', 'plan_changed') THEN p_job.next_check_at END;
+  ELSIF p_job.next_check_at <= p_videos_at THEN
+    RETURN p_job.next_check_at;
+  ELSIF EXISTS (SELECT FROM job_videos WHERE job_id = p_job.id AND state = 'pending' AND coalesce(retry_at, p_videos_at) <= p_videos_at) THEN
+    RETURN p_videos_at;
+  END IF;
+  RETURN least(p_job.next_check_at, (SELECT min(retry_at) FROM job_videos WHERE job_id = p_job.id AND state = 'pending'));
+END $$;
+
+-- Creates a subscription, of which p_subscription has the columns id, organization_id, key_id, idempotency_key, request,
+-- results_seconds and check_seconds, or finds the one with the same idempotency key. The outcome is 'created', 'known',
+-- 'conflict', 'too_many' or 'too_much_stored'. No row for an organization that was deleted.
+CREATE OR REPLACE FUNCTION subscription_create(p_subscription json, p_subscriptions_max integer, p_bytes_max double precision)
+RETURNS TABLE (outcome text, job jobs) LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+  v_new jobs := json_populate_record(NULL::jobs, p_subscription);
+  v_organization organizations := organization_lock(v_new.organization_id);
+  -- The cursor of a list has the milliseconds.
+  v_now timestamptz := date_trunc('milliseconds', clock_now());
+BEGIN
+  IF v_organization.id IS NULL OR v_organization.deleted_at IS NOT NULL THEN
+    RETURN;
+  END IF;
+  SELECT * INTO job FROM jobs WHERE organization_id = v_new.organization_id AND idempotency_key = v_new.idempotency_key;
+  IF FOUND THEN
+    outcome := CASE WHEN job.check_seconds IS NULL OR job.request::jsonb <> v_new.request::jsonb THEN 'conflict' ELSE 'known' END;
+  ELSIF (SELECT count(*) FROM jobs WHERE organization_id = v_new.organization_id AND check_seconds IS NOT NULL
+           AND deleted_at IS NULL) >= p_subscriptions_max THEN
+    outcome := 'too_many';
+  ELSE
+    -- The bytes of jobs and of subscriptions count together.
+    outcome := coalesce(job_refusal(v_new.organization_id, NULL, NULL, p_bytes_max), 'created');
+  END IF;
+  IF outcome = 'created' THEN
+    INSERT INTO jobs (id, organization_id, key_id, idempotency_key, request, results_seconds, check_seconds, state, created_at,
+                      started_at, next_check_at, next_run_at)
+      VALUES (v_new.id, v_new.organization_id, v_new.key_id, v_new.idempotency_key, v_new.request, v_new.results_seconds,
+              v_new.check_seconds, 'running', v_now, v_now, v_now, v_now)
+      RETURNING * INTO job;
+  END IF;
+  RETURN NEXT;
+END $$;
+
+-- Changes the interval of a subscription, and pauses it or lets it go on with a check at once; null for what stays. p_state is
+-- 'running' or 'paused'. A running slice keeps its claim, so that what it fetches is stored and charged.
+CREATE OR REPLACE FUNCTION subscription_change(p_organization_id text, p_id text, p_check_seconds integer, p_state text)
+RETURNS TABLE (old_state text, job jobs) LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+  v_now timestamptz := clock_now();
+BEGIN
+  SELECT * INTO job FROM jobs WHERE id = p_id AND organization_id = p_organization_id AND check_seconds IS NOT NULL
+    AND finished_at IS NULL AND deleted_at IS NULL FOR UPDATE;
+  IF NOT FOUND THEN
+    RETURN;
+  END IF;
+  old_state := job.state;
+  IF p_check_seconds <> job.check_seconds THEN
+    job.check_seconds := p_check_seconds;
+    -- Checks that are due, and those of a channel that was not found yet, stay as they are.
+    IF job.next_check_at > v_now AND job.setbacks = 0 AND job.channel_id IS NOT NULL THEN
+      job.next_check_at := subscription_tick(job.channel_id, p_check_seconds, v_now);
+    END IF;
+  END IF;
+  IF p_state = 'paused' THEN
+    job.state := 'paused';
+    job.reason := 'paused_by_caller';
+  ELSIF p_state = 'running' AND job.state = 'paused' THEN
+    job.state := 'running';
+    job.reason := NULL;
+    job.setbacks := 0;
+    job.next_check_at := v_now;
+  END IF;
+  UPDATE jobs SET check_seconds = job.check_seconds, next_check_at = job.next_check_at, state = job.state, reason = job.reason,
+      setbacks = job.setbacks, next_run_at = subscription_next_run(job, v_now)
+    WHERE id = p_id RETURNING * INTO job;
+  RETURN NEXT;
+END $$;
+
+-- Makes a check due at once, and the pending videos too, for which that is not one of their tries. Nothing changes, and
+-- retry_after_seconds is not null, within p_seconds_min of the last request; nor while the caller has paused the subscription.
+CREATE OR REPLACE FUNCTION subscription_check(p_organization_id text, p_id text, p_seconds_min double precision)
+RETURNS TABLE (old_state text, retry_after_seconds integer, job jobs) LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+  v_now timestamptz := clock_now();
+BEGIN
+  SELECT * INTO job FROM jobs WHERE id = p_id AND organization_id = p_organization_id AND check_seconds IS NOT NULL
+    AND finished_at IS NULL AND deleted_at IS NULL FOR UPDATE;
+  IF NOT FOUND THEN
+    RETURN;
+  END IF;
+  old_state := job.state;
+  IF job.check_requested_at > v_now - make_interval(secs => p_seconds_min) THEN
+    retry_after_seconds := greatest(1, ceil(p_seconds_min - extract(epoch FROM v_now - job.check_requested_at)));
+  ELSIF job.reason IS DISTINCT FROM 'paused_by_caller' THEN
+    UPDATE job_videos SET retry_at = v_now, retries = greatest(0, retries - 1)
+      WHERE job_id = p_id AND state = 'pending' AND retry_at > v_now;
+    UPDATE jobs SET check_requested_at = v_now, next_check_at = v_now, next_run_at = v_now WHERE id = p_id RETURNING * INTO job;
+  END IF;
+  RETURN NEXT;
+END $$;
+
+-- Stores one page of a check: its new uploads, and what it states anew about pending ones. The walk goes on at the
+-- continuation, or has ended with an upload that was seen; else the list is read again from its first page. No row without the
+-- claim. A check that was requested meanwhile stays due.
+CREATE OR REPLACE FUNCTION subscription_commit_check(p_job_id text, p_claim uuid, p_check json)
+RETURNS TABLE (old_state text, job jobs) LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+  v_check record;
+  v_now timestamptz;
+  v_added record;
+BEGIN
+  SELECT * INTO v_check FROM json_to_record(p_check) AS page (
+    due_at timestamptz, channel_id text, channel text, added json, changed json, continuation text, ended boolean, sees_all boolean);
+  SELECT * INTO job FROM jobs WHERE id = p_job_id AND claim = p_claim FOR UPDATE;
+  IF NOT FOUND THEN
+    RETURN;
+  END IF;
+  old_state := job.state;
+  v_now := clock_now();
+  WITH added AS (
+    INSERT INTO job_videos (job_id, position, video_id, upload, state)
+      SELECT p_job_id, job.last_position + row_number() OVER (ORDER BY place), item->>'video_id', item->>'upload', item->>'state'
+        FROM json_array_elements(v_check.added) WITH ORDINALITY AS listed (item, place)
+      RETURNING state
+  )
+  SELECT count(*) AS videos, count(*) FILTER (WHERE state = 'pending') AS pending INTO v_added FROM added;
+  UPDATE job_videos video SET upload = given.upload, retries = 0, retry_at = NULL
+    FROM json_to_recordset(v_check.changed) AS given (position integer, upload text)
+    WHERE video.job_id = p_job_id AND video.position = given.position AND video.state = 'pending';
+  IF v_check.continuation IS NULL AND job.next_check_at = v_check.due_at THEN
+    job.next_check_at := subscription_tick(v_check.channel_id, job.check_seconds, v_now);
+  END IF;
+  -- A pause for which checks go on stays: they do not know whether it has ended.
+  IF job.finished_at IS NULL AND coalesce(job.reason, '') NOT IN ('paused_by_caller', 'plan_limit_exceeded') THEN
+    job.state := 'running';
+    job.reason := CASE WHEN v_check.continuation IS NULL AND NOT v_check.ended THEN 'list_incomplete' END;
+  END IF;
+  UPDATE jobs SET channel_id = v_check.channel_id, channel = v_check.channel, total = total + v_added.pending,
+      last_position = last_position + v_added.videos, continuation = v_check.continuation, sees_all = v_check.sees_all,
+      seen_position = CASE WHEN v_check.ended THEN last_position + v_added.videos ELSE seen_position END,
+      checked_at = CASE WHEN v_check.continuation IS NULL THEN v_now ELSE checked_at END,
+      setbacks = 0, claim = NULL, claimed_until = NULL, state = job.state, reason = job.reason, next_check_at = job.next_check_at,
+      next_run_at = CASE WHEN finished_at IS NULL THEN subscription_next_run(job, v_now) END
+    WHERE id = p_job_id RETURNING * INTO job;
+  RETURN NEXT;
+END $$;
+
+-- Stores an event for each result of a slice, in their order. Each names where the feed goes on with it.
+CREATE OR REPLACE FUNCTION subscription_upload_events(p_job jobs, p_events json[]) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+  PERFORM webhook_enqueue(
+      p_job.organization_id, CASE WHEN event->>'code' IS NULL THEN 'upload.ready' ELSE 'upload.failed' END,
+      jsonb_build_object('subscriptionId', p_job.id) || event::jsonb || jsonb_build_object(
+        'results', format('/subscriptions/%s/results?after=%s', p_job.id, p_job.last_sequence + place - 1)))
+    FROM unnest(p_events) WITH ORDINALITY AS decided (event, place) ORDER BY place;
+END $$;
+
+-- Removes the results of a subscription that have expired, some rows at a time. Its uploads stay known.
+CREATE OR REPLACE FUNCTION subscription_remove_batch(p_job jobs, p_rows_max integer) RETURNS integer LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+  v_until timestamptz := clock_now() - make_interval(secs => p_job.results_seconds);
+  v_removed record;
+BEGIN
+  WITH oldest AS (
+    SELECT position, sequence, octet_length(entry) AS bytes, decided_at FROM job_videos
+      WHERE job_id = p_job.id AND sequence > p_job.expired_sequence ORDER BY sequence LIMIT p_rows_max
+  ), removed AS (
+    UPDATE job_videos video SET state = 'seen', upload = '{}', cached = NULL, sequence = NULL, error_code = NULL,
+        entry = NULL, entry_bytes = NULL, entry_crc = NULL
+      FROM oldest WHERE video.job_id = p_job.id AND video.position = oldest.position AND oldest.decided_at <= v_until
+      RETURNING oldest.sequence, oldest.bytes
+  )
+  SELECT count(*) AS videos, max(sequence) AS sequence, coalesce(sum(bytes), 0) AS bytes INTO v_removed FROM removed;
+  UPDATE jobs SET stored_bytes = stored_bytes - v_removed.bytes,
+      expired_sequence = coalesce(v_removed.sequence, expired_sequence),
+      remove_at = (SELECT decided_at + make_interval(secs => results_seconds) FROM job_videos
+                     WHERE job_id = p_job.id AND sequence > p_job.expired_sequence ORDER BY sequence LIMIT 1)
+    WHERE id = p_job.id;
+  RETURN greatest(v_removed.videos, 1);
+END $$;

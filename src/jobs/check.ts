@@ -1,0 +1,71 @@
+import type { Channel } from '../domain/transcript.js';
+import { ageSecondsMin } from '../transcripts/cache/lifetimes.js';
+import type { FailedEntry } from '../transcripts/transcript-events.js';
+import { CAPTIONS_DELAY_SECONDS, RETRY_DELAYS_SECONDS, setbackDelaySeconds } from './retry-delays.js';
+import { endOfJob, type ClaimedSlice, type ClaimedSubscription, type SliceEnd, type SliceOutcome } from './slice.js';
+import type { WalkStep } from './walk.js';
+
+/** A page of a check, and what is new on it. */
+export interface CheckedPage {
+  checked: WalkStep;
+  channel: Channel;
+  next: string | null;
+}
+
+const DAY_SECONDS = 86_400;
+/** For so long what may get a text soon is tried again, after the retries of a job once a day. */
+const AWAITED_SECONDS = 3 * DAY_SECONDS;
+const AWAITED_RETRIES = RETRY_DELAYS_SECONDS.length + 3;
+/** What is live or announced, for so many days. */
+const STREAM_RETRIES = RETRY_DELAYS_SECONDS.length + 30;
+/** After this time a channel that cannot be read pauses its subscription. */
+const UNREAD_SECONDS_MAX = 3 * DAY_SECONDS;
+
+/** When a subscription tries a video again that has failed; undefined when its failure is final. */
+export function followedRetrySeconds({ error, metadata }: FailedEntry, retries: number): number | undefined {
+  const delaySeconds = RETRY_DELAYS_SECONDS[retries] ?? DAY_SECONDS;
+  if (error.code === 'video_live' || error.code === 'video_not_live_yet')
+    return retries < STREAM_RETRIES ? delaySeconds : undefined;
+  if (retries >= AWAITED_RETRIES) return undefined;
+  if (error.retryable) return delaySeconds;
+  const awaitsCaptions =
+    error.code === 'transcript_unavailable' && ageSecondsMin(metadata, Date.now()) < AWAITED_SECONDS;
+  return awaitsCaptions ? Math.max(delaySeconds, CAPTIONS_DELAY_SECONDS) : undefined;
+}
+
+/** Decides what a slice of videos makes of its subscription, by what it would make of a job: a block does not pause it. */
+function endOfFollowed({ job }: Pick<ClaimedSlice, 'job'>, end: SliceEnd): SliceEnd {
+  if (end.reason === 'upstream_blocked') return { ...end, state: null };
+  return { ...end, reason: end.reason ?? (job.reason === 'list_incomplete' ? job.reason : null) };
+}
+
+/**
+ * Decides what a check that has read nothing makes of its subscription; the delay is that of the next check. It does not end a
+ * pause, and pauses only when the channel does not exist, or was not read for three days.
+ *
+ * @param end what a slice of a job makes of it
+ */
+export function endOfCheck(
+  { job, setbacks }: Pick<ClaimedSlice, 'job' | 'setbacks'>,
+  { unreadSeconds }: Pick<ClaimedSubscription, 'unreadSeconds'>,
+  outcome: SliceOutcome,
+  end: SliceEnd,
+): SliceEnd {
+  const stays = { ...end, state: job.state === 'paused' ? ('paused' as const) : null, reason: job.reason };
+  if (outcome.type === 'stopped' || outcome.type === 'failed') return stays;
+  if (outcome.type !== 'channel_not_found' && outcome.type !== 'blocked') return end;
+  const setback = { ...stays, delaySeconds: setbackDelaySeconds(setbacks), setbacks: setbacks + 1 };
+  if (job.reason === 'plan_limit_exceeded') return setback;
+  const reason = outcome.type === 'blocked' ? 'upstream_blocked' : outcome.type;
+  const wasNeverFound = outcome.type === 'channel_not_found' && job.channel === null;
+  if (wasNeverFound || unreadSeconds >= UNREAD_SECONDS_MAX)
+    return { ...setback, state: 'paused', reason, delaySeconds: DAY_SECONDS };
+  return { ...setback, state: null, reason: outcome.type === 'blocked' ? reason : null };
+}
+
+/** Decides what a slice makes of its job or subscription. */
+export function endOf(slice: Pick<ClaimedSlice, 'job' | 'setbacks' | 'subscription'>, outcome: SliceOutcome): SliceEnd {
+  const end = endOfJob(slice, outcome);
+  if (!slice.subscription) return end;
+  return slice.subscription.isCheck ? endOfCheck(slice, slice.subscription, outcome, end) : endOfFollowed(slice, end);
+}

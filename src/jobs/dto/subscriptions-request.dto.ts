@@ -1,0 +1,106 @@
+import { ApiProperty, ApiPropertyOptional, ApiSchema } from '@nestjs/swagger';
+import { IsIn, IsString, ValidateBy } from 'class-validator';
+import { CHANNEL_FORMS } from '../../domain/channel-reference.js';
+import type { LanguageMatch } from '../../domain/language-codes.js';
+import { REFERENCE_LENGTH_MAX } from '../../domain/page-url.js';
+import type { Includable, VideoKind } from '../../domain/transcript.js';
+import {
+  HasNoApiKey,
+  IsIntegerBetween,
+  Optional,
+  PAGE_SIZE_DEFAULT,
+  PageAfter,
+  PageLimit,
+} from '../../http/validation.js';
+import { ChunkSeconds, Include, Kinds, LanguageList, Match } from '../../transcripts/dto/transcripts-query.dto.js';
+import { toCursor } from '../job.js';
+import {
+  CHECK_MINUTES_DEFAULT,
+  CHECK_MINUTES_MAX,
+  CHECK_MINUTES_MIN,
+  isStart,
+  START_UPLOADS_MAX,
+  SUBSCRIPTION_STATES,
+  type Start,
+  type SubscriptionState,
+} from '../subscription.js';
+import { NEW_SUBSCRIPTION_EXAMPLE, START_FIELD } from './subscription.dto.js';
+
+const START_INVALID = `start must be "now", an integer from 1 to ${START_UPLOADS_MAX} (the newest uploads) or the ID of a video (11 characters; the uploads above it).`;
+
+const checkMinutes = {
+  type: 'integer',
+  minimum: CHECK_MINUTES_MIN,
+  maximum: CHECK_MINUTES_MAX,
+  description: 'The minutes between two checks of the channel. A check costs no quota.',
+} as const;
+
+/** The body of a new subscription. */
+@ApiSchema({ name: 'NewSubscriptionBody' })
+export class CreateSubscriptionDto {
+  @ApiProperty({
+    description: 'The channel, in any form that `GET /channels/{id}/transcripts` accepts.',
+    maxLength: REFERENCE_LENGTH_MAX,
+    example: NEW_SUBSCRIPTION_EXAMPLE.request.channel,
+  })
+  @IsString({ message: `channel must be ${CHANNEL_FORMS}.` })
+  @HasNoApiKey()
+  channel: string;
+
+  @LanguageList()
+  languages?: string[];
+
+  @Match()
+  match?: LanguageMatch;
+
+  @Kinds({
+    description: 'The kinds of uploads to deliver; by default all. One whose kind YouTube does not state is kept.',
+    inBody: true,
+  })
+  kinds?: VideoKind[];
+
+  @Include({ inBody: true })
+  include?: Includable[];
+
+  @ChunkSeconds({ inBody: true })
+  chunkSeconds?: number;
+
+  @ApiPropertyOptional({ ...checkMinutes, default: CHECK_MINUTES_DEFAULT })
+  @Optional()
+  @IsIntegerBetween(CHECK_MINUTES_MIN, CHECK_MINUTES_MAX)
+  checkMinutes?: number;
+
+  @ApiPropertyOptional({ ...START_FIELD, default: 'now' })
+  @Optional()
+  @ValidateBy({ name: 'isStart', validator: { validate: isStart, defaultMessage: () => START_INVALID } })
+  start?: Start;
+}
+
+/** The body of a change of a subscription. */
+@ApiSchema({ name: 'SubscriptionChangeBody' })
+export class ChangeSubscriptionDto {
+  @ApiPropertyOptional({ ...checkMinutes, example: 240 })
+  @Optional()
+  @IsIntegerBetween(CHECK_MINUTES_MIN, CHECK_MINUTES_MAX)
+  checkMinutes?: number;
+
+  @ApiPropertyOptional({
+    enum: SUBSCRIPTION_STATES,
+    description:
+      '`paused` ends the checks and the fetching until it is `active` again, which lets a subscription go on from any pause and ' +
+      'checks the channel at once.',
+    example: 'paused',
+  })
+  @Optional()
+  @IsIn(SUBSCRIPTION_STATES, { message: `state must be ${SUBSCRIPTION_STATES.join(' or ')}.` })
+  state?: SubscriptionState;
+}
+
+/** The query parameters of the list of subscriptions. */
+export class SubscriptionsQueryDto {
+  @PageLimit('subscriptions', 10)
+  limit: number = PAGE_SIZE_DEFAULT;
+
+  @PageAfter({ example: toCursor(NEW_SUBSCRIPTION_EXAMPLE) })
+  after?: string;
+}

@@ -1,0 +1,98 @@
+import { z } from 'zod';
+import { counted, DomainError, fixedError } from '../domain/errors.js';
+import { VIDEO_ID } from '../domain/video-reference.js';
+import { TEXT_FIELDS } from './job.js';
+
+/** The form of the ID of a subscription, which is a job that does not end. */
+export const SUBSCRIPTION_ID = /^sub_[0-9A-Za-z]{22}$/;
+
+export const SUBSCRIPTION_STATES = ['active', 'paused'] as const;
+export type SubscriptionState = (typeof SUBSCRIPTION_STATES)[number];
+
+/** Why a subscription is paused, or what an active one waits for. */
+export const SUBSCRIPTION_REASONS = [
+  'plan_limit_exceeded',
+  'upstream_blocked',
+  'plan_changed',
+  'list_incomplete',
+  'channel_not_found',
+  'paused_by_caller',
+] as const;
+export type SubscriptionReason = (typeof SUBSCRIPTION_REASONS)[number];
+
+export const CHECK_MINUTES_MIN = 15;
+export const CHECK_MINUTES_MAX = 1_440;
+export const CHECK_MINUTES_DEFAULT = 60;
+
+/** The most of the newest uploads that a subscription can begin with. */
+export const START_UPLOADS_MAX = 100;
+
+/** The time between two checks that a caller asks for. */
+export const CHECK_REQUEST_SECONDS = 10;
+
+/** What is delivered first: `now` for what is uploaded from now on, a number of the newest uploads, or those above a video. */
+export type Start = number | string;
+
+/** Whether a value is a `start`. */
+export function isStart(value: unknown): value is Start {
+  if (typeof value === 'number') return Number.isInteger(value) && value >= 1 && value <= START_UPLOADS_MAX;
+  return value === 'now' || (typeof value === 'string' && VIDEO_ID.test(value));
+}
+
+/** The request of a subscription as it is stored. */
+export const subscriptionRequestSchema = z.object({
+  channel: z.string(),
+  ...TEXT_FIELDS,
+  checkMinutes: z.number(),
+  start: z.custom<Start>(isStart),
+});
+
+export class SubscriptionNotFoundError extends fixedError(
+  'subscription_not_found',
+  'Subscription not found. Your organization has no subscription with this ID, or it was deleted.',
+) {}
+
+/** The caller has paused the subscription, so that it is not checked. */
+export class SubscriptionPausedError extends fixedError(
+  'conflict',
+  'You have paused this subscription. Set its state to "active" with PATCH /subscriptions/{id}, which checks at once.',
+) {}
+
+/** A slot becomes free only when a subscription is deleted. */
+const SUBSCRIPTIONS_RETRY_AFTER_SECONDS = 60;
+
+/** The organization has the maximum number of subscriptions. */
+export class TooManySubscriptionsError extends DomainError {
+  constructor(subscriptionsMax: number) {
+    super(
+      'too_many_subscriptions',
+      `Your organization has reached the limit of ${counted(subscriptionsMax, 'subscription')}, paused ones included. ` +
+        'Delete one first.',
+      { retryAfterSeconds: SUBSCRIPTIONS_RETRY_AFTER_SECONDS },
+    );
+  }
+}
+
+/** The caller has asked for a check a moment ago. */
+export class CheckRequestedError extends DomainError {
+  constructor(retryAfterSeconds: number) {
+    super(
+      'rate_limited',
+      `A check of this subscription can be requested every ${CHECK_REQUEST_SECONDS} seconds. ` +
+        `Retry after ${counted(retryAfterSeconds, 'second')}.`,
+      { retryAfterSeconds },
+    );
+  }
+}
+
+/** Results after the cursor were deleted, so that a reader would miss them. */
+export class CursorExpiredError extends DomainError {
+  /** @param oldest the cursor before the oldest result that is stored */
+  constructor(oldest: number) {
+    super(
+      'results_expired',
+      `Results after this cursor have expired and were deleted. Continue with after=${oldest}, the oldest that is stored.`,
+      { fields: { oldest } },
+    );
+  }
+}

@@ -1,0 +1,222 @@
+import {
+  Body,
+  Controller,
+  Delete,
+  Get,
+  HttpCode,
+  HttpStatus,
+  Param,
+  Patch,
+  Post,
+  Query,
+  Req,
+  Res,
+} from '@nestjs/common';
+import { ApiExtraModels, ApiNoContentResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import type { Request, Response } from 'express';
+import { RequiresFeature } from '../auth/auth.decorators.js';
+import { invalidField } from '../domain/errors.js';
+import { UnknownCursorError } from '../domain/page.js';
+import { ApiErrors } from '../http/error-docs.js';
+import { requestContext } from '../http/request-context.js';
+import { ApiResult } from '../http/response-docs.js';
+import { AllowsHead } from '../http/route.decorators.js';
+import { payerOf } from '../transcripts/transcripts.service.js';
+import { ApiIdempotencyKey, ApiResults, CONFLICTING_KEY, locationOf, TOO_MUCH_STORED } from './dto/api-jobs.js';
+import { OnSubscription, OnSubscriptions } from './dto/api-subscriptions.js';
+import { idempotencyKey, ResultsQueryDto } from './dto/jobs-request.dto.js';
+import {
+  FEED_EXAMPLE,
+  FEED_NDJSON_EXAMPLE,
+  NEW_SUBSCRIPTION_EXAMPLE,
+  PAUSED_SUBSCRIPTION_EXAMPLE,
+  SUBSCRIPTION_EXAMPLE,
+  SubscriptionDto,
+  SubscriptionEventDto,
+  SubscriptionResultsDto,
+  SUBSCRIPTIONS_PAGE_EXAMPLE,
+  SubscriptionsPageDto,
+  UploadEventDto,
+} from './dto/subscription.dto.js';
+import {
+  ChangeSubscriptionDto,
+  CreateSubscriptionDto,
+  SubscriptionsQueryDto,
+} from './dto/subscriptions-request.dto.js';
+import { ResultsResponse } from './results-response.js';
+import {
+  CHECK_REQUEST_SECONDS,
+  CheckRequestedError,
+  CursorExpiredError,
+  SUBSCRIPTION_ID,
+  SubscriptionPausedError,
+  TooManySubscriptionsError,
+} from './subscription.js';
+import { SubscriptionsService } from './subscriptions.service.js';
+
+const NOTHING_TO_CHANGE = invalidField('body', 'The body must contain checkMinutes, state or both.');
+
+/** Subscriptions to channels. Only creating one needs a plan, so that a customer who changes the plan keeps the access. */
+@ApiTags('subscriptions')
+@ApiExtraModels(UploadEventDto, SubscriptionEventDto)
+@Controller('subscriptions')
+export class SubscriptionsController {
+  constructor(
+    private readonly subscriptions: SubscriptionsService,
+    private readonly results: ResultsResponse,
+  ) {}
+
+  @Post()
+  @RequiresFeature('channel_subscriptions', { limitsConcurrency: false })
+  @ApiOperation({
+    summary: 'Follow a channel',
+    description:
+      'Checks the channel for new uploads from now on, and fetches the transcript of each. Requires the Pro plan. Each upload is delivered ' +
+      'and charged exactly once. What is live, announced, or not yet captioned is tried again until it has its text, so nothing is ' +
+      'lost that comes late. A check costs no quota. A second subscription to the same channel is allowed.',
+  })
+  @ApiIdempotencyKey('subscription')
+  @ApiResult(
+    HttpStatus.CREATED,
+    SubscriptionDto,
+    'The new subscription, or the one that a request with the same key has created.',
+    NEW_SUBSCRIPTION_EXAMPLE,
+    locationOf('subscription'),
+  )
+  @ApiErrors(
+    invalidField('checkMinutes', 'checkMinutes must be an integer from 15 to 1440.'),
+    'channel_not_found',
+    CONFLICTING_KEY,
+    { title: 'The organization has too many subscriptions', error: new TooManySubscriptionsError(100) },
+    TOO_MUCH_STORED,
+  )
+  async createSubscription(
+    @Body() body: CreateSubscriptionDto,
+    @Req() request: Request,
+    @Res({ passthrough: true }) response: Response,
+  ): Promise<SubscriptionDto> {
+    const context = requestContext(request);
+    const subscription = await this.subscriptions.create(body, payerOf(context), idempotencyKey(request));
+    context.log['subscriptionId'] = subscription.id;
+    response.setHeader('Location', `/subscriptions/${subscription.id}`);
+    return subscription;
+  }
+
+  @Get()
+  @AllowsHead()
+  @OnSubscriptions()
+  @ApiOperation({
+    summary: 'List subscriptions',
+    description:
+      'Lists the subscriptions of the organization, newest first, on every plan. Operations on existing subscriptions cost no quota and ' +
+      'share a rate limit of their own: as many requests per minute as the other operations together, counted separately.',
+  })
+  @ApiResult(HttpStatus.OK, SubscriptionsPageDto, 'A page of subscriptions, newest first.', SUBSCRIPTIONS_PAGE_EXAMPLE)
+  @ApiErrors(new UnknownCursorError(NEW_SUBSCRIPTION_EXAMPLE.id))
+  listSubscriptions(@Query() page: SubscriptionsQueryDto, @Req() request: Request): Promise<SubscriptionsPageDto> {
+    return this.subscriptions.list(organizationOf(request), page);
+  }
+
+  @Get(':id')
+  @AllowsHead()
+  @OnSubscription()
+  @ApiOperation({
+    summary: 'Retrieve a subscription',
+    description: 'Returns the state and the counts of a subscription, and when it is checked, on every plan.',
+  })
+  @ApiResult(HttpStatus.OK, SubscriptionDto, 'The subscription.', SUBSCRIPTION_EXAMPLE)
+  getSubscription(@Param('id') id: string, @Req() request: Request): Promise<SubscriptionDto> {
+    return this.subscriptions.get(organizationOf(request, id), id);
+  }
+
+  @Patch(':id')
+  @OnSubscription()
+  @ApiOperation({
+    summary: 'Change, pause or continue a subscription',
+    description:
+      'Changes the time between checks, pauses a subscription, or lets it go on, on every plan. One that was paused delivers what was ' +
+      'uploaded meanwhile. On a plan without subscriptions it pauses again with the reason `plan_changed`.',
+  })
+  @ApiResult(HttpStatus.OK, SubscriptionDto, 'The changed subscription.', PAUSED_SUBSCRIPTION_EXAMPLE)
+  @ApiErrors(NOTHING_TO_CHANGE)
+  changeSubscription(
+    @Param('id') id: string,
+    @Body() body: ChangeSubscriptionDto,
+    @Req() request: Request,
+  ): Promise<SubscriptionDto> {
+    if (body.checkMinutes === undefined && body.state === undefined) throw NOTHING_TO_CHANGE;
+    return this.subscriptions.change(organizationOf(request, id), id, body);
+  }
+
+  @Delete(':id')
+  @HttpCode(HttpStatus.NO_CONTENT)
+  @OnSubscription()
+  @ApiOperation({
+    summary: 'Delete a subscription',
+    description:
+      'Ends a subscription and deletes its results, on every plan. What was fetched stays charged, also what is being fetched.',
+  })
+  @ApiNoContentResponse({ description: 'The subscription was deleted.' })
+  deleteSubscription(@Param('id') id: string, @Req() request: Request): Promise<void> {
+    return this.subscriptions.delete(organizationOf(request, id), id);
+  }
+
+  @Post(':id/check')
+  @OnSubscription()
+  @ApiOperation({
+    summary: 'Check a channel now',
+    description:
+      `Reads the list of the channel's uploads now, and tries the pending ones again, at most every ${CHECK_REQUEST_SECONDS} seconds, on every plan. ` +
+      'The check has ended when `checkedAt` has changed.',
+  })
+  @ApiResult(HttpStatus.ACCEPTED, SubscriptionDto, 'The subscription, which is checked soon.', SUBSCRIPTION_EXAMPLE)
+  @ApiErrors(
+    { title: 'The caller has paused the subscription', error: new SubscriptionPausedError() },
+    { title: 'A check was requested a moment ago', error: new CheckRequestedError(7) },
+  )
+  checkSubscription(@Param('id') id: string, @Req() request: Request): Promise<SubscriptionDto> {
+    return this.subscriptions.check(organizationOf(request, id), id);
+  }
+
+  @Get(':id/results')
+  @OnSubscription({ limitsConcurrency: true })
+  @ApiOperation({
+    summary: 'The results of a subscription',
+    description:
+      'Returns the entries of a subscription in the order in which they became final, each upload exactly once, on every plan. Request ' +
+      '`after` with the `next` of the last response, also when it had no entries: `nextCheckAt` states when there can be new ' +
+      'ones. Without `after` the oldest stored entry comes first. Results are stored for a week, unless the service is configured ' +
+      'otherwise.',
+  })
+  @ApiResults({
+    type: SubscriptionResultsDto,
+    owner: 'subscription',
+    description: 'Entries in the order in which they became final, each upload once.',
+    example: FEED_EXAMPLE,
+    ndjsonExample: FEED_NDJSON_EXAMPLE,
+  })
+  @ApiErrors({ title: 'Results after the cursor were deleted', error: new CursorExpiredError(41) })
+  getSubscriptionResults(
+    @Param('id') id: string,
+    @Query() query: ResultsQueryDto,
+    @Req() request: Request,
+    @Res() response: Response,
+  ): Promise<void> {
+    const organizationId = organizationOf(request, id);
+    return this.results.send(
+      'subscription',
+      (limit, after) => this.subscriptions.results(organizationId, id, { limit, after }),
+      organizationId,
+      query,
+      request,
+      response,
+    );
+  }
+}
+
+/** The organization of the caller; adds the subscription to the log line, unless the path has another text than an ID. */
+function organizationOf(request: Request, subscriptionId?: string): string {
+  const { caller, log } = requestContext(request);
+  if (subscriptionId !== undefined && SUBSCRIPTION_ID.test(subscriptionId)) log['subscriptionId'] = subscriptionId;
+  return caller.organization.id;
+}

@@ -1,0 +1,163 @@
+import type { Upload, VideoKind } from '../domain/transcript.js';
+import { ageSecondsMin } from '../transcripts/cache/lifetimes.js';
+import type { Start } from './subscription.js';
+
+/** What a walk along the list goes by. A walk has as many pages as it takes to meet an upload that an earlier one has seen. */
+export interface Walk {
+  /** Of the first walk; null for every later one. */
+  start: Start | null;
+  /** Empty for all. */
+  kinds: readonly VideoKind[];
+  createdAtMs: number;
+  /** Whether every upload of the channel was seen, so that any other one is new wherever the list has it. */
+  seesAll: boolean;
+  /** The uploads that this walk has added by now. */
+  added: number;
+  /** Those of them that are delivered. */
+  delivered: number;
+}
+
+/** A page of the list, newest first; `next` is null at the end. */
+export interface WalkPage {
+  uploads: readonly Upload[];
+  next: string | null;
+  /** At the end: whether the list ended too early. */
+  incomplete: boolean;
+}
+
+/** An upload of the page that the subscription has. */
+export interface KnownUpload {
+  position: number;
+  /** Whether an earlier walk has added it. */
+  seen: boolean;
+  /** Of a pending upload: as it was listed. */
+  pending?: Upload | undefined;
+}
+
+export interface WalkStep {
+  /** In the order of the list; `seen` ones are not delivered. */
+  added: { upload: Upload; state: 'pending' | 'seen' }[];
+  /** Pending uploads that the list states something else about now: a stream has begun or ended. */
+  changed: { position: number; upload: Upload }[];
+  /** A list that ends too early is read again from its first page, at a later check. */
+  end: 'continue' | 'ended' | 'read_again';
+  seesAll: boolean;
+}
+
+/** How deep the first walk goes for what is delivered first, and how deep a later one goes for a seen upload. */
+const START_DEPTH_MAX = 500;
+const DEPTH_MAX = 5_000;
+
+/**
+ * Goes one page along the list: decides which of its uploads are new, and whether the walk goes on.
+ *
+ * @param known the uploads of the page that the subscription has, by their IDs
+ */
+export function walkPage(
+  walk: Walk,
+  page: WalkPage,
+  known: ReadonlyMap<string, KnownUpload>,
+  nowMs = Date.now(),
+): WalkStep {
+  const uploads = [...new Map(page.uploads.map((upload) => [upload.videoId, upload])).values()];
+  const isNew =
+    walk.start === null ? laterRule(walk, uploads, known, nowMs) : firstRule(walk, walk.start, uploads, known);
+  const added = uploads.flatMap((upload, place): WalkStep['added'] => {
+    if (known.has(upload.videoId)) return [];
+    return [{ upload, state: isNew(upload, place) && isWanted(upload, walk.kinds) ? 'pending' : 'seen' }];
+  });
+  const changed = uploads.flatMap((upload) => {
+    const { position = 0, pending } = known.get(upload.videoId) ?? {};
+    return pending && pending.failure !== upload.failure ? [{ position, upload }] : [];
+  });
+  const isLast = page.next === null && !page.incomplete;
+  const met =
+    walk.start === null ? meetsSeen(walk, uploads, known, nowMs) : meetsStart(walk, walk.start, uploads, added);
+  return {
+    ...{ added, changed },
+    end: met || isLast ? 'ended' : page.next === null ? 'read_again' : 'continue',
+    seesAll: walk.seesAll || (walk.start !== null && isLast),
+  };
+}
+
+/** A stream or a premiere becomes a video. A kind that is not known is not left out. */
+export function isWanted({ kind }: Upload, kinds: readonly VideoKind[]): boolean {
+  if (kinds.length === 0 || kind === null || kinds.includes(kind)) return true;
+  return (kind === 'live' || kind === 'upcoming') && kinds.includes('video');
+}
+
+type NewRule = (upload: Upload, place: number) => boolean;
+
+/** The first walk delivers what it is to start with, and what is published while it lasts. */
+function firstRule(
+  walk: Walk,
+  start: Start,
+  uploads: readonly Upload[],
+  known: ReadonlyMap<string, KnownUpload>,
+): NewRule {
+  const lowestKnown = uploads.findLastIndex(({ videoId }) => known.has(videoId));
+  const startPlace = uploads.findIndex(({ videoId }) => videoId === start);
+  let { added, delivered } = walk;
+  const isFirst = (upload: Upload, place: number): boolean => {
+    if (start === 'now' || ++added > START_DEPTH_MAX) return false;
+    if (typeof start === 'string') return startPlace === -1 || place < startPlace;
+    if (delivered >= start || !isWanted(upload, walk.kinds)) return false;
+    delivered++;
+    return true;
+  };
+  return (upload, place) => isPublishedSince(walk, upload) || place < lowestKnown || isFirst(upload, place);
+}
+
+function meetsStart(
+  { added, delivered }: Walk,
+  start: Start,
+  uploads: readonly Upload[],
+  additions: WalkStep['added'],
+): boolean {
+  if (added + additions.length >= START_DEPTH_MAX) return true;
+  if (start === 'now') return uploads.length > 0;
+  if (typeof start === 'string') return uploads.some(({ videoId }) => videoId === start);
+  return delivered + additions.filter(({ state }) => state === 'pending').length >= start;
+}
+
+/** What is above a seen upload is new. Below the last one are those that the baseline did not reach. */
+function laterRule(
+  walk: Walk,
+  uploads: readonly Upload[],
+  known: ReadonlyMap<string, KnownUpload>,
+  nowMs: number,
+): NewRule {
+  const lowestSeen = lowestSeenOf(uploads, known);
+  return (upload, place) => {
+    if (walk.seesAll || place < lowestSeen || isPublishedSince(walk, upload)) return true;
+    // When a channel deletes all that was seen, older uploads take their place.
+    return lowestSeen === -1 && !predates(walk, upload, nowMs);
+  };
+}
+
+function meetsSeen(
+  walk: Walk,
+  uploads: readonly Upload[],
+  known: ReadonlyMap<string, KnownUpload>,
+  nowMs: number,
+): boolean {
+  if (walk.added + uploads.length >= DEPTH_MAX) return true;
+  const last = uploads.at(-1);
+  if (!last) return false;
+  if (lowestSeenOf(uploads, known) === -1) return predates(walk, last, nowMs);
+  // A list out of order has a seen upload among new ones.
+  return known.has(last.videoId) || !isPublishedSince(walk, last);
+}
+
+function lowestSeenOf(uploads: readonly Upload[], known: ReadonlyMap<string, KnownUpload>): number {
+  return uploads.findLastIndex(({ videoId }) => known.get(videoId)?.seen);
+}
+
+function isPublishedSince({ createdAtMs }: Walk, { publishedAt }: Upload): boolean {
+  return publishedAt !== null && Date.parse(publishedAt) > createdAtMs;
+}
+
+/** Whether an upload was certainly published before the subscription began. What is announced or live counts as new. */
+function predates({ createdAtMs }: Walk, upload: Upload, nowMs: number): boolean {
+  return upload.failure === null && ageSecondsMin(upload, nowMs) * 1000 > nowMs - createdAtMs;
+}

@@ -1,0 +1,131 @@
+import { once } from 'node:events';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { startFakeYoutube, type FakeYoutube } from '../fake-youtube/fake-youtube.js';
+import { until } from '../harness/until.js';
+import { temporaryFolder } from '../process/program.js';
+import { QuotaDatabase } from '../quota/quota-database.js';
+import { startCli } from './run-cli.js';
+
+const folder = temporaryFolder();
+let youtube: FakeYoutube;
+let database: QuotaDatabase;
+beforeAll(async () => {
+  youtube = await startFakeYoutube();
+  database = await QuotaDatabase.open();
+});
+afterAll(async () => {
+  await youtube.close();
+  await database.close();
+  folder.remove();
+});
+beforeEach(() => youtube.reset());
+
+let directories = 0;
+const newDirectory = (): string => join(folder.path, `follow-${(directories += 1)}`);
+
+/** Starts the command in a process of its own. @returns also the promise of its exit code or signal, and its outputs */
+function start(...args: string[]) {
+  const variables = { YOUTUBE_BASE_URL: youtube.url, UPSTREAM_RETRIES: '0', DATABASE_URL: database.url };
+  const child = startCli(args, variables);
+  return { child, closed: once(child, 'close'), output: text(child.stdout), errorOutput: text(child.stderr) };
+}
+const follow = (channel: string, out: string, ...args: string[]) => start('follow', channel, '--out', out, ...args);
+
+/** The names of the files of a directory, and when each was written. */
+const filesOf = (out: string): Map<string, number> =>
+  new Map(
+    existsSync(out)
+      ? readdirSync(out)
+          .filter((name) => name !== 'index.json' && !name.startsWith('.'))
+          .map((name) => [name, statSync(join(out, name)).mtimeMs])
+      : [],
+  );
+const idsOf = (out: string): string[] =>
+  [...filesOf(out).keys()].map((name) => /\[(.{11})\]/.exec(name)?.[1] ?? name).sort();
+
+interface Index {
+  subscription: { id: string; after: number } | null;
+  videos: { videoId: string; file: string | null; error: { code: string } | null }[];
+}
+const indexOf = (out: string): Index => JSON.parse(readFileSync(join(out, 'index.json'), 'utf8')) as Index;
+
+describe('the command follow', () => {
+  it('writes each new upload once, also those that came while it was killed or stopped', async () => {
+    const out = newDirectory();
+    const first = follow('@tidewater', out, '--start', '2', '--format', 'markdown');
+    await until(() => filesOf(out).size === 2 && indexOf(out).videos.length === 2);
+    first.child.kill('SIGKILL');
+    expect(await first.closed).toEqual([null, 'SIGKILL']);
+    const before = filesOf(out);
+    const published = youtube.publish({ channel: '@tidewater', count: 3 });
+    // As if the run had been killed between the files and the place in the feed, and its last claim had ended.
+    await database.dataSource.query(
+      `UPDATE jobs SET claimed_until = CASE WHEN claim IS NULL THEN claimed_until ELSE clock_now() END, check_requested_at = NULL`,
+    );
+    const hold = youtube.hold({ kind: 'timedtext' }, 1);
+    const second = follow('https://www.youtube.com/@tidewater', out, '--format', 'markdown');
+    await hold.arrived;
+    second.child.kill('SIGKILL');
+    expect(await second.closed).toEqual([null, 'SIGKILL']);
+    hold.release();
+    await database.dataSource.query(
+      'UPDATE jobs SET claimed_until = clock_now(), check_requested_at = NULL WHERE claim IS NOT NULL',
+    );
+    const third = follow('@tidewater', out, '--format', 'markdown');
+    await until(() => indexOf(out).videos.length === 5);
+    third.child.kill('SIGINT');
+    expect(await third.closed).toEqual([0, null]);
+    expect(await third.output).toMatch(/^Stopped: 3 new files in .*\. The same command continues\.\n$/);
+    const later = youtube.publish({ channel: '@tidewater', count: 1 });
+    const last = follow('@tidewater', out, '--format', 'markdown', '--check-minutes', '15');
+    await until(() => indexOf(out).videos.length === 6);
+    last.child.kill('SIGTERM');
+    expect(await last.closed).toEqual([0, null]);
+    expect(idsOf(out)).toEqual([...published, ...later, 'tw-bread___', 'tw-chowder_'].sort());
+    for (const [file, writtenAt] of before) expect(filesOf(out).get(file)).toBe(writtenAt);
+    const subscriptions = await database.dataSource.query<object[]>(
+      'SELECT id, state, reason, fetched, check_seconds FROM jobs WHERE check_seconds IS NOT NULL',
+    );
+    const { subscription } = indexOf(out);
+    expect(subscriptions).toEqual([
+      { id: subscription?.id, state: 'paused', reason: 'paused_by_caller', fetched: 6, check_seconds: 900 },
+    ]);
+    expect(subscription?.after).toBe(6);
+  });
+
+  it('goes on from an archive, above its newest video', async () => {
+    const out = newDirectory();
+    const archived = start('archive', '@3-videos-no-41', '--out', out);
+    expect(await archived.closed).toEqual([0, null]);
+    const videoIds = youtube.publish({ channel: '@3-videos-no-41', count: 1 });
+    const run = follow('@3-videos-no-41', out);
+    await until(() => indexOf(out).videos.length === 4);
+    run.child.kill('SIGINT');
+    expect(await run.closed).toEqual([0, null]);
+    expect(indexOf(out).videos[0]?.videoId).toBe(videoIds[0]);
+    expect(filesOf(out).size).toBe(4);
+  });
+
+  it('ends with one line for what cannot be followed there, and leaves nothing', async () => {
+    const out = newDirectory();
+    const unknown = follow('@no-such-channel', out);
+    expect([await unknown.closed, await unknown.output]).toEqual([[1, null], '']);
+    expect(await unknown.errorOutput).toMatch(/^error: Channel not found\..*\n$/);
+    expect(existsSync(out)).toBe(false);
+    expect((await start('archive', '@tidewater', '--out', out, '--limit', '1').closed)[0]).toBe(0);
+    const index = readFileSync(join(out, 'index.json'), 'utf8');
+    const other = follow('@2-videos-no-42', out);
+    expect((await other.closed)[0]).toBe(1);
+    expect(await other.errorOutput).toMatch(/^error: .* has the archive of Tidewater Kitchen \(UC.*\n$/);
+    expect(readFileSync(join(out, 'index.json'), 'utf8')).toBe(index);
+    const wrong = follow('@tidewater', out, '--start', '0');
+    expect((await wrong.closed)[0]).toBe(1);
+    expect(await wrong.errorOutput).toMatch(/Use now, a number from 1 to 100, or the ID of a video\.\n$/);
+    expect(
+      await database.dataSource.query(`SELECT id FROM jobs WHERE check_seconds IS NOT NULL AND state = 'running'`),
+    ).toEqual([]);
+  });
+});

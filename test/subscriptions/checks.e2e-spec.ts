@@ -1,0 +1,192 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { SliceSteps } from '../jobs/slice-steps.js';
+import { SubscriptionRun } from './subscription-run.js';
+
+const HOUR = 3_600;
+const DAY = 24 * HOUR;
+
+let steps: SliceSteps;
+beforeAll(async () => {
+  steps = await SliceSteps.start();
+});
+afterAll(() => steps.service.close());
+beforeEach(() => steps.reset());
+
+const youtube = () => steps.service.fakeYoutube;
+
+/** A subscription that was created yesterday, and whose baseline is read. */
+async function followed(channel: string, options: Parameters<typeof SubscriptionRun.create>[2] = {}) {
+  const run = await (await SubscriptionRun.create(steps, channel, options)).withWebhook();
+  await steps.finish();
+  await steps.service.query(`UPDATE jobs SET created_at = created_at - interval '1 day' WHERE id = '${run.id}'`);
+  return run;
+}
+
+/** Checks the channel now, and reads what is new. */
+async function check(...runs: SubscriptionRun[]): Promise<void> {
+  for (const run of runs) await run.dueNow();
+  await steps.finish();
+}
+
+describe('a subscription', () => {
+  it('delivers what is uploaded after its start, each upload once, as an entry and as an event', async () => {
+    const run = await followed('@tidewater');
+    expect(await run.row()).toMatchObject({ state: 'running', total: 0, is_checked: true });
+    const [first] = youtube().publish({ channel: '@tidewater' });
+    await check(run);
+    await check(run);
+    expect(await run.feedIds()).toEqual([first]);
+    const [last] = youtube().publish({ channel: '@tidewater', title: 'Eel \u0000' });
+    await check(run);
+    expect(await run.feedIds()).toEqual([first, last]);
+    expect(await run.charged()).toBe(2);
+    expect(await run.events()).toMatchObject([
+      {
+        type: 'upload.ready',
+        data: {
+          subscriptionId: run.id,
+          videoId: first,
+          code: null,
+          results: `/subscriptions/${run.id}/results?after=0`,
+        },
+      },
+      { type: 'upload.ready', data: { videoId: last, results: `/subscriptions/${run.id}/results?after=1` } },
+    ]);
+    expect(await run.row()).toMatchObject({ total: 2, succeeded: 2, fetched: 2, last_sequence: 2 });
+  });
+
+  it('begins with the newest uploads, or with those above a video', async () => {
+    const [newest, second, third] = youtube().publish({ channel: '@tidewater', count: 3 });
+    const [two, above] = [
+      await followed('@tidewater', { start: 2 }),
+      await followed('@tidewater', { start: third ?? '' }),
+    ];
+    expect(await two.feedIds()).toEqual([newest, second]);
+    expect(await above.feedIds()).toEqual([newest, second]);
+  });
+
+  it('leaves out kinds that are not wanted', async () => {
+    const run = await followed('@tidewater', { kinds: ['video'] });
+    youtube().publish({ channel: '@tidewater', as: 'short' });
+    const [video] = youtube().publish({ channel: '@tidewater' });
+    await check(run);
+    expect(await run.feedIds()).toEqual([video]);
+  });
+
+  it('misses none of 250 uploads between two checks', async () => {
+    const run = await followed('@tidewater');
+    const published = youtube().publish({ channel: '@tidewater', count: 250 });
+    await check(run);
+    expect([...(await run.feedIds())].sort()).toEqual([...published].sort());
+    expect(await run.row()).toMatchObject({ total: 250, succeeded: 250, fetched: 250 });
+    expect(await run.charged()).toBe(250);
+  });
+
+  it('waits for the text of a premiere, of a live stream and of a video without captions', async () => {
+    const run = await followed('@tidewater');
+    const premiere = youtube().publish({ channel: '@tidewater', as: 'premiere' });
+    const live = youtube().publish({ channel: '@tidewater', as: 'live' });
+    const uncaptioned = youtube().publish({ channel: '@tidewater', as: 'uncaptioned' });
+    await check(run);
+    expect(await run.feed()).toEqual([]);
+    expect(await run.row()).toMatchObject({ total: 3, pending: 3 });
+
+    youtube().changeVideos({ videoIds: premiere, as: 'video' });
+    youtube().changeVideos({ videoIds: live, as: 'just-ended' });
+    await steps.pass(2 * HOUR);
+    await check(run);
+    expect(await run.feedIds()).toEqual(premiere);
+    youtube().changeVideos({ videoIds: live, as: 'past-live' });
+    youtube().changeVideos({ videoIds: uncaptioned, as: 'video' });
+    await steps.service.query('SELECT 1');
+    for (let day = 0; day < 2; day++) {
+      await steps.pass(DAY);
+      await steps.finish();
+    }
+    expect((await run.feedIds()).slice(0, 2)).toEqual([...premiere, ...live]);
+  });
+
+  it('delivers a private video that becomes public, and none twice when the list changes', async () => {
+    const run = await followed('@tidewater');
+    const [hidden = ''] = youtube().publish({ channel: '@tidewater', as: 'private' });
+    const [newest = '', second = '', third = ''] = youtube().publish({ channel: '@tidewater', count: 3 });
+    await check(run);
+    youtube().changeVideos({ videoIds: [hidden], as: 'video' });
+    youtube().changeVideos({ videoIds: [second], deleted: true });
+    youtube().changeChannel({ channel: '@tidewater', order: [third, newest] });
+    await check(run);
+    expect(await run.feedIds()).toEqual([newest, second, third, hidden]);
+  });
+
+  it('goes on when the channel is renamed', async () => {
+    const run = await followed('@tidewater');
+    youtube().changeChannel({ channel: '@tidewater', name: 'Ebb', handle: '@ebb' });
+    const published = youtube().publish({ channel: '@ebb' });
+    await check(run);
+    expect(await run.feedIds()).toEqual(published);
+  });
+});
+
+describe('a check', () => {
+  it('costs one request when nothing is new, for all subscriptions to the channel', async () => {
+    const runs = [
+      await followed('@tidewater'),
+      await followed('@tidewater', { checkMinutes: 15 }),
+      await followed('@tidewater'),
+    ];
+    await check(...runs);
+    const before = youtube().requests.total;
+    await steps.service.query('UPDATE jobs SET next_check_at = clock_now(), next_run_at = clock_now()');
+    await steps.finish();
+    expect(youtube().requests.total - before).toBe(1);
+    for (const run of runs) expect(await run.row()).toMatchObject({ is_checked: true });
+  });
+
+  it('is due at the same time for all subscriptions to the channel', async () => {
+    const runs = [
+      await followed('@tidewater'),
+      await followed('@tidewater'),
+      await followed('@tidewater', { checkMinutes: 15 }),
+    ];
+    const [first, second, often] = await Promise.all(
+      runs.map(async (run) => (await run.row())['next_check_at'] as Date),
+    );
+    expect(second).toEqual(first);
+    expect((Number(first) - Number(often)) % (15 * 60_000)).toBe(0);
+  });
+
+  it('that was asked for while another one runs is not lost', async () => {
+    const run = await followed('@tidewater');
+    await run.dueNow();
+    const slice = await steps.claimed();
+    await steps.pass(1);
+    await run.dueNow();
+    await steps.run(slice);
+    expect(await steps.claimed()).toMatchObject({ subscription: { isCheck: true } });
+  });
+});
+
+describe('a channel that cannot be read', () => {
+  it('pauses a subscription at once when it does not exist', async () => {
+    const run = await followed('@nobody-at-all');
+    expect(await run.row()).toMatchObject({ state: 'paused', reason: 'channel_not_found' });
+    expect(await run.events()).toMatchObject([
+      { type: 'subscription.paused', data: { subscriptionId: run.id, reason: 'channel_not_found' } },
+    ]);
+  });
+
+  it('is tried again for three days, then daily, and goes on with what was missed', async () => {
+    const run = await followed('@tidewater');
+    youtube().changeChannel({ channel: '@tidewater', terminated: true });
+    await check(run);
+    expect(await run.row()).toMatchObject({ state: 'running', reason: null, check_in: 30 });
+    await steps.pass(3 * DAY);
+    await check(run);
+    expect(await run.row()).toMatchObject({ state: 'paused', reason: 'channel_not_found', check_in: DAY });
+    youtube().changeChannel({ channel: '@tidewater', terminated: false });
+    const published = youtube().publish({ channel: '@tidewater' });
+    await check(run);
+    expect(await run.row()).toMatchObject({ state: 'running', reason: null });
+    expect(await run.feedIds()).toEqual(published);
+  });
+});

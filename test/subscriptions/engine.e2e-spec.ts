@@ -1,0 +1,208 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { OrganizationsService } from '../../src/organizations/organizations.service.js';
+import { JobRun } from '../jobs/job-run.js';
+import { SliceSteps } from '../jobs/slice-steps.js';
+import { SubscriptionRun } from './subscription-run.js';
+
+const DAY = 86_400;
+
+let steps: SliceSteps;
+let organizations: OrganizationsService;
+beforeAll(async () => {
+  steps = await SliceSteps.start();
+  organizations = steps.service.app.get(OrganizationsService);
+});
+afterAll(() => steps.service.close());
+beforeEach(() => steps.reset());
+
+const publish = (count = 1): string[] => steps.service.fakeYoutube.publish({ channel: '@tidewater', count });
+
+async function followed(options: Parameters<typeof SubscriptionRun.create>[2] = {}): Promise<SubscriptionRun> {
+  const run = await (await SubscriptionRun.create(steps, '@tidewater', options)).withWebhook();
+  await steps.finish();
+  return run;
+}
+
+async function check(run: SubscriptionRun): Promise<void> {
+  await run.dueNow();
+  await steps.finish();
+}
+
+describe('a subscription without quota', () => {
+  it('pauses, goes on with its checks, and skips nothing when the limit grows', async () => {
+    const organization = await steps.service.organization({ monthlyLimit: 2 });
+    const run = await followed({ organization });
+    const first = publish(3);
+    await check(run);
+    expect(await run.row()).toMatchObject({ state: 'paused', reason: 'plan_limit_exceeded', pending: 1 });
+    const later = publish(2);
+    await check(run);
+    expect(await run.row()).toMatchObject({
+      state: 'paused',
+      reason: 'plan_limit_exceeded',
+      pending: 3,
+      is_checked: true,
+    });
+    expect(await steps.sweep()).toEqual([]);
+
+    await organizations.change(organization.id, { monthlyLimit: 100 });
+    expect(await steps.sweep()).toMatchObject([{ job: { id: run.id, state: 'running' } }]);
+    await steps.finish();
+    expect([...(await run.feedIds())].sort()).toEqual([...first, ...later].sort());
+    expect(await run.charged()).toBe(5);
+    const paused = (await run.events()).filter(({ type }) => type === 'subscription.paused');
+    expect(paused).toHaveLength(1);
+  });
+
+  it('stops when the plan has no subscriptions any more, until it has them again', async () => {
+    const run = await followed();
+    await organizations.change(run.organization.id, { plan: 'free' });
+    const published = publish();
+    await check(run);
+    expect(await run.row()).toMatchObject({ state: 'paused', reason: 'plan_changed', next_run_at: null });
+    await organizations.change(run.organization.id, { plan: 'pro' });
+    await steps.sweep();
+    await check(run);
+    expect(await run.feedIds()).toEqual(published);
+  });
+});
+
+describe('the caller of a subscription', () => {
+  it('pauses it for good, also while a slice runs, whose results are stored', async () => {
+    const run = await followed();
+    const published = publish();
+    await run.dueNow();
+    await steps.steps(1);
+    const { running, release } = await steps.heldSlice();
+    await run.change('paused');
+    release();
+    await running;
+    expect(await run.feedIds()).toEqual(published);
+    expect(await run.row()).toMatchObject({ state: 'paused', reason: 'paused_by_caller', next_run_at: null });
+    await steps.pass(DAY);
+    await steps.sweep();
+    expect(await steps.step()).toBe(false);
+
+    const missed = publish();
+    await run.change('running');
+    await run.dueNow();
+    await steps.finish();
+    expect(await run.feedIds()).toEqual([...published, ...missed]);
+  });
+
+  it('changes the interval, which moves the next check', async () => {
+    const run = await followed({ checkMinutes: 1_440 });
+    await run.change(null, 900);
+    const { check_in: checkIn, run_in: runIn } = await run.row();
+    expect(checkIn).toBeLessThanOrEqual(900);
+    expect(runIn).toBe(checkIn);
+  });
+
+  it('may try pending uploads as often as it likes: that is none of their tries', async () => {
+    const run = await followed();
+    steps.service.fakeYoutube.publish({ channel: '@tidewater', as: 'uncaptioned' });
+    for (let times = 0; times < 10; times++) await check(run);
+    expect(await run.row()).toMatchObject({ pending: 1, failed: 0 });
+  });
+});
+
+describe('the slices of subscriptions', () => {
+  it('charge once when the claim is lost to another process', async () => {
+    const run = await followed();
+    const published = publish(2);
+    await run.dueNow();
+    for (let slice = 0; slice < 2; slice++) {
+      const lost = await steps.claimed();
+      await steps.service.query(`UPDATE jobs SET claimed_until = clock_now() WHERE id = '${run.id}'`);
+      const other = await steps.claimed();
+      await Promise.all([steps.run(lost), steps.run(other)]);
+    }
+    await steps.finish();
+    expect(await run.feedIds()).toEqual(published);
+    expect(await run.charged()).toBe(2);
+    expect(await run.row()).toMatchObject({ total: 2, last_sequence: 2 });
+    expect(await run.events()).toHaveLength(2);
+  });
+
+  it('of 100 subscriptions do not hold up the job of another organization', async () => {
+    const organization = await steps.service.organization();
+    for (let count = 0; count < 100; count++) await SubscriptionRun.create(steps, '@tidewater', { organization });
+    const job = await steps.job('@9-videos-no-4');
+    await steps.steps(2);
+    expect(await job.get()).toMatchObject({ state: 'running' });
+    await steps.steps(2);
+    expect(await job.verify()).toMatchObject({ state: 'completed' });
+  });
+
+  it('end when the organization is deleted', async () => {
+    const [active, paused] = [await followed(), await followed()];
+    await paused.change('paused');
+    for (const run of [active, paused]) await organizations.delete(run.organization.id);
+    await steps.sweep();
+    await steps.finish();
+    for (const run of [active, paused]) expect(await run.row()).toMatchObject({ state: 'canceled', next_run_at: null });
+    expect(await active.events()).toEqual([]);
+  });
+
+  it('run beside the jobs of their organization, in whose list and limits they are not', async () => {
+    const run = await followed({ start: 2 });
+    const job = await JobRun.create(steps.service, run.organization, '@9-videos-no-4');
+    const { body } = await steps.service.get('/jobs', run.organization.key);
+    expect(body.jobs.map(({ id }: { id: string }) => id)).toEqual([job.id]);
+    const [refusal] = await steps.service.query(`SELECT job_refusal('${run.organization.id}', 2, 2, 1e12) AS reason`);
+    expect(refusal).toEqual({ reason: null });
+  });
+});
+
+describe('the results of a subscription', () => {
+  it('are removed when they have expired; its uploads stay known', async () => {
+    const run = await followed({ resultsSeconds: DAY });
+    const [first = ''] = publish();
+    await check(run);
+    await steps.pass(DAY / 2);
+    const [second] = publish();
+    await check(run);
+    await steps.pass(DAY / 2);
+    await steps.remove();
+    expect(await run.row()).toMatchObject({ expired_sequence: 1, last_sequence: 2, total: 2, succeeded: 2 });
+    expect(await run.feedIds()).toEqual([second]);
+    await steps.pass(DAY);
+    await steps.remove();
+    expect(await run.row()).toMatchObject({ expired_sequence: 2, stored_bytes: '0', remove_at: null });
+    const [third] = publish();
+    await check(run);
+    expect(await run.feedIds()).toEqual([third]);
+    const known = await steps.service.query(`SELECT state FROM job_videos WHERE video_id = '${first}'`);
+    expect(known).toEqual([{ state: 'seen' }]);
+  });
+
+  it('are never before a cursor that a reader has: each follows those that were committed', async () => {
+    const runs = [await followed(), await followed()];
+    publish(60);
+    for (const run of runs) await run.dueNow();
+    for (const run of runs) await run.row();
+    const read: string[] = [];
+    let cursor = 0;
+    const slices = (async () => {
+      for (let slice = await steps.claim(); slice; slice = await steps.claim()) await steps.run(slice);
+    })();
+    const others = (async () => {
+      for (let slice = await steps.claim(); slice; slice = await steps.claim()) await steps.run(slice);
+    })();
+    const [run] = runs;
+    const readOn = async (): Promise<void> => {
+      const page = (await run?.feed(cursor)) ?? [];
+      read.push(...page.map(({ videoId }) => videoId));
+      cursor += page.length;
+    };
+    let isDone = false;
+    void Promise.all([slices, others]).then(() => (isDone = true));
+    while (!isDone) await readOn();
+    await readOn();
+    expect(read).toEqual(await run?.feedIds());
+    expect(read).toHaveLength(60);
+    const [row] = await steps.service.query(`SELECT array_agg(sequence ORDER BY sequence) AS sequences FROM job_videos
+      WHERE job_id = '${run?.id}' AND sequence IS NOT NULL`);
+    expect(row?.['sequences']).toEqual(Array.from({ length: 60 }, (_, index) => index + 1));
+  });
+});

@@ -1,0 +1,207 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { startService, type TestService } from '../harness/service.js';
+import { until } from '../harness/until.js';
+import { linesOf } from '../jobs/job-requests.js';
+import { clientOf, messageUrl, request } from '../messages/message-client.js';
+import { startReceiver, verified, WEBHOOK_SECRET_KEY, type Receiver } from '../webhooks/receiver.js';
+import { follow, onSubscriptions } from './subscription-requests.js';
+
+let service: TestService;
+let receiver: Receiver;
+
+beforeAll(async () => {
+  receiver = await startReceiver();
+  service = await startService({
+    environment: {
+      ...{ RATE_LIMIT_PER_MINUTE: 0, WEBHOOK_SECRET_KEY, WEBHOOK_ALLOW_PRIVATE: true },
+      ...{ MESSAGE_TRANSPORT: 'tcp', MESSAGE_PORT: 0 },
+    },
+  });
+});
+afterAll(async () => {
+  await service.close();
+  await receiver.close();
+});
+beforeEach(() => service.fakeYoutube.reset());
+
+interface Feed {
+  results: { videoId: string; ok: boolean; transcript: object }[];
+  next: number;
+  subscription: Record<string, unknown>;
+}
+
+/** A subscription whose first check has ended and whose uploads are read. */
+async function followed(key: string, body: object): Promise<string> {
+  const { id } = await follow(service, key, body);
+  await until(async () => {
+    const { checkedAt, summary } = (await service.get(`/subscriptions/${id}`, key)).body;
+    return checkedAt !== null && summary.pending === 0;
+  });
+  return id;
+}
+
+async function feedOf(key: string, id: string, query = ''): Promise<Feed> {
+  const response = await service.get(`/subscriptions/${id}/results${query}`, key);
+  expect(response.status).toBe(200);
+  return response.body as Feed;
+}
+
+/** Publishes an upload and has it checked. @returns the ID of the video */
+async function published(key: string, id: string, after: number): Promise<string> {
+  const [videoId = ''] = service.fakeYoutube.publish({ channel: '@tidewater', title: 'A new * upload' });
+  expect((await onSubscriptions(service, key, 'POST', `/${id}/check`)).status).toBe(202);
+  await until(async () => (await feedOf(key, id, `?after=${after}`)).results.length === 1);
+  return videoId;
+}
+
+describe('a followed channel', () => {
+  it('delivers its newest uploads and then each new one, in the feed and as an event that leads to the entry', async () => {
+    const { key } = await service.organization();
+    const hook = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' };
+    const url = JSON.stringify({ url: receiver.url, events: ['upload.ready', 'subscription.paused'] });
+    const { secret } = (await service.request('POST', '/webhooks', hook, url)).body as { secret: string };
+    const id = await followed(key, { channel: '@tidewater', start: 2 });
+    const first = await feedOf(key, id);
+    expect(first.results).toHaveLength(2);
+    expect(first).toMatchObject({ next: 2, subscription: { id, channel: { handle: '@tidewater' } } });
+    expect(await feedOf(key, id, '?after=2')).toMatchObject({ results: [], next: 2 });
+    const videoId = await published(key, id, 2);
+    const second = await feedOf(key, id, '?after=2');
+    expect(second).toMatchObject({ results: [{ videoId, ok: true }], next: 3 });
+    expect((await feedOf(key, id, '?limit=2')).results).toEqual(first.results);
+
+    const events = () =>
+      receiver.received.map((message) => verified(message, secret) as { data: Record<string, string> });
+    await until(() => events().some(({ data }) => data['videoId'] === videoId));
+    const event = events().find(({ data }) => data['videoId'] === videoId);
+    expect(event).toMatchObject({
+      type: 'upload.ready',
+      data: { subscriptionId: id, videoId, title: expect.stringContaining('A new * upload'), code: null },
+    });
+    const { body } = await service.get(event?.data['results'] ?? '', key);
+    expect((body as Feed).results).toEqual(second.results);
+
+    expect((await service.get('/usage', key)).body.used).toBe(3);
+    await onSubscriptions(service, key, 'PATCH', `/${id}`, { state: 'paused' });
+    await until(() => receiver.received.some(({ body: text }) => text.includes('"subscription.paused"')));
+    expect(events().at(-1)).toMatchObject({
+      type: 'subscription.paused',
+      data: { subscriptionId: id, state: 'paused', reason: 'paused_by_caller', summary: { total: 3 } },
+    });
+  });
+
+  it('is streamed as NDJSON with a cursor for each entry', async () => {
+    const { key } = await service.organization();
+    const id = await followed(key, { channel: '@tidewater', start: 3, kinds: ['video'] });
+    const headers = { Authorization: `Bearer ${key}`, Accept: 'application/x-ndjson' };
+    const { text } = await service.request('GET', `/subscriptions/${id}/results?after=1`, headers);
+    const lines = linesOf(text);
+    const { results } = await feedOf(key, id);
+    expect(lines.slice(0, -1)).toEqual([
+      { type: 'result', cursor: 2, result: results[1] },
+      { type: 'result', cursor: 3, result: results[2] },
+    ]);
+    expect(lines.at(-1)).toMatchObject({ type: 'summary', next: 3, summary: { total: 3 }, subscription: { id } });
+  });
+
+  it('states from where one can go on when results have expired', async () => {
+    const { key } = await service.organization();
+    const id = await followed(key, { channel: '@tidewater', start: 3 });
+    await service.query(`UPDATE jobs SET expired_sequence = 2 WHERE id = '${id}'`);
+    const expired = await service.get(`/subscriptions/${id}/results?after=1`, key);
+    expect([expired.status, expired.body.error]).toMatchObject([
+      410,
+      { code: 'results_expired', retryable: false, oldest: 2, message: expect.stringContaining('after=2') },
+    ]);
+    for (const query of ['?after=2', '']) expect(await feedOf(key, id, query)).toMatchObject({ next: 3 });
+    expect((await feedOf(key, id)).results).toHaveLength(1);
+  });
+
+  it('is read over messages too', async () => {
+    const { key: apiKey } = await service.organization();
+    const id = await followed(apiKey, { channel: '@tidewater', start: 3 });
+    const client = clientOf(messageUrl(service));
+    try {
+      const read = (message: object) => request(client, { apiKey, ...message }, 'subscriptions.results');
+      expect((await read({ id, after: 1, limit: 1 })).events).toEqual([await feedOf(apiKey, id, '?after=1&limit=1')]);
+      expect((await read({ id })).events).toEqual([await feedOf(apiKey, id)]);
+      const errors: [message: object, code: string][] = [
+        [{}, 'invalid_request'],
+        [{ id, after: -1 }, 'invalid_request'],
+        [{ id: 'sub_0000000000000000000000' }, 'subscription_not_found'],
+      ];
+      for (const [message, code] of errors) expect((await read(message)).error.error.code).toBe(code);
+    } finally {
+      client.close();
+    }
+  });
+});
+
+describe('an assistant', () => {
+  it('follows a channel once, reads what is new with its texts, and is told when to look again', async () => {
+    const { key } = await service.organization();
+    const client = new Client({ name: 'test', version: '1' });
+    const requestInit = { headers: { Authorization: `Bearer ${key}` } };
+    await client.connect(new StreamableHTTPClientTransport(new URL(`${service.url}/mcp`), { requestInit }));
+    const call = async (name: string, args: Record<string, unknown>) => {
+      const { content, structuredContent } = await client.callTool({ name, arguments: args });
+      const [{ text = '' } = {}] = content as { text?: string }[];
+      return { text, structured: structuredContent as any };
+    };
+    const wanted = { channel: '@tidewater', start: 2 };
+    const started = await call('follow_channel', wanted);
+    const subscriptionId = started.structured.id as string;
+    expect(started.text).toContain(`Subscription \`${subscriptionId}\` for \`@tidewater\`: active.`);
+    expect((await call('follow_channel', wanted)).structured.id).toBe(subscriptionId);
+    await until(async () => (await feedOf(key, subscriptionId)).results.length === 2);
+    const { structured: list } = await call('list_followed_channels', {});
+    expect(list.subscriptions).toMatchObject([{ id: subscriptionId, channelId: expect.stringMatching(/^UC/) }]);
+
+    const one = await call('get_new_transcripts', { subscriptionId, limit: 1 });
+    expect(one.structured).toMatchObject({ videos: [{ ok: true }], next: 1, cursor: null });
+    expect(one.text).toContain('There is more. Call `get_new_transcripts` with after 1.');
+    expect(one.text).toContain(`](https://youtu.be/${one.structured.videos[0].videoId}?t=`);
+    expect(JSON.stringify(one.structured)).not.toContain('transcript"');
+    const rest = await call('get_new_transcripts', { subscriptionId, after: 1 });
+    expect(rest.structured).toMatchObject({ videos: [{ ok: true }], next: 2, cursor: null });
+    const nothing = await call('get_new_transcripts', { subscriptionId, after: 2 });
+    expect(nothing.structured).toMatchObject({ videos: [], next: 2, cursor: null });
+    expect(nothing.text).toMatch(/Nothing else is new\. .* after 2 .*\n.*The next check is at \d{4}-/);
+    const { text } = await call('get_new_transcripts', { subscriptionId: 'sub_x' });
+    expect(text).toMatch(/^subscription_not_found: .*list_followed_channels/);
+    await client.close();
+  });
+
+  it('continues a long text with the cursor, without a gap', async () => {
+    const { key } = await service.organization();
+    const id = await followed(key, { channel: '@bench-4x500', start: 4 });
+    const client = new Client({ name: 'test', version: '1' });
+    const requestInit = { headers: { Authorization: `Bearer ${key}` } };
+    await client.connect(new StreamableHTTPClientTransport(new URL(`${service.url}/mcp`), { requestInit }));
+    const read = async (args: object) => {
+      const { content, structuredContent } = await client.callTool({
+        name: 'get_new_transcripts',
+        arguments: { subscriptionId: id, limit: 10, ...args },
+      });
+      const [{ text = '' } = {}] = content as { text?: string }[];
+      return { text, structured: structuredContent as any };
+    };
+    const body = (text: string) => text.replace(/\n\n---\n\n[^]*$/, '').replace(/^#.*$|^<.*$|^`@.*$|… |\s+/gm, '');
+    const whole = await read({ maxChars: 200_000 });
+    expect(whole.structured).toMatchObject({ cursor: null, next: 4 });
+    let joined = '';
+    let page = await read({ maxChars: 20_000 });
+    let pages = 1;
+    for (; page.structured.cursor !== null; pages += 1) {
+      expect(page.text.length).toBeLessThanOrEqual(20_000);
+      joined += body(page.text);
+      page = await read({ maxChars: 20_000, cursor: page.structured.cursor });
+    }
+    expect(joined + body(page.text)).toBe(body(whole.text));
+    expect(page.structured.next).toBe(4);
+    expect(pages).toBeGreaterThan(1);
+    expect((await read({ cursor: 'x' })).text).toMatch(/^invalid_request: cursor is invalid/);
+    await client.close();
+  });
+});
