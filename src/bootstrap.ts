@@ -8,7 +8,9 @@ import { AppModule } from './app.module.js';
 import { BackgroundLoops } from './background/background-loops.js';
 import type { Environment } from './config/environment.js';
 import { withTimeout } from './domain/with-timeout.js';
+import { errorsPage } from './errors-page.js';
 import { trustProxySetting } from './http/client-address.js';
+import { ERRORS_PAGE } from './http/error-body.js';
 import { Connections, handleClientErrors, limitConnections } from './http/connections.js';
 import { EXPOSED_HEADERS } from './http/limit-headers.js';
 import { redactorFor } from './observability/logging/redaction.js';
@@ -95,6 +97,7 @@ export function useMiddleware(app: NestExpressApplication, environment: Environm
     rejectOtherDocs,
     app.get(Routes).refuseHead,
   );
+  app.use(ERRORS_PAGE, errorsPage());
   serveDocument(app);
 }
 

@@ -3,6 +3,7 @@ import { DocumentBuilder, SwaggerModule, type OpenAPIObject } from '@nestjs/swag
 import type { NextFunction, Request, Response } from 'express';
 import { ADMIN_TOKEN_SCHEME } from './admin/http/admin-route.js';
 import { API_KEY_SCHEME, TOKEN_SCHEME } from './auth/auth.decorators.js';
+import { VERSION } from './config/package.js';
 import { MethodNotAllowedError, RouteNotFoundError } from './domain/errors.js';
 import { ErrorBodyDto } from './http/error-body.js';
 import { describeRoutes } from './http/error-docs.js';
@@ -10,22 +11,19 @@ import { withOtherContent } from './http/response-docs.js';
 import { Routes } from './http/routes.js';
 import { METRICS_TOKEN_SCHEME } from './health/metrics.controller.js';
 
-/** The version of the API. Additions increment the minor version. */
-const API_VERSION = '1.6.0';
-
 /** Creates the OpenAPI document of all routes. */
 export function createDocument(app: INestApplication): OpenAPIObject {
   const builder = new DocumentBuilder()
     .setTitle('Channel Transcripts')
     .setDescription(
       "Returns the transcripts of a YouTube channel's newest uploads in one call, or those of a playlist, a list of videos or one " +
-        'video; jobs fetch a whole channel, and subscriptions follow one. To try it here, select Authorize, enter an API key and execute an operation. Every error has the body `{ "error": { code, message, retryable, requestId } }`. ' +
+        'video; jobs fetch a whole channel, and subscriptions follow one. To try it here, select Authorize, enter an API key and execute an operation. Every error has the body `{ "error": { code, message, retryable, requestId, docs } }`, whose `docs` leads to a section of the [page about errors](/docs/errors). ' +
         'Every response has an `X-Request-Id` header, which echoes the value of the request when that has at most 128 ' +
         'characters of `A-Z a-z 0-9 . _ : / + = @ -`. Paths match exactly as documented: another letter case, a ' +
         'trailing slash or unnecessary percent-encoding results in 404. A request with more than one `Authorization` header, with ' +
         'an undecodable path, or without exactly one `Host` header is refused with 400 before authentication.',
     )
-    .setVersion(API_VERSION)
+    .setVersion(VERSION)
     .setLicense('MIT', 'https://opensource.org/license/mit')
     .addServer('/', 'The service that serves this document')
     .addTag('channels', 'Uploads of channels and their transcripts')

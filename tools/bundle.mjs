@@ -8,6 +8,7 @@ import { pathToFileURL } from 'node:url';
 import { build } from 'esbuild';
 // Needed by the packages that are imported below to learn their names, in any order.
 import 'reflect-metadata';
+import { errorsPage } from './errors-page.mjs';
 
 const PROGRAMS = ['main', 'cli', 'smoke', 'openapi-file'];
 const root = join(import.meta.dirname, '..');
@@ -107,6 +108,8 @@ const [bundled] = Object.entries(metafile.outputs).find(
 for (const folder of ['migrations', 'functions']) {
   await cp(join(dist, 'modules/database', folder), join(root, dirname(bundled), folder), { recursive: true });
 }
+
+await writeFile(join(dist, 'errors.html'), errorsPage(await readFile(join(root, 'docs/errors.md'), 'utf8')));
 
 // Scanners for vulnerabilities find no packages in the image: this list in the format of CycloneDX names those in the bundle.
 const folders = Object.keys(metafile.inputs).flatMap(

@@ -1,5 +1,3 @@
-import { existsSync, readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
 import {
   Controller,
   Get,
@@ -13,6 +11,7 @@ import { ApiBearerAuth, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swa
 import type { Request } from 'express';
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import { Environment } from '../config/environment.js';
+import { VERSION } from '../config/package.js';
 import { UnauthorizedError } from '../domain/errors.js';
 import { bearerToken, SecretToken } from '../http/bearer-token.js';
 import { ApiErrors, type ErrorExample } from '../http/error-docs.js';
@@ -78,7 +77,7 @@ export class MetricsController {
       help: 'Always 1; the labels name the running version.',
       labelNames: ['version', 'node_version'],
       registers: [registry],
-    }).set({ version: readVersion(import.meta.dirname), node_version: process.version }, 1);
+    }).set({ version: VERSION, node_version: process.version }, 1);
   }
 
   @Get()
@@ -95,13 +94,4 @@ export class MetricsController {
   getMetrics(): Promise<string> {
     return Registry.merge([this.registry, processMetrics]).metrics();
   }
-}
-
-/** The version in the nearest package.json: a bundle and its single modules are at different depths below it. */
-function readVersion(directory: string): string {
-  const file = join(directory, 'package.json');
-  if (!existsSync(file) && directory !== dirname(directory)) return readVersion(dirname(directory));
-  const parsed: unknown = JSON.parse(readFileSync(file, 'utf8'));
-  if (typeof parsed === 'object' && parsed !== null && 'version' in parsed) return String(parsed.version);
-  throw new Error(`${file} has no version.`);
 }

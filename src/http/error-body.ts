@@ -16,7 +16,7 @@ class InvalidFieldDto {
 class ErrorDto {
   @ApiProperty({
     enum: Object.keys(ERROR_STATUSES),
-    description: 'A stable error code. docs/errors.md describes each.',
+    description: 'A stable error code.',
   })
   code: ErrorCode;
 
@@ -28,6 +28,12 @@ class ErrorDto {
 
   @ApiProperty({ description: 'Identifies the request in the logs of the service. Also sent as `X-Request-Id`.' })
   requestId: string;
+
+  @ApiProperty({
+    format: 'uri-reference',
+    description: 'The section about the code on the page about errors of this service.',
+  })
+  docs: string;
 
   @ApiPropertyOptional({
     type: [InvalidFieldDto],
@@ -85,6 +91,9 @@ class ErrorDto {
   oldest?: number;
 }
 
+/** The page with a section about each code. */
+export const ERRORS_PAGE = '/docs/errors';
+
 /** The body of every error response. */
 @ApiSchema({ name: 'ErrorAnswer' })
 export class ErrorBodyDto {
@@ -95,5 +104,5 @@ export class ErrorBodyDto {
 /** @param more fields in addition to those of the error */
 export function errorBody(error: DomainError, requestId: string, more: ErrorFields = {}): ErrorBodyDto {
   const { code, message, retryable } = error;
-  return { error: { code, message, retryable, requestId, ...error.fields, ...more } };
+  return { error: { code, message, retryable, requestId, docs: `${ERRORS_PAGE}#${code}`, ...error.fields, ...more } };
 }

@@ -15,7 +15,7 @@ const PAGE_STYLES = [
 const NONE = ["'none'"];
 
 /** Responses are data: browsers must not execute, frame or navigate them. @param directives what a page needs besides */
-function withPolicy(directives: Record<string, string[]> = {}) {
+export function withPolicy(directives: Record<string, string[]> = {}) {
   const strict = { defaultSrc: NONE, baseUri: NONE, formAction: NONE, frameAncestors: NONE };
   return helmet({
     contentSecurityPolicy: { useDefaults: false, directives: { ...strict, ...directives } },

@@ -13,6 +13,7 @@ import type { Request, Response } from 'express';
 import { Counter, Registry } from 'prom-client';
 import { z } from 'zod';
 import { Environment } from '../config/environment.js';
+import { VERSION } from '../config/package.js';
 import type { ErrorCode } from '../domain/error-codes.js';
 import { FeatureNotInPlanError } from '../domain/errors.js';
 import { planIncludes, requiredPlan } from '../domain/plan.js';
@@ -41,7 +42,7 @@ const TOOLS: readonly Tool[] = [
   listFollowedChannels,
 ];
 
-const SERVER = { name: 'channel-transcripts', title: 'Channel Transcripts', version: '1' };
+const SERVER = { name: 'channel-transcripts', title: 'Channel Transcripts', version: VERSION };
 
 const INSTRUCTIONS =
   'Reads the transcripts of YouTube videos. Fetched transcripts count against a monthly quota of the organization; cached ' +

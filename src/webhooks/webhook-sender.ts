@@ -2,12 +2,13 @@ import type { LookupFunction } from 'node:net';
 import { Injectable } from '@nestjs/common';
 import { Agent, request } from 'undici';
 import { Environment } from '../config/environment.js';
+import { VERSION } from '../config/package.js';
 import { DomainError } from '../domain/errors.js';
 import { WebhookResolver } from './webhook-resolver.js';
 import { signedHeaders, type WebhookMessage } from './webhook-secrets.js';
 import { parseWebhookUrl } from './webhook-url.js';
 
-const USER_AGENT = 'channel-transcripts-webhooks';
+const USER_AGENT = `channel-transcripts-webhooks/${VERSION}`;
 /** How much of a response body is read, so that an ordinary receiver can finish it; the content is discarded. */
 const BODY_BYTES_MAX = 64 * 1024;
 const GONE = 410;

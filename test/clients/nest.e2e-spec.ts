@@ -38,8 +38,9 @@ describe.each(TRANSPORTS)('ChannelTranscriptsModule over %s', (transport: Transp
       ? { transport, apiKey, connection: { host: url.hostname, port: Number(url.port) } }
       : { transport, apiKey, connection: { servers: [url.host] } };
   };
-  const start = (apiKey: string): Promise<INestApplicationContext> => {
-    const module = ChannelTranscriptsModule.registerAsync({ useFactory: () => optionsOf(apiKey) });
+  const start = (apiKey: string): Promise<INestApplicationContext> => startWith(optionsOf(apiKey));
+  const startWith = (options: ChannelTranscriptsOptions): Promise<INestApplicationContext> => {
+    const module = ChannelTranscriptsModule.registerAsync({ useFactory: () => options });
     // Not a testing module: it would also silence the log of the service, which runs in this process.
     return NestFactory.createApplicationContext({
       module: class Program {},
@@ -108,6 +109,18 @@ describe.each(TRANSPORTS)('ChannelTranscriptsModule over %s', (transport: Transp
     expect([thrown.fields.limit, thrown.fields.required, thrown.requestId]).toEqual([1, 3, requestId]);
     expect(thrown.status).toBe(transport === 'http' ? 402 : undefined);
     await poor.close();
+  });
+
+  it('asks its provider for another credential when the service refuses one, and repeats the call', async () => {
+    const credentials = ['ctk_wrong', key];
+    let given = 0;
+    const token = (): Promise<string> => Promise.resolve(credentials[given++] ?? '');
+    const options = optionsOf(key);
+    delete options.apiKey;
+    const renewing = await startWith({ ...options, token });
+    const { uploads } = await renewing.get(ChannelTranscripts).uploads('@tidewater', { limit: 1 });
+    expect([uploads.length, given]).toEqual([1, 2]);
+    await renewing.close();
   });
 
   it('ends a call whose signal aborts', async () => {

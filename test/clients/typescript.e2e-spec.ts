@@ -71,6 +71,28 @@ describe('the TypeScript client', () => {
     expect([early.status, early.code]).toEqual([401, 'invalid_api_key']);
   });
 
+  it('throws errors whose `docs` is the page about them', async () => {
+    const { docs } = await refusal(clientOf('ctk_wrong').usage());
+    expect(docs).toBe(`${service.url}/docs/errors#invalid_api_key`);
+    expect(await (await fetch(docs ?? '')).text()).toContain('id="invalid_api_key"');
+  });
+
+  it('asks its provider for another credential when the service refuses one, and repeats the call', async () => {
+    const admin = new AdminClient({ baseUrl: service.url, token: () => Promise.resolve(ADMIN_TOKEN) });
+    const { id } = await service.organization();
+    const keys = [await admin.issueKey(id, { name: 'first' }), await admin.issueKey(id, { name: 'second' })];
+    let given = 0;
+    const token = (): Promise<string> => Promise.resolve(keys[given++]?.key ?? 'ctk_none');
+    const client = new ChannelTranscriptsClient({ baseUrl: service.url, token, retries: 0 });
+    await client.usage();
+    await admin.revokeKey(keys[0]?.id ?? '');
+    const job = await client.jobs.create('@2-videos-no-78');
+    expect((await client.jobs.get(job.id)).id).toBe(job.id);
+    await admin.revokeKey(keys[1]?.id ?? '');
+    expect((await refusal(client.usage())).code).toBe('invalid_api_key');
+    expect(given).toBe(3);
+  });
+
   it('ends a call without charge when its reader stops iterating', async () => {
     const client = clientOf((await service.organization()).key);
     const hold = service.fakeYoutube.hold({ kind: 'timedtext' }, 2);

@@ -11,6 +11,7 @@ import { Namespace, Service } from 'kubernetes-models/v1';
 import ipaddr from 'ipaddr.js';
 import { parse, parseAllDocuments } from 'yaml';
 import { readEnvironment } from '../../src/config/environment.js';
+import { VERSION } from '../../src/config/package.js';
 import { isInstalled } from '../harness/programs.js';
 
 const FOLDER = join(import.meta.dirname, '../../deploy/kubernetes');
@@ -169,7 +170,7 @@ describe('the Kubernetes manifests', () => {
       new Set(['transcripts']),
     );
     const { spec } = (all.find(({ kind }) => kind === 'Deployment') as Pods).spec.template;
-    expect(spec.containers[0].image).toBe('registry.example.com/channel-transcripts:0.1.0');
+    expect(spec.containers[0].image).toBe(`registry.example.com/channel-transcripts:${VERSION}`);
     const settings = all.find(({ kind }) => kind === 'ConfigMap')?.metadata.name;
     expect(spec.containers[0].envFrom).toContainEqual({ configMapRef: { name: settings } });
   });

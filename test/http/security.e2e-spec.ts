@@ -29,7 +29,7 @@ async function exchange(raw: string, on = service): Promise<string> {
 }
 
 describe('a response', () => {
-  it.each(['/usage', '/nothing-here', '/health/live', '/docs-json', '/docs'])(
+  it.each(['/usage', '/nothing-here', '/health/live', '/docs-json', '/docs', '/docs/errors'])(
     '(%s) forbids framing, names no framework and sends no HSTS header',
     async (path) => {
       const { headers } = await service.request('GET', path);

@@ -27,6 +27,7 @@ const REFUSED = {
 function refusal({ status, headers, text }: HttpResponse): Record<string, unknown> {
   const { error } = JSON.parse(text) as { error: Record<string, unknown> };
   expect(error['requestId']).toBe(headers['x-request-id']);
+  expect(error['docs']).toBe(`/docs/errors#${String(error['code'])}`);
   return {
     status,
     code: error['code'],

@@ -1,4 +1,4 @@
-import { ChannelTranscriptsClient } from '@channel-transcripts/client';
+import { ChannelTranscriptsClient, Credential } from '@channel-transcripts/client';
 import { ConfigurableModuleBuilder, Module } from '@nestjs/common';
 import { ChannelTranscripts } from './channel-transcripts.js';
 import { ChannelTranscriptsHealthIndicator, PROBE, type Probe } from './health.js';
@@ -11,13 +11,17 @@ const { ConfigurableModuleClass, MODULE_OPTIONS_TOKEN } = new ConfigurableModule
   .build();
 
 async function connect(options: ChannelTranscriptsOptions): Promise<ChannelTranscripts> {
-  const { transport, apiKey } = options;
+  const { transport } = options;
   switch (transport) {
     case 'http':
       return new ChannelTranscriptsClient({ ...options, headers: traceHeaders });
     case 'tcp':
     case 'nats':
-      return new MessageChannelTranscripts(await messageClient(options), apiKey, options.timeoutSeconds);
+      return new MessageChannelTranscripts(
+        await messageClient(options),
+        new Credential(options),
+        options.timeoutSeconds,
+      );
     default:
       throw new TypeError(`transport must be http, tcp or nats, but is ${String(transport)}.`);
   }

@@ -1,9 +1,7 @@
-import type { ClientOptions } from '@channel-transcripts/client';
+import type { ClientOptions, CredentialOptions } from '@channel-transcripts/client';
 import type { NatsOptions, TcpClientOptions } from '@nestjs/microservices';
 
-interface MessageOptions {
-  /** An API key: `ctk_…`. */
-  apiKey: string;
+interface MessageOptions extends CredentialOptions {
   /** How long to wait for the next event of a call; 120 seconds by default. */
   timeoutSeconds?: number;
 }

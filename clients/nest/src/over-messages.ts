@@ -3,6 +3,7 @@ import {
   statedError,
   type CallOptions,
   type ChannelUploads,
+  type Credential,
   type ListOptions,
   type TranscriptsEvent,
   type TranscriptsOptions,
@@ -16,17 +17,20 @@ import { ChannelTranscripts, type Operations } from './channel-transcripts.js';
 
 const TIMEOUT_SECONDS_DEFAULT = 120;
 const PROBE_TIMEOUT_SECONDS = 5;
+/** The codes that are 401 over HTTP for a credential that was sent. */
+const REFUSED_CREDENTIALS = ['invalid_api_key', 'invalid_token'];
 
 type Events = AsyncGenerator<TranscriptsEvent, void, undefined>;
 
 /**
- * The service over Nest's TCP or NATS. A call is not repeated, and lists have their results in the order in which they
+ * The service over Nest's TCP or NATS. A call is not repeated, except
+ * with a new token when its token was refused, and lists have their results in the order in which they
  * finished. Leaving a call ends nothing in the service: it runs to its end, and what it fetches is charged.
  */
 export class MessageChannelTranscripts extends ChannelTranscripts {
   constructor(
     private readonly connection: ClientProxy,
-    private readonly apiKey: string,
+    private readonly credential: Credential,
     private readonly timeoutSeconds = TIMEOUT_SECONDS_DEFAULT,
   ) {
     super();
@@ -87,15 +91,22 @@ export class MessageChannelTranscripts extends ChannelTranscripts {
     { signal, requestId, retries: _, ...options }: CallOptions,
     timeoutSeconds = this.timeoutSeconds,
   ): AsyncGenerator<Answer, void, undefined> {
-    const message = { apiKey: this.apiKey, ...fields, ...options, ...(requestId !== undefined && { requestId }) };
-    const events = this.connection
-      .send<Answer, object>(pattern, message)
-      .pipe(timeout({ each: timeoutSeconds * 1000 }));
-    try {
-      yield* valuesOf(events, signal);
-    } catch (error) {
-      if (signal?.aborted) throw error;
-      throw statedError(error) ?? new Error(`The service does not respond: ${textOf(error)}`, { cause: error });
+    const message = { ...fields, ...options, ...(requestId !== undefined && { requestId }) };
+    for (let mayRenew = true; ; mayRenew = false) {
+      const apiKey = await this.credential.value();
+      const events = this.connection
+        .send<Answer, object>(pattern, { apiKey, ...message })
+        .pipe(timeout({ each: timeoutSeconds * 1000 }));
+      try {
+        return yield* valuesOf(events, signal);
+      } catch (error) {
+        if (signal?.aborted) throw error;
+        const stated = statedError(error);
+        // Refused before its first event, and at no cost.
+        const isRefused = stated !== undefined && REFUSED_CREDENTIALS.includes(stated.code);
+        if (mayRenew && isRefused && this.credential.discard(apiKey)) continue;
+        throw stated ?? new Error(`The service does not respond: ${textOf(error)}`, { cause: error });
+      }
     }
   }
 }

@@ -8,8 +8,8 @@ export type Key = Schemas['Key'];
 export type AuditEntry = Schemas['AuditEntry'];
 
 export interface AdminOptions extends Omit<ClientOptions, 'apiKey'> {
-  /** `ADMIN_TOKEN` of the service. */
-  adminToken: string;
+  /** `ADMIN_TOKEN` of the service. Without it, `token` returns tokens of an administrator. */
+  adminToken?: string;
 }
 
 export interface AuditOptions extends CallOptions {
@@ -22,7 +22,7 @@ export class AdminClient {
   private readonly http: Http;
 
   constructor({ adminToken, ...options }: AdminOptions) {
-    this.http = new Http({ ...options, apiKey: adminToken }, pause);
+    this.http = new Http({ ...options, ...(adminToken !== undefined && { apiKey: adminToken }) }, pause);
   }
 
   createOrganization(body: ParametersOf<'createOrganization'>['body'], options?: CallOptions): Promise<Organization> {

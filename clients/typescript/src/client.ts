@@ -131,7 +131,7 @@ export class ChannelTranscriptsClient {
       const { body } = response;
       if (body && response.headers.get('Content-Type')?.startsWith(STREAMED)) return { body, call };
       await response.body?.cancel();
-      throw new Error('This service does not support streaming, which requires version 1.1.0 of the API.');
+      throw new Error('This service does not support streaming: it is older than this client.');
     };
     const { body, call } = await this.http.send(id, parameters, options, read, STREAMED);
     try {

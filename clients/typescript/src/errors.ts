@@ -41,6 +41,8 @@ export class ChannelTranscriptsError<Code extends string = string> extends Error
     readonly retryAfterSeconds: number | undefined,
     /** The additional fields of the error body. */
     readonly fields: FieldsOf<Code>,
+    /** The address of the section about the code in the documentation of the service; only its path over TCP or NATS. */
+    readonly docs?: string,
   ) {
     super(message);
   }
@@ -59,12 +61,13 @@ export function isChannelTranscriptsError(error: unknown): error is KnownError {
  * Converts the parsed body of an error response to an error.
  *
  * @param call the method and URL
+ * @param baseUrl the URL of the service, to which `docs` is relative
  */
-export function errorOf(call: string, response: Response, body: unknown): ChannelTranscriptsError {
+export function errorOf(call: string, response: Response, body: unknown, baseUrl: string): ChannelTranscriptsError {
   const { status, headers } = response;
   const retryAfter = headers.get('Retry-After');
   const retryAfterSeconds = retryAfter !== null && /^[0-9]+$/.test(retryAfter) ? Number(retryAfter) : undefined;
-  const stated = statedError(body, status, retryAfterSeconds);
+  const stated = statedError(body, status, retryAfterSeconds, baseUrl);
   if (stated) return stated;
   const message = `The response to ${call} (status ${status}) is not from this service. Check the base URL.`;
   const requestId = headers.get('X-Request-Id') ?? undefined;
@@ -85,19 +88,22 @@ export function statedError(
   body: unknown,
   status?: number,
   retryAfterSeconds?: number,
+  baseUrl = '',
 ): ChannelTranscriptsError | undefined {
   const {
     code,
     message,
     retryable,
     requestId,
+    docs,
     retryAfterSeconds: given,
     ...fields
   } = objectOf(objectOf(body)['error']);
   if (typeof code !== 'string' || typeof message !== 'string') return undefined;
   const id = typeof requestId === 'string' ? requestId : undefined;
   const seconds = typeof given === 'number' ? given : retryAfterSeconds;
-  return new ChannelTranscriptsError(message, status, code, retryable === true, id, seconds, fields);
+  const page = typeof docs === 'string' ? baseUrl + docs : undefined;
+  return new ChannelTranscriptsError(message, status, code, retryable === true, id, seconds, fields, page);
 }
 
 function objectOf(value: unknown): Record<string, unknown> {

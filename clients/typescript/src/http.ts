@@ -1,3 +1,4 @@
+import { Credential, type CredentialOptions } from './credential.js';
 import { ChannelTranscriptsError, errorOf } from './errors.js';
 import { isSafeToRepeat, OPERATIONS, type OperationId, type ParametersOf, type ResultOf } from './operations.js';
 
@@ -8,12 +9,11 @@ const WAIT_SECONDS_MAX = 60;
 export const RETRIES_WHILE_FOLLOWING = 7;
 /** The status of `GET /health/ready` that says the same as its body. */
 const NOT_READY = 503;
+const UNAUTHORIZED = 401;
 
-export interface ClientOptions {
+export interface ClientOptions extends CredentialOptions {
   /** The URL of the service, such as `https://transcripts.example.com`. */
   baseUrl: string;
-  /** An API key: `ctk_…`. */
-  apiKey: string;
   /** How often a failed call is repeated, if it may be; 2 by default. */
   retries?: number;
   /** Additional headers of each call, for example of a trace. */
@@ -51,21 +51,19 @@ export const pause: Pause = async (seconds, signal) => {
 /** Sends the calls of a client, and repeats those that failed and may be repeated. */
 export class Http {
   private readonly baseUrl: string;
+  private readonly credential: Credential;
 
   constructor(
     private readonly options: ClientOptions,
     readonly pause: Pause,
   ) {
-    const { baseUrl, apiKey } = options;
+    const { baseUrl } = options;
     if (!/^https?:\/\/[^/@]+(?:\/|$)/.test(baseUrl)) {
       // A key in the wrong place, or a password, is not shown.
       const shown = /ctk_|@/.test(baseUrl) ? ' without a user and password' : `, but is "${baseUrl}"`;
       throw new TypeError(`baseUrl must be a URL such as https://transcripts.example.com${shown}.`);
     }
-    if (!apiKey) throw new TypeError('apiKey is empty: pass the key or token of your organization.');
-    // Headers would report the value itself. The line feed at the end of a file is the usual cause.
-    if (!/^[\x21-\x7e]+$/.test(apiKey))
-      throw new TypeError('apiKey contains a space, a line break or no ASCII: trim it.');
+    this.credential = new Credential(options);
     this.baseUrl = baseUrl.replace(/\/+$/, '');
   }
 
@@ -86,7 +84,7 @@ export class Http {
     read: (response: Response, call: string) => Promise<Result>,
     accept?: string,
   ): Promise<Result> {
-    const headers = new Headers({ ...this.options.headers?.(), Authorization: `Bearer ${this.options.apiKey}` });
+    const headers = new Headers(this.options.headers?.());
     if (accept !== undefined) headers.set('Accept', accept);
     if (requestId !== undefined) headers.set('X-Request-Id', requestId);
     for (const [name, value] of Object.entries(parameters.header ?? {})) headers.set(name, String(value));
@@ -95,12 +93,12 @@ export class Http {
     const url = `${this.baseUrl}${pathOf(path, parameters.path ?? {})}${queryOf(parameters.query ?? {})}`;
     const call = `${method} ${url}`;
     const body = parameters.body === undefined ? null : JSON.stringify(parameters.body);
-    const init: RequestInit = { method, headers, body, ...(signal && { signal }) };
+    const init = { method, headers, body, ...(signal && { signal }) };
     for (let attempt = 1; ; attempt++) {
       try {
-        const response = await (this.options.fetch ?? fetch)(url, init);
+        const response = await this.fetch(url, init);
         if (!response.ok && !(id === 'getReady' && response.status === NOT_READY)) {
-          throw errorOf(call, response, await response.json().catch(() => undefined));
+          throw errorOf(call, response, await response.json().catch(() => undefined), this.baseUrl);
         }
         return await read(response, call);
       } catch (thrown) {
@@ -113,6 +111,32 @@ export class Http {
       }
     }
   }
+
+  /** Sends a request. When its token is refused, which costs nothing, it is sent once more with a new one. */
+  private async fetch(url: string, init: RequestInit & { headers: Headers }): Promise<Response> {
+    const attempt = async (): Promise<[Response, string]> => {
+      const credential = await unlessAborted(this.credential.value(), init.signal);
+      init.headers.set('Authorization', `Bearer ${credential}`);
+      return [await (this.options.fetch ?? fetch)(url, init), credential];
+    };
+    const [response, credential] = await attempt();
+    if (response.status !== UNAUTHORIZED || !this.credential.discard(credential)) return response;
+    // Read to its end, so that the connection can be used again.
+    await response.text().catch(() => undefined);
+    return (await attempt())[0];
+  }
+}
+
+/** Settles as the work does, or rejects with the reason of the signal when that aborts first. */
+async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | null | undefined): Promise<T> {
+  if (!signal) return work;
+  signal.throwIfAborted();
+  let abort = (): void => undefined;
+  const aborted = new Promise<never>((_, reject) => {
+    abort = () => reject(signal.reason as Error);
+    signal.addEventListener('abort', abort);
+  });
+  return Promise.race([work, aborted]).finally(() => signal.removeEventListener('abort', abort));
 }
 
 /**

@@ -29,6 +29,7 @@ export {
   type ErrorFields,
   type KnownError,
 } from './errors.js';
+export { Credential, type CredentialOptions, type TokenProvider } from './credential.js';
 export type { TranscriptsEvent } from './events.js';
 export type { CallOptions, ClientOptions } from './http.js';
 export type { Job, JobOptions, Jobs, JobSource, JobVideoTranscript, ResultsOptions, WaitOptions } from './jobs.js';

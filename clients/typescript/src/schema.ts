@@ -4,10789 +4,10683 @@
  */
 
 export interface paths {
-  '/channels/{id}/transcripts': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    "/channels/{id}/transcripts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The transcripts of a channel's newest uploads
+         * @description Returns a transcript and a status for each of the newest uploads of a YouTube channel (videos, Shorts and past live streams). The failure of one video never fails the call. Requires the Pro plan. Each transcript that is successful and not cached counts against the organization's monthly quota. The call first reserves quota for every video that it may have to fetch, and is refused with 402 when the quota is too small. Videos that have not arrived by the deadline of the call are entries with `upstream_timeout`; the others are returned. Results are not paged, and unknown parameters are refused.
+         */
+        get: operations["getChannelTranscripts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
     };
-    /**
-     * The transcripts of a channel's newest uploads
-     * @description Returns a transcript and a status for each of the newest uploads of a YouTube channel (videos, Shorts and past live streams). The failure of one video never fails the call. Requires the Pro plan. Each transcript that is successful and not cached counts against the organization's monthly quota. The call first reserves quota for every video that it may have to fetch, and is refused with 402 when the quota is too small. Videos that have not arrived by the deadline of the call are entries with `upstream_timeout`; the others are returned. Results are not paged, and unknown parameters are refused.
-     */
-    get: operations['getChannelTranscripts'];
-    put?: never;
-    post?: never;
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/channels/{id}/uploads': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    "/channels/{id}/uploads": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * A channel's newest uploads, without transcripts
+         * @description Lists the newest uploads of a YouTube channel with the metadata of the list, on every plan. It costs no quota and has a rate limit of its own: as many requests per minute as the other operations together, counted separately.
+         */
+        get: operations["listChannelUploads"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
     };
-    /**
-     * A channel's newest uploads, without transcripts
-     * @description Lists the newest uploads of a YouTube channel with the metadata of the list, on every plan. It costs no quota and has a rate limit of its own: as many requests per minute as the other operations together, counted separately.
-     */
-    get: operations['listChannelUploads'];
-    put?: never;
-    post?: never;
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/playlists/{id}/transcripts': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    "/playlists/{id}/transcripts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The transcripts of a playlist
+         * @description Returns a transcript and a status for each of the first videos of a public or unlisted playlist, in its order; deleted and private videos are failed entries. Requires the Pro plan. Quota, cache, limits, deadline and entries are those of `GET /channels/{id}/transcripts`. A mix (`RD…`), watch later and liked videos have no list that can be read: 400.
+         */
+        get: operations["getPlaylistTranscripts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
     };
-    /**
-     * The transcripts of a playlist
-     * @description Returns a transcript and a status for each of the first videos of a public or unlisted playlist, in its order; deleted and private videos are failed entries. Requires the Pro plan. Quota, cache, limits, deadline and entries are those of `GET /channels/{id}/transcripts`. A mix (`RD…`), watch later and liked videos have no list that can be read: 400.
-     */
-    get: operations['getPlaylistTranscripts'];
-    put?: never;
-    post?: never;
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/videos/{id}/transcript': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    "/videos/{id}/transcript": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The transcript of one video
+         * @description Returns the entry of one video, on every plan. A transcript that is successful and not cached counts against the monthly quota; the request is refused with 402 when none remains. A video without a transcript is an error: 404 with the code of its entry, 409 while it is live or has not started, 502, 503 or 504 when YouTube could not be read.
+         */
+        get: operations["getVideoTranscript"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
     };
-    /**
-     * The transcript of one video
-     * @description Returns the entry of one video, on every plan. A transcript that is successful and not cached counts against the monthly quota; the request is refused with 402 when none remains. A video without a transcript is an error: 404 with the code of its entry, 409 while it is live or has not started, 502, 503 or 504 when YouTube could not be read.
-     */
-    get: operations['getVideoTranscript'];
-    put?: never;
-    post?: never;
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/transcripts': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    "/transcripts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * The transcripts of a list of videos
+         * @description Returns a transcript and a status for each of up to 100 videos, in the order of the request. Requires the Pro plan. Quota, cache, limits, deadline and entries are those of `GET /channels/{id}/transcripts`.
+         */
+        post: operations["getVideoTranscripts"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
     };
-    get?: never;
-    put?: never;
-    /**
-     * The transcripts of a list of videos
-     * @description Returns a transcript and a status for each of up to 100 videos, in the order of the request. Requires the Pro plan. Quota, cache, limits, deadline and entries are those of `GET /channels/{id}/transcripts`.
-     */
-    post: operations['getVideoTranscripts'];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/usage': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    "/usage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Retrieve quota usage
+         * @description Returns how much of its monthly quota the organization has used. Available on every plan, and free.
+         */
+        get: operations["getUsage"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
     };
-    /**
-     * Retrieve quota usage
-     * @description Returns how much of its monthly quota the organization has used. Available on every plan, and free.
-     */
-    get: operations['getUsage'];
-    put?: never;
-    post?: never;
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/.well-known/oauth-protected-resource': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    "/.well-known/oauth-protected-resource": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Retrieve where access tokens for this service are issued (RFC 9728) */
+        get: operations["getResourceMetadata"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
     };
-    /** Retrieve where access tokens for this service are issued (RFC 9728) */
-    get: operations['getResourceMetadata'];
-    put?: never;
-    post?: never;
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/.well-known/oauth-protected-resource/mcp': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    "/.well-known/oauth-protected-resource/mcp": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Retrieve where access tokens for `/mcp` are issued (RFC 9728) */
+        get: operations["getMcpResourceMetadata"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
     };
-    /** Retrieve where access tokens for `/mcp` are issued (RFC 9728) */
-    get: operations['getMcpResourceMetadata'];
-    put?: never;
-    post?: never;
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/jobs': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    "/jobs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List archive jobs
+         * @description Lists the jobs of the organization, newest first, on every plan. Operations on existing jobs cost no quota and share a rate limit of their own: as many requests per minute as the other operations together, counted separately.
+         */
+        get: operations["listJobs"];
+        put?: never;
+        /**
+         * Create an archive job
+         * @description Fetches the transcripts of a channel, a playlist or up to 10,000 videos in the background. Requires the Pro plan. The list is taken once; then the videos are fetched in slices of up to 25, each of which reserves and charges quota like a call. Every video is charged once at most. Videos that can succeed later are tried again after 10 minutes, 1 hour and 6 hours. The results are available while the job runs.
+         */
+        post: operations["createJob"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
     };
-    /**
-     * List archive jobs
-     * @description Lists the jobs of the organization, newest first, on every plan. Operations on existing jobs cost no quota and share a rate limit of their own: as many requests per minute as the other operations together, counted separately.
-     */
-    get: operations['listJobs'];
-    put?: never;
-    /**
-     * Create an archive job
-     * @description Fetches the transcripts of a channel, a playlist or up to 10,000 videos in the background. Requires the Pro plan. The list is taken once; then the videos are fetched in slices of up to 25, each of which reserves and charges quota like a call. Every video is charged once at most. Videos that can succeed later are tried again after 10 minutes, 1 hour and 6 hours. The results are available while the job runs.
-     */
-    post: operations['createJob'];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/jobs/{id}': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    "/jobs/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Retrieve an archive job
+         * @description Returns the state and the counts of a job, on every plan. `checkAgainSeconds` states when to look again.
+         */
+        get: operations["getJob"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete an archive job
+         * @description Deletes a job in any state with its results, on every plan. What was fetched stays charged, also by the slice that is running: its transcripts are then cached. An unfinished job ends without an event for webhooks.
+         */
+        delete: operations["deleteJob"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
     };
-    /**
-     * Retrieve an archive job
-     * @description Returns the state and the counts of a job, on every plan. `checkAgainSeconds` states when to look again.
-     */
-    get: operations['getJob'];
-    put?: never;
-    post?: never;
-    /**
-     * Delete an archive job
-     * @description Deletes a job in any state with its results, on every plan. What was fetched stays charged, also by the slice that is running: its transcripts are then cached. An unfinished job ends without an event for webhooks.
-     */
-    delete: operations['deleteJob'];
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/jobs/{id}/cancel': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    "/jobs/{id}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Cancel an archive job
+         * @description Ends a job that has not finished, on every plan. What was fetched stays charged and its results stay available; the slice that is being fetched is still stored. A job that is already canceled is returned unchanged.
+         */
+        post: operations["cancelJob"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
     };
-    get?: never;
-    put?: never;
-    /**
-     * Cancel an archive job
-     * @description Ends a job that has not finished, on every plan. What was fetched stays charged and its results stay available; the slice that is being fetched is still stored. A job that is already canceled is returned unchanged.
-     */
-    post: operations['cancelJob'];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/jobs/{id}/resume': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    "/jobs/{id}/resume": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Resume an archive job
+         * @description Lets a paused, canceled or failed job go on where it ended; nothing is fetched or charged again. A job that is queued or running is returned unchanged. On a plan without archive jobs it pauses again with the reason `plan_changed`.
+         */
+        post: operations["resumeJob"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
     };
-    get?: never;
-    put?: never;
-    /**
-     * Resume an archive job
-     * @description Lets a paused, canceled or failed job go on where it ended; nothing is fetched or charged again. A job that is queued or running is returned unchanged. On a plan without archive jobs it pauses again with the reason `plan_changed`.
-     */
-    post: operations['resumeJob'];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/jobs/{id}/results': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    "/jobs/{id}/results": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The results of an archive job
+         * @description Returns the entries of a job in the order in which they became final, on every plan and also while the job runs. Each has its `position` in the list. To read on, request `after` with the `next` of the last response: no entry is missing or repeated. While `next` is not null there can be more, now or after `job.checkAgainSeconds`. NDJSON without `limit` has every entry so far. Results are deleted at `expiresAt`.
+         */
+        get: operations["getJobResults"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
     };
-    /**
-     * The results of an archive job
-     * @description Returns the entries of a job in the order in which they became final, on every plan and also while the job runs. Each has its `position` in the list. To read on, request `after` with the `next` of the last response: no entry is missing or repeated. While `next` is not null there can be more, now or after `job.checkAgainSeconds`. NDJSON without `limit` has every entry so far. Results are deleted at `expiresAt`.
-     */
-    get: operations['getJobResults'];
-    put?: never;
-    post?: never;
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/subscriptions': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    "/subscriptions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List subscriptions
+         * @description Lists the subscriptions of the organization, newest first, on every plan. Operations on existing subscriptions cost no quota and share a rate limit of their own: as many requests per minute as the other operations together, counted separately.
+         */
+        get: operations["listSubscriptions"];
+        put?: never;
+        /**
+         * Follow a channel
+         * @description Checks the channel for new uploads from now on, and fetches the transcript of each. Requires the Pro plan. Each upload is delivered and charged exactly once. What is live, announced, or not yet captioned is tried again until it has its text, so nothing is lost that comes late. A check costs no quota. A second subscription to the same channel is allowed.
+         */
+        post: operations["createSubscription"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
     };
-    /**
-     * List subscriptions
-     * @description Lists the subscriptions of the organization, newest first, on every plan. Operations on existing subscriptions cost no quota and share a rate limit of their own: as many requests per minute as the other operations together, counted separately.
-     */
-    get: operations['listSubscriptions'];
-    put?: never;
-    /**
-     * Follow a channel
-     * @description Checks the channel for new uploads from now on, and fetches the transcript of each. Requires the Pro plan. Each upload is delivered and charged exactly once. What is live, announced, or not yet captioned is tried again until it has its text, so nothing is lost that comes late. A check costs no quota. A second subscription to the same channel is allowed.
-     */
-    post: operations['createSubscription'];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/subscriptions/{id}': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    "/subscriptions/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Retrieve a subscription
+         * @description Returns the state and the counts of a subscription, and when it is checked, on every plan.
+         */
+        get: operations["getSubscription"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete a subscription
+         * @description Ends a subscription and deletes its results, on every plan. What was fetched stays charged, also what is being fetched.
+         */
+        delete: operations["deleteSubscription"];
+        options?: never;
+        head?: never;
+        /**
+         * Change, pause or continue a subscription
+         * @description Changes the time between checks, pauses a subscription, or lets it go on, on every plan. One that was paused delivers what was uploaded meanwhile. On a plan without subscriptions it pauses again with the reason `plan_changed`.
+         */
+        patch: operations["changeSubscription"];
+        trace?: never;
     };
-    /**
-     * Retrieve a subscription
-     * @description Returns the state and the counts of a subscription, and when it is checked, on every plan.
-     */
-    get: operations['getSubscription'];
-    put?: never;
-    post?: never;
-    /**
-     * Delete a subscription
-     * @description Ends a subscription and deletes its results, on every plan. What was fetched stays charged, also what is being fetched.
-     */
-    delete: operations['deleteSubscription'];
-    options?: never;
-    head?: never;
-    /**
-     * Change, pause or continue a subscription
-     * @description Changes the time between checks, pauses a subscription, or lets it go on, on every plan. One that was paused delivers what was uploaded meanwhile. On a plan without subscriptions it pauses again with the reason `plan_changed`.
-     */
-    patch: operations['changeSubscription'];
-    trace?: never;
-  };
-  '/subscriptions/{id}/check': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    "/subscriptions/{id}/check": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Check a channel now
+         * @description Reads the list of the channel's uploads now, and tries the pending ones again, at most every 10 seconds, on every plan. The check has ended when `checkedAt` has changed.
+         */
+        post: operations["checkSubscription"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
     };
-    get?: never;
-    put?: never;
-    /**
-     * Check a channel now
-     * @description Reads the list of the channel's uploads now, and tries the pending ones again, at most every 10 seconds, on every plan. The check has ended when `checkedAt` has changed.
-     */
-    post: operations['checkSubscription'];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/subscriptions/{id}/results': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    "/subscriptions/{id}/results": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The results of a subscription
+         * @description Returns the entries of a subscription in the order in which they became final, each upload exactly once, on every plan. Request `after` with the `next` of the last response, also when it had no entries: `nextCheckAt` states when there can be new ones. Without `after` the oldest stored entry comes first. Results are stored for a week, unless the service is configured otherwise.
+         */
+        get: operations["getSubscriptionResults"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
     };
-    /**
-     * The results of a subscription
-     * @description Returns the entries of a subscription in the order in which they became final, each upload exactly once, on every plan. Request `after` with the `next` of the last response, also when it had no entries: `nextCheckAt` states when there can be new ones. Without `after` the oldest stored entry comes first. Results are stored for a week, unless the service is configured otherwise.
-     */
-    get: operations['getSubscriptionResults'];
-    put?: never;
-    post?: never;
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/webhooks': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    "/webhooks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the webhooks of the organization
+         * @description Available on every plan.
+         */
+        get: operations["listWebhooks"];
+        put?: never;
+        /**
+         * Create a webhook
+         * @description Events of archive jobs and subscriptions are sent to its URL, signed as Standard Webhooks defines it. The response contains the secret, which cannot be retrieved later. An organization can have 10 webhooks. Requires the Pro plan.
+         */
+        post: operations["createWebhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
     };
-    /**
-     * List the webhooks of the organization
-     * @description Available on every plan.
-     */
-    get: operations['listWebhooks'];
-    put?: never;
-    /**
-     * Create a webhook
-     * @description Events of archive jobs and subscriptions are sent to its URL, signed as Standard Webhooks defines it. The response contains the secret, which cannot be retrieved later. An organization can have 10 webhooks. Requires the Pro plan.
-     */
-    post: operations['createWebhook'];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/webhooks/{id}': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    "/webhooks/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Delete a webhook
+         * @description Its deliveries are deleted too. One that is being sent may still arrive. Available on every plan.
+         */
+        delete: operations["deleteWebhook"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
     };
-    get?: never;
-    put?: never;
-    post?: never;
-    /**
-     * Delete a webhook
-     * @description Its deliveries are deleted too. One that is being sent may still arrive. Available on every plan.
-     */
-    delete: operations['deleteWebhook'];
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/webhooks/{id}/rotate': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    "/webhooks/{id}/rotate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Replace the secret of a webhook
+         * @description For 24 hours each delivery is signed with the new and the old secret. A secret that an earlier rotation replaced ends at once. The response contains the new secret, which cannot be retrieved later.
+         */
+        post: operations["rotateWebhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
     };
-    get?: never;
-    put?: never;
-    /**
-     * Replace the secret of a webhook
-     * @description For 24 hours each delivery is signed with the new and the old secret. A secret that an earlier rotation replaced ends at once. The response contains the new secret, which cannot be retrieved later.
-     */
-    post: operations['rotateWebhook'];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/webhooks/{id}/test': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    "/webhooks/{id}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send a test event to a webhook
+         * @description Sends an event `webhook.test` now and reports the result. It is sent once, is no delivery of the list, and does not turn the webhook off or on.
+         */
+        post: operations["testWebhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
     };
-    get?: never;
-    put?: never;
-    /**
-     * Send a test event to a webhook
-     * @description Sends an event `webhook.test` now and reports the result. It is sent once, is no delivery of the list, and does not turn the webhook off or on.
-     */
-    post: operations['testWebhook'];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/webhooks/{id}/deliveries': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    "/webhooks/{id}/deliveries": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the deliveries of a webhook
+         * @description Available on every plan.
+         */
+        get: operations["listWebhookDeliveries"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
     };
-    /**
-     * List the deliveries of a webhook
-     * @description Available on every plan.
-     */
-    get: operations['listWebhookDeliveries'];
-    put?: never;
-    post?: never;
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/mcp': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    "/mcp": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Model Context Protocol (MCP)
+         * @description The endpoint for AI assistants, by the Streamable HTTP transport of MCP without sessions. One JSON-RPC message per request, in any released revision of the protocol. Tools: `list_channel_uploads`, `get_channel_transcripts`, `get_video_transcript`, `search_channel_transcripts`, `get_usage`, `start_archive_job`, `get_job`; docs/mcp.md describes how to add the service to a client. The plan, the quota and, for tools that read from YouTube, the concurrency limits apply to each call of a tool, and their errors are results with `isError` whose text begins with the error code. A JSON object that is no message of JSON-RPC gets 400 with an error of JSON-RPC. A page can call this operation only if `CORS_ORIGINS` has its origin, also the page of this documentation: its "Try it out" gets 403 otherwise.
+         */
+        post: operations["sendMcpMessage"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
     };
-    get?: never;
-    put?: never;
-    /**
-     * Model Context Protocol (MCP)
-     * @description The endpoint for AI assistants, by the Streamable HTTP transport of MCP without sessions. One JSON-RPC message per request, in any released revision of the protocol. Tools: `list_channel_uploads`, `get_channel_transcripts`, `get_video_transcript`, `search_channel_transcripts`, `get_usage`, `start_archive_job`, `get_job`; docs/mcp.md describes how to add the service to a client. The plan, the quota and, for tools that read from YouTube, the concurrency limits apply to each call of a tool, and their errors are results with `isError` whose text begins with the error code. A JSON object that is no message of JSON-RPC gets 400 with an error of JSON-RPC. A page can call this operation only if `CORS_ORIGINS` has its origin, also the page of this documentation: its "Try it out" gets 403 otherwise.
-     */
-    post: operations['sendMcpMessage'];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/admin/organizations': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    "/admin/organizations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List organizations */
+        get: operations["listOrganizations"];
+        put?: never;
+        /** Create an organization */
+        post: operations["createOrganization"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
     };
-    /** List organizations */
-    get: operations['listOrganizations'];
-    put?: never;
-    /** Create an organization */
-    post: operations['createOrganization'];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/admin/organizations/{id}': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    "/admin/organizations/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Retrieve an organization */
+        get: operations["getOrganization"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete an organization
+         * @description Revokes every key of the organization; the next call with one of them is refused. Running calls are settled, and the usage of the organization remains available by its ID.
+         */
+        delete: operations["deleteOrganization"];
+        options?: never;
+        head?: never;
+        /**
+         * Update the plan, the monthly limit or the external ID of an organization
+         * @description Takes effect with the next call. Running calls are charged in full.
+         */
+        patch: operations["changeOrganization"];
+        trace?: never;
     };
-    /** Retrieve an organization */
-    get: operations['getOrganization'];
-    put?: never;
-    post?: never;
-    /**
-     * Delete an organization
-     * @description Revokes every key of the organization; the next call with one of them is refused. Running calls are settled, and the usage of the organization remains available by its ID.
-     */
-    delete: operations['deleteOrganization'];
-    options?: never;
-    head?: never;
-    /**
-     * Update the plan, the monthly limit or the external ID of an organization
-     * @description Takes effect with the next call. Running calls are charged in full.
-     */
-    patch: operations['changeOrganization'];
-    trace?: never;
-  };
-  '/admin/organizations/{id}/keys': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    "/admin/organizations/{id}/keys": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the API keys of an organization
+         * @description With the clients of the identity provider that have called (`kind: "oidc"`).
+         */
+        get: operations["listKeys"];
+        put?: never;
+        /**
+         * Issue an API key
+         * @description The response contains the key, which cannot be retrieved later.
+         */
+        post: operations["issueKey"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
     };
-    /**
-     * List the API keys of an organization
-     * @description With the clients of the identity provider that have called (`kind: "oidc"`).
-     */
-    get: operations['listKeys'];
-    put?: never;
-    /**
-     * Issue an API key
-     * @description The response contains the key, which cannot be retrieved later.
-     */
-    post: operations['issueKey'];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/admin/keys/{id}/rotate': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    "/admin/keys/{id}/rotate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Rotate an API key
+         * @description Issues a key that replaces another, with the same name, lifetime and monthly limit, against which both count. The old key stays valid for a grace period. The response contains the new key, which cannot be retrieved later.
+         */
+        post: operations["rotateKey"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
     };
-    get?: never;
-    put?: never;
-    /**
-     * Rotate an API key
-     * @description Issues a key that replaces another, with the same name, lifetime and monthly limit, against which both count. The old key stays valid for a grace period. The response contains the new key, which cannot be retrieved later.
-     */
-    post: operations['rotateKey'];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/admin/keys/{id}': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    "/admin/keys/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Revoke an API key
+         * @description The next call with the key is refused; of `kind: "oidc"`, every call of the client, also with new tokens. Revoking a key again changes nothing. The keys that it replaced are not revoked: `stillValid` lists those whose grace period has not ended.
+         */
+        delete: operations["revokeKey"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
     };
-    get?: never;
-    put?: never;
-    post?: never;
-    /**
-     * Revoke an API key
-     * @description The next call with the key is refused; of `kind: "oidc"`, every call of the client, also with new tokens. Revoking a key again changes nothing. The keys that it replaced are not revoked: `stillValid` lists those whose grace period has not ended.
-     */
-    delete: operations['revokeKey'];
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/admin/keys/{id}/unblock': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    "/admin/keys/{id}/unblock": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Unblock a client of the identity provider
+         * @description Its next call is accepted again. A client that is not blocked does not change.
+         */
+        post: operations["unblockClient"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
     };
-    get?: never;
-    put?: never;
-    /**
-     * Unblock a client of the identity provider
-     * @description Its next call is accepted again. A client that is not blocked does not change.
-     */
-    post: operations['unblockClient'];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/admin/organizations/{id}/usage': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    "/admin/organizations/{id}/usage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Retrieve the quota usage of an organization
+         * @description Returns the usage of the current calendar month and, with `verify=true`, compares the count of every month with the sum of its settled calls. With `from`, `to` or `by` it adds a report of what was charged, whose rows add up to those counts. The usage of a deleted organization remains available, for invoicing.
+         */
+        get: operations["getOrganizationUsage"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
     };
-    /**
-     * Retrieve the quota usage of an organization
-     * @description Returns the usage of the current calendar month and, with `verify=true`, compares the count of every month with the sum of its settled calls. With `from`, `to` or `by` it adds a report of what was charged, whose rows add up to those counts. The usage of a deleted organization remains available, for invoicing.
-     */
-    get: operations['getOrganizationUsage'];
-    put?: never;
-    post?: never;
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/admin/usage/prune': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    "/admin/usage/prune": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Prune old usage
+         * @description Removes the usage and the settled calls of months older than `USAGE_RETENTION_MONTHS`.
+         */
+        post: operations["pruneUsage"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
     };
-    get?: never;
-    put?: never;
-    /**
-     * Prune old usage
-     * @description Removes the usage and the settled calls of months older than `USAGE_RETENTION_MONTHS`.
-     */
-    post: operations['pruneUsage'];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/admin/jobs/{id}/cancel': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    "/admin/jobs/{id}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Cancel an archive job of any organization
+         * @description What was fetched stays charged, and its results stay available. A job that is already canceled is returned unchanged.
+         */
+        post: operations["cancelAnyJob"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
     };
-    get?: never;
-    put?: never;
-    /**
-     * Cancel an archive job of any organization
-     * @description What was fetched stays charged, and its results stay available. A job that is already canceled is returned unchanged.
-     */
-    post: operations['cancelAnyJob'];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/admin/audit': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    "/admin/audit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the changes made by operators
+         * @description Returns who changed organizations, API keys, jobs and usage, over HTTP or by a command, and what it was before. An entry is stored with the change itself, and for as long as usage (`USAGE_RETENTION_MONTHS`).
+         */
+        get: operations["listAudit"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
     };
-    /**
-     * List the changes made by operators
-     * @description Returns who changed organizations, API keys, jobs and usage, over HTTP or by a command, and what it was before. An entry is stored with the change itself, and for as long as usage (`USAGE_RETENTION_MONTHS`).
-     */
-    get: operations['listAudit'];
-    put?: never;
-    post?: never;
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/health/live': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    "/health/live": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Check liveness
+         * @description Responds while the process runs, without checking any dependency.
+         */
+        get: operations["getLive"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
     };
-    /**
-     * Check liveness
-     * @description Responds while the process runs, without checking any dependency.
-     */
-    get: operations['getLive'];
-    put?: never;
-    post?: never;
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/health/ready': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    "/health/ready": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Check readiness
+         * @description Checks whether the service can serve requests, and reports the state of each dependency.
+         */
+        get: operations["getReady"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
     };
-    /**
-     * Check readiness
-     * @description Checks whether the service can serve requests, and reports the state of each dependency.
-     */
-    get: operations['getReady'];
-    put?: never;
-    post?: never;
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/metrics': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    "/metrics": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Retrieve metrics
+         * @description Returns the metrics of the process in the Prometheus text format. Requires the metrics token when `METRICS_TOKEN` is set.
+         */
+        get: operations["getMetrics"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
     };
-    /**
-     * Retrieve metrics
-     * @description Returns the metrics of the process in the Prometheus text format. Requires the metrics token when `METRICS_TOKEN` is set.
-     */
-    get: operations['getMetrics'];
-    put?: never;
-    post?: never;
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
 }
 export type webhooks = Record<string, never>;
 export interface components {
-  schemas: {
-    Channel: {
-      /** @description The YouTube channel ID. */
-      id: string;
-      /** @description The display name of the channel. */
-      name: string;
-      /** @description The handle, including the `@`. Null for the rare channel without one. */
-      handle: string | null;
-    };
-    Segment: {
-      /** @description Plain text, never empty. */
-      text: string;
-      /** @description Start time in seconds. */
-      start: number;
-      /** @description Time on screen in seconds. Segments can overlap. */
-      duration: number;
-    };
-    CaptionTrack: {
-      /** @description The language of the track, as the BCP 47 code that YouTube uses. */
-      languageCode: string;
-      /** @description The name of the track in English. */
-      name: string;
-      /** @description Whether the track was generated by speech recognition. */
-      generated: boolean;
-    };
-    Chapter: {
-      /** @description The title in the description. */
-      title: string;
-      /** @description Start time in seconds. */
-      start: number;
-    };
-    VideoMetadata: {
-      /** @description The title. Null when YouTube lists the video without one. */
-      title: string | null;
-      /** @description The URL of the video. */
-      url: string;
-      /**
-       * Format: date-time
-       * @description The exact time of publication (UTC). Null when YouTube gives no exact time; it is never estimated.
-       */
-      publishedAt: string | null;
-      /** @description The age of the video as YouTube displays it. */
-      publishedText: string | null;
-      /** @description The length in seconds. */
-      durationSeconds: number | null;
-      /** @description The number of views: exact when the video itself was read, otherwise rounded as in the list of uploads. */
-      viewCount: number | null;
-      /** @description The URL of the thumbnail image. */
-      thumbnailUrl: string | null;
-      /**
-       * @description The kind of upload. `live` is a stream that is running now, `upcoming` a scheduled stream or premiere; a past live stream is a `video`. Null when YouTube does not state it.
-       * @enum {string|null}
-       */
-      kind: 'video' | 'short' | 'live' | 'upcoming' | null;
-      /** @description Every caption track of the video. Null when the tracks could not be read. */
-      captionTracks: components['schemas']['CaptionTrack'][] | null;
-      /** @description The channel of the video, in responses that have no `channel` of their own. Null when the video was not read. */
-      channel?: {
-        /** @description The YouTube channel ID. */
-        id?: string;
-        /** @description The display name of the channel. */
-        name?: string;
-      } | null;
-      /** @description With `include=description`. Null when there is none, or the video was not read. */
-      description?: string | null;
-      /** @description With `include=chapters`: the chapters of the description, by its time stamps: at least three, ascending, from 0:00. Null when the video was not read. */
-      chapters?: components['schemas']['Chapter'][] | null;
-      /** @description With `include=tags`. Null when the video was not read. */
-      tags?: string[] | null;
-    };
-    VideoError: {
-      /**
-       * @description Why the entry has no transcript. `transcript_unavailable`: This video has no captions. `language_unavailable`: This video has no captions in the requested languages. `video_unavailable`: This video was removed or is unavailable. `video_private`: This video is private. `video_members_only`: This video is available to channel members only. `video_age_restricted`: This video is age-restricted and requires a sign-in. `video_not_live_yet`: This video is scheduled and has not started yet. `video_live`: This video is live or has just ended. Its captions are not available yet. `upstream_blocked`: YouTube blocked the request of this service. Retry later. `upstream_busy`: This service limits its requests to YouTube and cannot read this video before the deadline. Retry later. `upstream_timeout`: The transcript did not arrive before the deadline of the call. Retry the request. `upstream_failure`: YouTube sent a response that could not be read. Retry later.
-       * @enum {string}
-       */
-      code:
-        | 'transcript_unavailable'
-        | 'language_unavailable'
-        | 'video_unavailable'
-        | 'video_private'
-        | 'video_members_only'
-        | 'video_age_restricted'
-        | 'video_not_live_yet'
-        | 'video_live'
-        | 'upstream_blocked'
-        | 'upstream_busy'
-        | 'upstream_timeout'
-        | 'upstream_failure';
-      /** @description A message for developers. Its wording may change; match on `code` instead. */
-      message: string;
-      /** @description Whether a later request can succeed for this video. */
-      retryable: boolean;
-      /** @description Seconds after which a retry can succeed. Only with some retryable codes, when the service knows it. */
-      retryAfterSeconds?: number;
-    };
-    VideoTranscript: {
-      /** @description The YouTube video ID. */
-      videoId: string;
-      /** @description Whether the entry has a transcript. */
-      ok: boolean;
-      /** @description The metadata of the video. A value that YouTube does not give is null. */
-      metadata: components['schemas']['VideoMetadata'];
-      /** @description Segments ordered by `start`, by language code. Empty when `ok` is false. */
-      transcript: {
-        [key: string]: components['schemas']['Segment'][];
-      };
-      /** @description True when the transcript was not fetched for this request, and therefore not charged. */
-      cached: boolean;
-      /** @description Present exactly when `ok` is false. */
-      error?: components['schemas']['VideoError'];
-    };
-    Summary: {
-      /** @description The number of entries in `results`. */
-      total: number;
-      /** @description Entries with a transcript: `cached` + `fetched`. */
-      succeeded: number;
-      /** @description Entries without a transcript: `total` - `succeeded`. */
-      failed: number;
-      /** @description Transcripts that were not fetched for this request. They are free. */
-      cached: number;
-      /** @description Transcripts fetched for this request: the number charged to the monthly quota. */
-      fetched: number;
-      /** @description Present exactly when the request has `since`. False when that video is not among the newest `limit` uploads, all of which are listed then: uploads between them and the video are missing. */
-      sinceFound?: boolean;
-    };
-    ChannelTranscripts: {
-      /** @description The channel. */
-      channel: components['schemas']['Channel'];
-      /** @description The most recent uploads, newest first, each with its own status. */
-      results: components['schemas']['VideoTranscript'][];
-      /** @description Totals over `results`. */
-      summary: components['schemas']['Summary'];
-    };
-    ListedUpload: {
-      /**
-       * @description The YouTube video ID.
-       * @example hl-dinghy__
-       */
-      videoId: string;
-      /** @description The metadata that the list states. `captionTracks` is always null, because the video itself is not read. */
-      metadata: components['schemas']['VideoMetadata'];
-    };
-    ChannelUploads: {
-      /** @description The channel. */
-      channel: components['schemas']['Channel'];
-      /**
-       * @description The most recent uploads, newest first.
-       * @example [
-       *       {
-       *         "videoId": "hl-dinghy__",
-       *         "metadata": {
-       *           "title": "We rebuilt a 1962 dinghy from the keel up",
-       *           "url": "https://www.youtube.com/watch?v=hl-dinghy__",
-       *           "publishedAt": "2026-10-31T19:00:00Z",
-       *           "publishedText": "17 hours ago",
-       *           "durationSeconds": 612,
-       *           "viewCount": 1214330,
-       *           "thumbnailUrl": "https://i.ytimg.com/vi/hl-dinghy__/hqdefault.jpg",
-       *           "kind": "video",
-       *           "captionTracks": null
-       *         }
-       *       },
-       *       {
-       *         "videoId": "hl-silent__",
-       *         "metadata": {
-       *           "title": "One hour of planing larch, no talking",
-       *           "url": "https://www.youtube.com/watch?v=hl-silent__",
-       *           "publishedAt": null,
-       *           "publishedText": "3 weeks ago",
-       *           "durationSeconds": 3600,
-       *           "viewCount": 512044,
-       *           "thumbnailUrl": "https://i.ytimg.com/vi/hl-silent__/hqdefault.jpg",
-       *           "kind": "video",
-       *           "captionTracks": null
-       *         }
-       *       }
-       *     ]
-       */
-      uploads: components['schemas']['ListedUpload'][];
-      /** @description Present exactly when the request has `since`. False when that video is not among the newest `limit` uploads, all of which are listed then: uploads between them and the video are missing. */
-      sinceFound?: boolean;
-    };
-    Playlist: {
-      /** @description The YouTube playlist ID. */
-      id: string;
-      /** @description The title. Null when YouTube states none. */
-      title: string | null;
-    };
-    PlaylistTranscripts: {
-      /** @description The playlist. */
-      playlist: components['schemas']['Playlist'];
-      /** @description The first videos, in the playlist's order, each with its own status. */
-      results: components['schemas']['VideoTranscript'][];
-      /** @description Totals over `results`. */
-      summary: components['schemas']['Summary'];
-    };
-    VideosTranscripts: {
-      /** @description The videos in the order of the request, each with its own status. */
-      results: components['schemas']['VideoTranscript'][];
-      /** @description Totals over `results`. */
-      summary: components['schemas']['Summary'];
-    };
-    VideosBodyDto: {
-      /**
-       * @description IDs or URLs of videos. The response has one entry for each, in this order. A video that is listed twice has two entries and is charged once at most.
-       * @example [
-       *       "hl-dinghy__",
-       *       "https://www.youtube.com/watch?v=hl-silent__"
-       *     ]
-       */
-      videos: string[];
-      /**
-       * @description Language codes in order of preference, as in `languages` of the other operations: a list, or one text separated by commas. By default each transcript is in the original language of the video.
-       * @example [
-       *       "en",
-       *       "de"
-       *     ]
-       */
-      languages?: string[] | string;
-      /**
-       * @description Whether `languages` returns each language that the video has (`all`, the default), or only the first of them.
-       * @enum {string}
-       */
-      match?: 'all' | 'first';
-      /** @description What to add to `metadata`, separated by commas: `description`, `chapters` (from the time stamps of the description) and `tags`. It costs no further request. */
-      include?: ('description' | 'chapters' | 'tags')[] | string;
-      /**
-       * @description Joins the segments to chunks of about this many seconds, which end with a sentence where there is one, in every format. By default segments are as in the captions.
-       * @example 60
-       */
-      chunkSeconds?: number;
-    };
-    QuotaEventData: {
-      /**
-       * @description The share of the limit that was reached, in percent.
-       * @enum {number}
-       */
-      threshold: 80 | 100;
-      /** @description Transcripts charged in the month, the charge that reached the threshold included. */
-      used: number;
-      /** @description The monthly limit in force at that time. */
-      limit: number;
-      /** @description The calendar month (UTC). */
-      period: string;
-    };
-    QuotaEvent: {
-      /**
-       * @description The event.
-       * @enum {string}
-       */
-      type: 'quota.threshold';
-      /**
-       * Format: date-time
-       * @description When the event occurred.
-       */
-      timestamp: string;
-      /** @description The quota. */
-      data: components['schemas']['QuotaEventData'];
-    };
-    UsagePeriod: {
-      /**
-       * Format: date-time
-       * @description The start of the month (UTC).
-       */
-      start: string;
-      /**
-       * Format: date-time
-       * @description The start of the next month (UTC), when the quota resets.
-       */
-      end: string;
-    };
-    MonthUsed: {
-      /** @description The calendar month (UTC). */
-      period: string;
-      /** @description Transcripts charged in the month. */
-      used: number;
-    };
-    KeyUsage: {
-      /** @description The number of transcripts that the key can fetch per month. */
-      limit: number;
-      /** @description Transcripts charged to the key this month. */
-      used: number;
-      /** @description Transcripts reserved by requests of the key in progress. */
-      reserved: number;
-      /** @description Transcripts that the key can still reserve this month: never more than the organization can. */
-      remaining: number;
-    };
-    Usage: {
-      /** @description The ID of the organization. */
-      organization: string;
-      /**
-       * @description The plan of the organization.
-       * @enum {string}
-       */
-      plan: 'free' | 'pro';
-      /** @description The calendar month (UTC) that the counts apply to. */
-      period: components['schemas']['UsagePeriod'];
-      /** @description The number of transcripts that the organization can fetch per month. */
-      limit: number;
-      /** @description Transcripts charged this month. */
-      used: number;
-      /** @description Transcripts reserved by requests in progress. */
-      reserved: number;
-      /** @description Transcripts that can still be reserved this month. */
-      remaining: number;
-      /** @description The current month and the five before it, newest first. Months in which nothing was charged, and months whose usage was pruned, are absent. */
-      history: components['schemas']['MonthUsed'][];
-      /** @description The limit of the calling API key. Absent when it has none of its own. */
-      key?: components['schemas']['KeyUsage'];
-    };
-    ResourceMetadata: {
-      /** @description What a client asks a token for: `OIDC_AUDIENCE` if it is a URL, or else this service. */
-      resource: string;
-      /** @description The issuer of the access tokens (`OIDC_ISSUER`). */
-      authorization_servers: string[];
-      /** @description The scopes that a client asks for. */
-      scopes_supported: string[];
-      /** @description How a token is sent: in the header `Authorization`. */
-      bearer_methods_supported: string[];
-    };
-    JobSummary: {
-      /** @description The number of listed videos: `succeeded` + `failed` + `pending`. It grows until the list is complete. */
-      total: number;
-      /** @description Videos with a transcript: `cached` + `fetched`. */
-      succeeded: number;
-      /** @description Videos that have failed for good, the retries of the job included. */
-      failed: number;
-      /** @description Transcripts that were not fetched for this job. They are free. */
-      cached: number;
-      /** @description Transcripts fetched for this job: the number charged to the monthly quota. */
-      fetched: number;
-      /** @description Videos that have neither a transcript nor a final error yet. */
-      pending: number;
-    };
-    JobEventData: {
-      /** @description The ID of the job: its results are at `GET /jobs/{id}/results`. */
-      jobId: string;
-      /**
-       * @description The state that the job has entered.
-       * @enum {string}
-       */
-      state: 'completed' | 'failed' | 'paused' | 'canceled';
-      /** @description As `reason` of the job. Null when the state has none. */
-      reason: string | null;
-      /** @description The ID of the channel. Null when it was not found yet, and for a job that names none. */
-      channelId: string | null;
-      /** @description The counts of the job when the event occurred. */
-      summary: components['schemas']['JobSummary'];
-    };
-    JobEvent: {
-      /**
-       * @description The event.
-       * @enum {string}
-       */
-      type: 'job.completed' | 'job.failed' | 'job.paused' | 'job.canceled';
-      /**
-       * Format: date-time
-       * @description When the event occurred.
-       */
-      timestamp: string;
-      /** @description The job. */
-      data: components['schemas']['JobEventData'];
-    };
-    JobRequest: {
-      /** @description Language codes in order of preference. Empty: the original language of each video. */
-      languages: string[];
-      /**
-       * @description Which of the languages that a video has are taken.
-       * @enum {string}
-       */
-      match: 'all' | 'first';
-      /** @description The kinds of videos. Empty: all. */
-      kinds: ('video' | 'short' | 'live' | 'upcoming')[];
-      /** @description What is added to the metadata of each entry. */
-      include: ('description' | 'chapters' | 'tags')[];
-      /** @description The length of the chunks in seconds. Null: segments are as in the captions. */
-      chunkSeconds: number | null;
-      /** @description The channel as the request named it. */
-      channel: string | null;
-      /** @description The playlist as the request named it. */
-      playlist: string | null;
-      /** @description The IDs of the videos, each once, in their order. */
-      videos: string[] | null;
-      /** @description The maximum number of videos. Null: all. */
-      limit: number | null;
-      /** @description Only uploads of the channel newer than this video are taken. Null: all. */
-      since: string | null;
-      /**
-       * @description What the job does when the monthly quota is used up.
-       * @enum {string}
-       */
-      onQuota: 'pause' | 'fail';
-    };
-    Job: {
-      /** @description The ID of the job. */
-      id: string;
-      /**
-       * @description `queued`: no work was done yet. `listing`: the list of videos is being read. `running`: transcripts are being fetched, or the job waits to try failed videos again. `paused`: it waits for what `reason` names and goes on by itself. `completed`, `canceled` and `failed`: it has ended; `canceled` and `failed` jobs can be resumed.
-       * @enum {string}
-       */
-      state: 'queued' | 'listing' | 'running' | 'paused' | 'completed' | 'canceled' | 'failed';
-      /**
-       * @description Why the job is paused or has failed. `plan_limit_exceeded`: the quota, or what the key of the job may use of it, is used up; a paused job goes on when the month turns or the limit of the organization grows. `upstream_blocked`: YouTube blocks the service; the job probes until it is served again. `plan_changed`: the plan does not include archive jobs any more. `list_incomplete`: the list of YouTube ended before the number of videos that it states; what was listed is read, and the list is read again later. `channel_not_found`, `playlist_not_found`: the channel or the playlist does not exist.
-       * @enum {string|null}
-       */
-      reason:
-        | 'plan_limit_exceeded'
-        | 'upstream_blocked'
-        | 'plan_changed'
-        | 'list_incomplete'
-        | 'channel_not_found'
-        | 'playlist_not_found'
-        | null;
-      /** @description The channel. Null until it was looked up, and for a job that names none. */
-      channel: {
-        /** @description The YouTube channel ID. */
-        id: string;
-        /** @description The display name of the channel. */
-        name: string;
-        /** @description The handle, including the `@`. Null for the rare channel without one. */
-        handle: string | null;
-      } | null;
-      /** @description The playlist. Null until it was looked up, and for a job that names none. */
-      playlist: {
-        /** @description The YouTube playlist ID. */
-        id: string;
-        /** @description The title. Null when YouTube states none. */
-        title: unknown;
-      } | null;
-      /** @description The request that created the job. */
-      request: components['schemas']['JobRequest'];
-      /** @description Counts of the videos of the job. */
-      summary: components['schemas']['JobSummary'];
-      /**
-       * Format: date-time
-       * @description When the job was created.
-       */
-      createdAt: string;
-      /**
-       * Format: date-time
-       * @description When the first work on the job began. Null while it is queued.
-       */
-      startedAt: string | null;
-      /**
-       * Format: date-time
-       * @description When the job was completed, canceled or failed. Null before.
-       */
-      finishedAt: string | null;
-      /**
-       * Format: date-time
-       * @description When the results of the finished job are deleted. Null before it has finished.
-       */
-      expiresAt: string | null;
-      /** @description Seconds after which it is worthwhile to look at the job again. Null when it has finished; not yet while a canceled job still stores the results of its running slice. */
-      checkAgainSeconds: number | null;
-    };
-    NewJobBody: {
-      /** @description The channel, in any form that `GET /channels/{id}/transcripts` accepts. A job has exactly one of `channel`, `playlist` and `videos`. */
-      channel?: string;
-      /** @description The ID or a URL of a playlist, as in `GET /playlists/{id}/transcripts`. */
-      playlist?: string;
-      /** @description IDs or URLs of videos, read in this order. A video that is listed twice is read once. */
-      videos?: string[];
-      /**
-       * @description Language codes in order of preference, as in `languages` of the other operations: a list, or one text separated by commas. By default each transcript is in the original language of the video.
-       * @example [
-       *       "en",
-       *       "de"
-       *     ]
-       */
-      languages?: string[] | string;
-      /**
-       * @description Whether `languages` returns each language that the video has (`all`, the default), or only the first of them.
-       * @enum {string}
-       */
-      match?: 'all' | 'first';
-      /** @description The kinds of videos of a channel or a playlist; by default all. `limit` counts what remains of the whole list. A video whose kind YouTube does not state is kept. */
-      kinds?: ('video' | 'short' | 'live' | 'upcoming')[] | string;
-      /** @description What to add to `metadata`, separated by commas: `description`, `chapters` (from the time stamps of the description) and `tags`. It costs no further request. */
-      include?: ('description' | 'chapters' | 'tags')[] | string;
-      /**
-       * @description Joins the segments to chunks of about this many seconds, which end with a sentence where there is one, in every format. By default segments are as in the captions.
-       * @example 60
-       */
-      chunkSeconds?: number;
-      /**
-       * @description The maximum number of videos, from the start of the list: the newest uploads of a channel. By default all.
-       * @example 500
-       */
-      limit?: number;
-      /**
-       * @description The ID of a video: only the uploads of the channel that are newer than it. When the channel does not list it, every upload is taken. An upload that was live, announced or without captions at an earlier job does not come back by it.
-       * @example hl-dinghy__
-       */
-      since?: string;
-      /**
-       * @description What to do when the monthly quota is used up: `pause` until the month turns or the limit grows, or `fail`. A job that has failed can be resumed, and its results stay available.
-       * @default pause
-       * @example pause
-       * @enum {string}
-       */
-      onQuota: 'pause' | 'fail';
-    };
-    Jobs: {
-      /** @description Jobs of the organization, newest first. */
-      jobs: components['schemas']['Job'][];
-      /** @description The `after` of the next page. Null on the last page. */
-      next: string | null;
-    };
-    JobVideoTranscript: {
-      /** @description The YouTube video ID. */
-      videoId: string;
-      /** @description Whether the entry has a transcript. */
-      ok: boolean;
-      /** @description The metadata of the video. A value that YouTube does not give is null. */
-      metadata: components['schemas']['VideoMetadata'];
-      /** @description Segments ordered by `start`, by language code. Empty when `ok` is false. */
-      transcript: {
-        [key: string]: components['schemas']['Segment'][];
-      };
-      /** @description True when the transcript was not fetched for this request, and therefore not charged. */
-      cached: boolean;
-      /** @description Present exactly when `ok` is false. */
-      error?: components['schemas']['VideoError'];
-      /** @description The place of the video in the list of the job. */
-      position: number;
-    };
-    JobResults: {
-      /** @description Entries of the job in the order in which they became final. */
-      results: components['schemas']['JobVideoTranscript'][];
-      /** @description The `after` of the next page. Null at the end of a finished job only: while the job runs, request `after=next` again later. */
-      next: number | null;
-      /** @description The job at the time of the last entry. */
-      job: components['schemas']['Job'];
-    };
-    UploadEventData: {
-      /** @description The ID of the subscription. */
-      subscriptionId: string;
-      /** @description The ID of the video. */
-      videoId: string;
-      /** @description The URL of the video. */
-      url: string;
-      /** @description The title. Null when YouTube lists the video without one. */
-      title: string | null;
-      /**
-       * Format: date-time
-       * @description The exact time of publication. Null when YouTube gives no exact time.
-       */
-      publishedAt: string | null;
-      /** @description Of `upload.failed`: why there is no transcript, as `error.code` of the entry. Otherwise null. */
-      code: string | null;
-      /** @description The path of the feed from just before this entry: `/subscriptions/{id}/results?after={cursor}`. */
-      results: string;
-    };
-    UploadEvent: {
-      /**
-       * @description `upload.ready`: the transcript can be read. `upload.failed`: there is none, for good.
-       * @enum {string}
-       */
-      type: 'upload.ready' | 'upload.failed';
-      /**
-       * Format: date-time
-       * @description When the entry became final.
-       */
-      timestamp: string;
-      /** @description The upload. */
-      data: components['schemas']['UploadEventData'];
-    };
-    SubscriptionEventData: {
-      /** @description The ID of the subscription. */
-      subscriptionId: string;
-      /**
-       * @description The state that the subscription has entered.
-       * @enum {string}
-       */
-      state: 'paused';
-      /**
-       * @description As `reason` of the subscription.
-       * @enum {string}
-       */
-      reason:
-        | 'plan_limit_exceeded'
-        | 'upstream_blocked'
-        | 'plan_changed'
-        | 'list_incomplete'
-        | 'channel_not_found'
-        | 'paused_by_caller';
-      /** @description The ID of the channel. Null when it was not found yet. */
-      channelId: string | null;
-      /** @description The counts of the subscription when the event occurred. */
-      summary: components['schemas']['JobSummary'];
-    };
-    SubscriptionEvent: {
-      /**
-       * @description The event.
-       * @enum {string}
-       */
-      type: 'subscription.paused';
-      /**
-       * Format: date-time
-       * @description When the event occurred.
-       */
-      timestamp: string;
-      /** @description The subscription. */
-      data: components['schemas']['SubscriptionEventData'];
-    };
-    SubscriptionRequest: {
-      /** @description Language codes in order of preference. Empty: the original language of each video. */
-      languages: string[];
-      /**
-       * @description Which of the languages that a video has are taken.
-       * @enum {string}
-       */
-      match: 'all' | 'first';
-      /** @description The kinds of videos. Empty: all. */
-      kinds: ('video' | 'short' | 'live' | 'upcoming')[];
-      /** @description What is added to the metadata of each entry. */
-      include: ('description' | 'chapters' | 'tags')[];
-      /** @description The length of the chunks in seconds. Null: segments are as in the captions. */
-      chunkSeconds: number | null;
-      /** @description The channel as the request named it. */
-      channel: string;
-      /** @description The minutes between two checks. */
-      checkMinutes: number;
-      /** @description What is delivered first: `"now"` delivers what is uploaded from now on, a number (1 to 100) the newest uploads of the channel too, and the ID of a video all uploads above it, up to 500. */
-      start: number | string;
-    };
-    Subscription: {
-      /** @description The ID of the subscription. */
-      id: string;
-      /**
-       * @description `active`: the channel is checked. `paused`: it waits for what `reason` names.
-       * @enum {string}
-       */
-      state: 'active' | 'paused';
-      /**
-       * @description Why the subscription is paused. `plan_limit_exceeded`: the quota is used up; checks go on, and nothing is skipped when the month turns or the limit grows. `plan_changed`: the plan does not include subscriptions any more. `channel_not_found`, `upstream_blocked`: the channel could not be read for three days, or was never found; it is tried again every day. `paused_by_caller`: until `state` is set to `active`. The others end by themselves. An active one can have `upstream_blocked` or `list_incomplete` too, which is tried again.
-       * @enum {string|null}
-       */
-      reason:
-        | 'plan_limit_exceeded'
-        | 'upstream_blocked'
-        | 'plan_changed'
-        | 'list_incomplete'
-        | 'channel_not_found'
-        | 'paused_by_caller'
-        | null;
-      /** @description The channel. Null until it was looked up. */
-      channel: {
-        /** @description The YouTube channel ID. */
-        id: string;
-        /** @description The display name of the channel. */
-        name: string;
-        /** @description The handle, including the `@`. Null for the rare channel without one. */
-        handle: string | null;
-      } | null;
-      /** @description The request that created the subscription. */
-      request: components['schemas']['SubscriptionRequest'];
-      /** @description Counts of the uploads that were delivered or are pending, not of those that were listed before the start. */
-      summary: components['schemas']['JobSummary'];
-      /**
-       * Format: date-time
-       * @description When the subscription was created.
-       */
-      createdAt: string;
-      /**
-       * Format: date-time
-       * @description When the list of uploads was last read. Null before the first check.
-       */
-      checkedAt: string | null;
-      /**
-       * Format: date-time
-       * @description When the list of uploads is read next. Null when that has no time.
-       */
-      nextCheckAt: string | null;
-    };
-    NewSubscriptionBody: {
-      /**
-       * @description The channel, in any form that `GET /channels/{id}/transcripts` accepts.
-       * @example @harbourlight
-       */
-      channel: string;
-      /**
-       * @description Language codes in order of preference, as in `languages` of the other operations: a list, or one text separated by commas. By default each transcript is in the original language of the video.
-       * @example [
-       *       "en",
-       *       "de"
-       *     ]
-       */
-      languages?: string[] | string;
-      /**
-       * @description Whether `languages` returns each language that the video has (`all`, the default), or only the first of them.
-       * @enum {string}
-       */
-      match?: 'all' | 'first';
-      /** @description The kinds of uploads to deliver; by default all. One whose kind YouTube does not state is kept. */
-      kinds?: ('video' | 'short' | 'live' | 'upcoming')[] | string;
-      /** @description What to add to `metadata`, separated by commas: `description`, `chapters` (from the time stamps of the description) and `tags`. It costs no further request. */
-      include?: ('description' | 'chapters' | 'tags')[] | string;
-      /**
-       * @description Joins the segments to chunks of about this many seconds, which end with a sentence where there is one, in every format. By default segments are as in the captions.
-       * @example 60
-       */
-      chunkSeconds?: number;
-      /**
-       * @description The minutes between two checks of the channel. A check costs no quota.
-       * @default 60
-       */
-      checkMinutes: number;
-      /**
-       * @description What is delivered first: `"now"` delivers what is uploaded from now on, a number (1 to 100) the newest uploads of the channel too, and the ID of a video all uploads above it, up to 500.
-       * @default now
-       */
-      start: number | string;
-    };
-    Subscriptions: {
-      /** @description Subscriptions of the organization, newest first. */
-      subscriptions: components['schemas']['Subscription'][];
-      /** @description The value of `after` for the next page. Null on the last page. */
-      next: string | null;
-    };
-    SubscriptionChangeBody: {
-      /**
-       * @description The minutes between two checks of the channel. A check costs no quota.
-       * @example 240
-       */
-      checkMinutes?: number;
-      /**
-       * @description `paused` ends the checks and the fetching until it is `active` again, which lets a subscription go on from any pause and checks the channel at once.
-       * @example paused
-       * @enum {string}
-       */
-      state?: 'active' | 'paused';
-    };
-    SubscriptionResults: {
-      /** @description Entries in the order in which they became final, each upload exactly once. */
-      results: components['schemas']['VideoTranscript'][];
-      /** @description The `after` of the next request, also when there is nothing new yet. */
-      next: number;
-      /** @description The subscription at the time of the last entry. */
-      subscription: components['schemas']['Subscription'];
-    };
-    WebhookWithSecret: {
-      /** @description The ID of the webhook. */
-      id: string;
-      /**
-       * Format: uri
-       * @description Where events are sent.
-       */
-      url: string;
-      /** @description The events that are sent. Null: all of them, including those of later versions. */
-      events:
-        | (
-            | 'job.completed'
-            | 'job.failed'
-            | 'job.paused'
-            | 'job.canceled'
-            | 'upload.ready'
-            | 'upload.failed'
-            | 'subscription.paused'
-            | 'quota.threshold'
-          )[]
-        | null;
-      /**
-       * Format: date-time
-       * @description When the webhook was created.
-       */
-      createdAt: string;
-      /**
-       * Format: date-time
-       * @description When the secret before the last rotation stops signing, 24 hours after it. Null when one secret signs.
-       */
-      previousSecretUntil: string | null;
-      /**
-       * Format: date-time
-       * @description The first failed attempt since the last successful one. Null when the last attempt succeeded.
-       */
-      failingSince: string | null;
-      /**
-       * Format: date-time
-       * @description When the webhook was turned off; only test events are sent to it. Null while it is on.
-       */
-      disabledAt: string | null;
-      /**
-       * @description Why it was turned off: `gone` (the receiver responded with 410) or `failing` (a delivery was given up and none had succeeded for 5 days).
-       * @enum {string|null}
-       */
-      disabledReason: 'gone' | 'failing' | null;
-      /** @description The secret that signs the deliveries (Standard Webhooks). It is returned only this once and cannot be retrieved later. */
-      secret: string;
-    };
-    NewWebhookBody: {
-      /**
-       * Format: uri
-       * @description Where events are sent, by POST. An `https:` URL of a public host, with the port 80, 443 or one above 1023, and without user, password, fragment and API keys of this service.
-       * @example https://app.example.com/hooks/transcripts
-       */
-      url: string;
-      /**
-       * @description The events to send. By default all of them, including those of later versions.
-       * @example [
-       *       "job.completed",
-       *       "job.failed"
-       *     ]
-       */
-      events?: (
-        | 'job.completed'
-        | 'job.failed'
-        | 'job.paused'
-        | 'job.canceled'
-        | 'upload.ready'
-        | 'upload.failed'
-        | 'subscription.paused'
-        | 'quota.threshold'
-      )[];
-    };
-    Webhook: {
-      /** @description The ID of the webhook. */
-      id: string;
-      /**
-       * Format: uri
-       * @description Where events are sent.
-       */
-      url: string;
-      /** @description The events that are sent. Null: all of them, including those of later versions. */
-      events:
-        | (
-            | 'job.completed'
-            | 'job.failed'
-            | 'job.paused'
-            | 'job.canceled'
-            | 'upload.ready'
-            | 'upload.failed'
-            | 'subscription.paused'
-            | 'quota.threshold'
-          )[]
-        | null;
-      /**
-       * Format: date-time
-       * @description When the webhook was created.
-       */
-      createdAt: string;
-      /**
-       * Format: date-time
-       * @description When the secret before the last rotation stops signing, 24 hours after it. Null when one secret signs.
-       */
-      previousSecretUntil: string | null;
-      /**
-       * Format: date-time
-       * @description The first failed attempt since the last successful one. Null when the last attempt succeeded.
-       */
-      failingSince: string | null;
-      /**
-       * Format: date-time
-       * @description When the webhook was turned off; only test events are sent to it. Null while it is on.
-       */
-      disabledAt: string | null;
-      /**
-       * @description Why it was turned off: `gone` (the receiver responded with 410) or `failing` (a delivery was given up and none had succeeded for 5 days).
-       * @enum {string|null}
-       */
-      disabledReason: 'gone' | 'failing' | null;
-    };
-    Webhooks: {
-      /** @description All webhooks of the organization, oldest first. */
-      webhooks: components['schemas']['Webhook'][];
-    };
-    WebhookTestResult: {
-      /** @description Whether the receiver responded with a status from 200 to 299. */
-      delivered: boolean;
-      /** @description The HTTP status of the response. Null when there was none. */
-      responseStatus: number | null;
-      /** @description Why the attempt failed. Null when it succeeded. */
-      error: string | null;
-      /** @description How long the last attempt took, in milliseconds. */
-      durationMs: number;
-    };
-    WebhookDelivery: {
-      /** @description The ID of the delivery, sent as `webhook-id` in each of its attempts. */
-      id: string;
-      /** @description The event. */
-      type: string;
-      /**
-       * @description `pending` until an attempt succeeds (`succeeded`), or none will be made any more (`failed`): the last one failed, the webhook was turned off, or it had too many waiting deliveries.
-       * @enum {string}
-       */
-      state: 'pending' | 'succeeded' | 'failed';
-      /**
-       * Format: date-time
-       * @description When the event occurred.
-       */
-      createdAt: string;
-      /** @description The number of attempts so far. */
-      attempts: number;
-      /**
-       * Format: date-time
-       * @description When the last attempt ended. Null before the first one has.
-       */
-      lastAttemptAt: string | null;
-      /**
-       * Format: date-time
-       * @description When the next attempt is due; a failing webhook can wait longer. Null when none will be made.
-       */
-      nextAttemptAt: string | null;
-      /** @description The HTTP status of the response. Null when there was none. */
-      responseStatus: number | null;
-      /** @description Why the last attempt failed, or why no further one is made. Null when it succeeded, and before the first one. */
-      error: string | null;
-      /** @description How long the last attempt took, in milliseconds. */
-      durationMs: number | null;
-    };
-    WebhookDeliveriesPage: {
-      /** @description The deliveries of the last 30 days, newest first. */
-      deliveries: components['schemas']['WebhookDelivery'][];
-      /** @description The value of `after` for the next page. Null on the last page. */
-      next: string | null;
-    };
-    CreatedOrganization: {
-      /** @description The ID of the organization. */
-      id: string;
-      /** @description The name. Names need not be unique. */
-      name: string;
-      /**
-       * @description The plan.
-       * @enum {string}
-       */
-      plan: 'free' | 'pro';
-      /** @description Transcripts per month, instead of the limit of the plan. Null when the limit of the plan applies. */
-      monthlyLimit: number | null;
-      /** @description What the tokens of the identity provider call the organization. Null when it is linked to none. */
-      externalId: string | null;
-      /**
-       * Format: date-time
-       * @description When the organization was created.
-       */
-      createdAt: string;
-      /** @description The IDs of other organizations with this name, at most ten. Present only if there are any: commands then need the ID. */
-      sameName?: string[];
-    };
-    NewOrganizationBody: {
-      /**
-       * @description The name. Names need not be unique.
-       * @example Acme
-       */
-      name: string;
-      /**
-       * @description The plan.
-       * @example pro
-       * @enum {string}
-       */
-      plan: 'free' | 'pro';
-      /**
-       * @description Transcripts per month, instead of the limit of the plan. Null applies the limit of the plan.
-       * @example 20000
-       */
-      monthlyLimit?: number | null;
-      /**
-       * @description The value of the claim `OIDC_ORGANIZATION_CLAIM` in the tokens of the organization. Null links it to none.
-       * @example acme
-       */
-      externalId?: string | null;
-    };
-    Organization: {
-      /** @description The ID of the organization. */
-      id: string;
-      /** @description The name. Names need not be unique. */
-      name: string;
-      /**
-       * @description The plan.
-       * @enum {string}
-       */
-      plan: 'free' | 'pro';
-      /** @description Transcripts per month, instead of the limit of the plan. Null when the limit of the plan applies. */
-      monthlyLimit: number | null;
-      /** @description What the tokens of the identity provider call the organization. Null when it is linked to none. */
-      externalId: string | null;
-      /**
-       * Format: date-time
-       * @description When the organization was created.
-       */
-      createdAt: string;
-    };
-    OrganizationsPage: {
-      /** @description The organizations, oldest first. */
-      organizations: components['schemas']['Organization'][];
-      /** @description The value of `after` for the next page. Null on the last page. */
-      next: string | null;
-    };
-    OrganizationChangeBody: {
-      /**
-       * @description The new plan.
-       * @example pro
-       * @enum {string}
-       */
-      plan?: 'free' | 'pro';
-      /**
-       * @description Transcripts per month, instead of the limit of the plan. Null applies the limit of the plan.
-       * @example 20000
-       */
-      monthlyLimit?: number | null;
-      /**
-       * @description The value of the claim `OIDC_ORGANIZATION_CLAIM` in the tokens of the organization. Null links it to none.
-       * @example acme
-       */
-      externalId?: string | null;
-    };
-    DeletedOrganization: {
-      /** @description The ID of the organization. */
-      id: string;
-      /** @description The name. Names need not be unique. */
-      name: string;
-      /**
-       * @description The plan.
-       * @enum {string}
-       */
-      plan: 'free' | 'pro';
-      /** @description Transcripts per month, instead of the limit of the plan. Null when the limit of the plan applies. */
-      monthlyLimit: number | null;
-      /** @description What the tokens of the identity provider call the organization. Null when it is linked to none. */
-      externalId: string | null;
-      /**
-       * Format: date-time
-       * @description When the organization was created.
-       */
-      createdAt: string;
-      /**
-       * Format: date-time
-       * @description When the organization was deleted.
-       */
-      deletedAt: string;
-      /** @description The number of valid keys that the deletion revoked. */
-      revokedKeys: number;
-    };
-    IssuedKey: {
-      /** @description The ID of the key, for rotating and revoking it. */
-      id: string;
-      /** @description The ID of the organization that the key belongs to. */
-      organizationId: string;
-      /** @description A label for the purpose of the key. */
-      name: string;
-      /**
-       * @description `key`: an API key. `oidc`: a client of the identity provider, listed from its first call on.
-       * @enum {string}
-       */
-      kind: 'key' | 'oidc';
-      /** @description Of `oidc`: the client (`azp` or `client_id`) that its tokens name. */
-      client: string | null;
-      /** @description The first characters of the key, which identify it in lists. Null for `oidc`. */
-      prefix: string | null;
-      /** @description Transcripts per month that the key may use of the quota of its organization, together with the keys that it replaced. Null for no limit of its own. */
-      monthlyLimit: number | null;
-      /**
-       * Format: date-time
-       * @description When the key was issued.
-       */
-      createdAt: string;
-      /**
-       * Format: date-time
-       * @description When the key expires. Null when it does not.
-       */
-      expiresAt: string | null;
-      /**
-       * Format: date-time
-       * @description When the key was revoked or the client blocked. Null when it was not.
-       */
-      revokedAt: string | null;
-      /**
-       * Format: date-time
-       * @description When the key was last used, accurate to one minute. Null when it was not used yet.
-       */
-      lastUsedAt: string | null;
-      /** @description The ID of the key that replaces it. Null when the key was not rotated. */
-      replacedBy: string | null;
-      /** @description The key itself. It is returned only this once and cannot be retrieved later. */
-      key: string;
-    };
-    NewKeyBody: {
-      /**
-       * @description A label for the purpose of the key.
-       * @default default
-       * @example server
-       */
-      name: string;
-      /**
-       * @description The number of days after which the key expires. By default it does not expire.
-       * @example 90
-       */
-      expiresInDays?: number;
-      /**
-       * @description Transcripts per month that the key may use of the quota of the organization. Null, the default, is all of it. The limit of a key does not change.
-       * @example 500
-       */
-      monthlyLimit?: number | null;
-    };
-    Key: {
-      /** @description The ID of the key, for rotating and revoking it. */
-      id: string;
-      /** @description The ID of the organization that the key belongs to. */
-      organizationId: string;
-      /** @description A label for the purpose of the key. */
-      name: string;
-      /**
-       * @description `key`: an API key. `oidc`: a client of the identity provider, listed from its first call on.
-       * @enum {string}
-       */
-      kind: 'key' | 'oidc';
-      /** @description Of `oidc`: the client (`azp` or `client_id`) that its tokens name. */
-      client: string | null;
-      /** @description The first characters of the key, which identify it in lists. Null for `oidc`. */
-      prefix: string | null;
-      /** @description Transcripts per month that the key may use of the quota of its organization, together with the keys that it replaced. Null for no limit of its own. */
-      monthlyLimit: number | null;
-      /**
-       * Format: date-time
-       * @description When the key was issued.
-       */
-      createdAt: string;
-      /**
-       * Format: date-time
-       * @description When the key expires. Null when it does not.
-       */
-      expiresAt: string | null;
-      /**
-       * Format: date-time
-       * @description When the key was revoked or the client blocked. Null when it was not.
-       */
-      revokedAt: string | null;
-      /**
-       * Format: date-time
-       * @description When the key was last used, accurate to one minute. Null when it was not used yet.
-       */
-      lastUsedAt: string | null;
-      /** @description The ID of the key that replaces it. Null when the key was not rotated. */
-      replacedBy: string | null;
-    };
-    KeysPage: {
-      /** @description The keys and clients, including revoked and expired ones, oldest first. */
-      keys: components['schemas']['Key'][];
-      /** @description The value of `after` for the next page. Null on the last page. */
-      next: string | null;
-    };
-    RotatedKey: {
-      /** @description The ID of the key, for rotating and revoking it. */
-      id: string;
-      /** @description The ID of the organization that the key belongs to. */
-      organizationId: string;
-      /** @description A label for the purpose of the key. */
-      name: string;
-      /**
-       * @description `key`: an API key. `oidc`: a client of the identity provider, listed from its first call on.
-       * @enum {string}
-       */
-      kind: 'key' | 'oidc';
-      /** @description Of `oidc`: the client (`azp` or `client_id`) that its tokens name. */
-      client: string | null;
-      /** @description The first characters of the key, which identify it in lists. Null for `oidc`. */
-      prefix: string | null;
-      /** @description Transcripts per month that the key may use of the quota of its organization, together with the keys that it replaced. Null for no limit of its own. */
-      monthlyLimit: number | null;
-      /**
-       * Format: date-time
-       * @description When the key was issued.
-       */
-      createdAt: string;
-      /**
-       * Format: date-time
-       * @description When the key expires. Null when it does not.
-       */
-      expiresAt: string | null;
-      /**
-       * Format: date-time
-       * @description When the key was revoked or the client blocked. Null when it was not.
-       */
-      revokedAt: string | null;
-      /**
-       * Format: date-time
-       * @description When the key was last used, accurate to one minute. Null when it was not used yet.
-       */
-      lastUsedAt: string | null;
-      /** @description The ID of the key that replaces it. Null when the key was not rotated. */
-      replacedBy: string | null;
-      /** @description The key itself. It is returned only this once and cannot be retrieved later. */
-      key: string;
-      /** @description The old key, with the end of its grace period as `expiresAt`. */
-      replaced: components['schemas']['Key'];
-    };
-    RotationBody: {
-      /**
-       * @description The number of hours that the old key stays valid, 24 by default. 0 revokes it immediately.
-       * @example 24
-       */
-      graceHours?: number;
-    };
-    RevokedKey: {
-      /** @description The ID of the key, for rotating and revoking it. */
-      id: string;
-      /** @description The ID of the organization that the key belongs to. */
-      organizationId: string;
-      /** @description A label for the purpose of the key. */
-      name: string;
-      /**
-       * @description `key`: an API key. `oidc`: a client of the identity provider, listed from its first call on.
-       * @enum {string}
-       */
-      kind: 'key' | 'oidc';
-      /** @description Of `oidc`: the client (`azp` or `client_id`) that its tokens name. */
-      client: string | null;
-      /** @description The first characters of the key, which identify it in lists. Null for `oidc`. */
-      prefix: string | null;
-      /** @description Transcripts per month that the key may use of the quota of its organization, together with the keys that it replaced. Null for no limit of its own. */
-      monthlyLimit: number | null;
-      /**
-       * Format: date-time
-       * @description When the key was issued.
-       */
-      createdAt: string;
-      /**
-       * Format: date-time
-       * @description When the key expires. Null when it does not.
-       */
-      expiresAt: string | null;
-      /**
-       * Format: date-time
-       * @description When the key was revoked or the client blocked. Null when it was not.
-       */
-      revokedAt: string | null;
-      /**
-       * Format: date-time
-       * @description When the key was last used, accurate to one minute. Null when it was not used yet.
-       */
-      lastUsedAt: string | null;
-      /** @description The ID of the key that replaces it. Null when the key was not rotated. */
-      replacedBy: string | null;
-      /** @description Keys that this key replaced and whose grace period has not ended. Revoke each of them separately. */
-      stillValid: components['schemas']['Key'][];
-    };
-    VerifiedPeriod: {
-      /** @description The month, such as `2026-05`. */
-      period: string;
-      /** @description The number of charged transcripts that the quota is based on. */
-      used: number;
-      /** @description The sum of the charges of all settled calls. */
-      recomputed: number;
-      /** @description Transcripts that were fetched but settled too late to be charged. */
-      forfeited: number;
-      /** @description The number of settled calls. */
-      settledCalls: number;
-    };
-    VerifiedKeyPeriod: {
-      /** @description The ID of an API key with a limit of its own: of the first one, when it was rotated. */
-      key: string;
-      /** @description The month, such as `2026-05`. */
-      period: string;
-      /** @description The number of charged transcripts that the limit is compared with. */
-      used: number;
-      /** @description The sum of the charges of all settled calls of the key. */
-      recomputed: number;
-    };
-    Verification: {
-      /** @description Whether `used` equals `recomputed` in every month, also of each key with a limit. */
-      exact: boolean;
-      /** @description The months within the retention period, oldest first. */
-      periods: components['schemas']['VerifiedPeriod'][];
-      /** @description The same for the API keys with a limit of their own. Absent when the organization has none. */
-      keys?: components['schemas']['VerifiedKeyPeriod'][];
-    };
-    UsageReportRow: {
-      /** @description The day, the ID of the API key, or the ID of the channel, playlist or video. */
-      group: string;
-      /** @description Settled calls. A part of an archive job that was settled is one call. */
-      calls: number;
-      /** @description Transcripts charged. */
-      charged: number;
-      /** @description Transcripts that were fetched but settled too late to be charged. */
-      forfeited: number;
-    };
-    UsageReport: {
-      /**
-       * Format: date
-       * @description The first day (UTC).
-       */
-      from: string;
-      /**
-       * Format: date
-       * @description The day (UTC) after the last one.
-       */
-      to: string;
-      /**
-       * @description What the rows stand for.
-       * @enum {string}
-       */
-      by: 'day' | 'key' | 'resource';
-      /** @description The sum of all rows: the transcripts charged within these days. */
-      charged: number;
-      /** @description Sorted by `group`. A call belongs to the day on which it began. Days without calls are absent. */
-      rows: components['schemas']['UsageReportRow'][];
-    };
-    AdminUsage: {
-      /** @description The ID of the organization. */
-      organization: string;
-      /**
-       * @description The plan of the organization.
-       * @enum {string}
-       */
-      plan: 'free' | 'pro';
-      /** @description The calendar month (UTC) that the counts apply to. */
-      period: components['schemas']['UsagePeriod'];
-      /** @description The number of transcripts that the organization can fetch per month. */
-      limit: number;
-      /** @description Transcripts charged this month. */
-      used: number;
-      /** @description Transcripts reserved by requests in progress. */
-      reserved: number;
-      /** @description Transcripts that can still be reserved this month. */
-      remaining: number;
-      /** @description The current month and the five before it, newest first. Months in which nothing was charged, and months whose usage was pruned, are absent. */
-      history: components['schemas']['MonthUsed'][];
-      /** @description The limit of the calling API key. Absent when it has none of its own. */
-      key?: components['schemas']['KeyUsage'];
-      /**
-       * Format: date-time
-       * @description When the organization was deleted. Present only for a deleted organization.
-       */
-      deletedAt?: string;
-      /** @description The comparison of each month with its settled calls. Present with `verify=true`. */
-      verification?: components['schemas']['Verification'];
-      /** @description What was charged within some days. Present with `from`, `to` or `by`. */
-      report?: components['schemas']['UsageReport'];
-    };
-    Pruned: {
-      /** @description The retention period in whole months, in addition to the current one. */
-      retentionMonths: number;
-      /** @description The oldest month within the retention period, such as `2024-11`. */
-      keptFrom: string;
-      /** @description The number of removed months, counted per organization. */
-      periods: number;
-      /** @description The number of removed calls. */
-      calls: number;
-    };
-    AuditPerson: {
-      /** @description The claim `sub` of the token. */
-      sub: string;
-      /** @description The claim `email`. Null when the token has none. */
-      email: string | null;
-    };
-    AuditEntry: {
-      /** @description The ID of the entry. Later entries have higher IDs. */
-      id: string;
-      /**
-       * Format: date-time
-       * @description When the change was made.
-       */
-      at: string;
-      /**
-       * @description Who made it: `admin` over HTTP, `cli` by a command.
-       * @enum {string}
-       */
-      actor: 'admin' | 'cli';
-      /**
-       * @description What was done.
-       * @enum {string}
-       */
-      action:
-        | 'organization.created'
-        | 'organization.plan_changed'
-        | 'organization.limit_changed'
-        | 'organization.external_id_changed'
-        | 'organization.deleted'
-        | 'key.issued'
-        | 'key.rotated'
-        | 'key.revoked'
-        | 'key.unblocked'
-        | 'job.canceled'
-        | 'usage.pruned';
-      /** @description The organization. Null for `usage.pruned`. */
-      organizationId: string | null;
-      /** @description The ID of the organization, key or job that was changed. Null for `usage.pruned`. */
-      target: string | null;
-      /** @description The changed values before. Null when there were none. */
-      before: {
-        [key: string]: unknown;
-      } | null;
-      /** @description The changed values after. API keys and other secrets are never among them. */
-      after: {
-        [key: string]: unknown;
-      } | null;
-      /** @description The ID of the request, as the caller may have chosen it. Null for a command. */
-      requestId: string | null;
-      /** @description The ID that the service gave the request; its line in the log has it too. Null for a command. */
-      callId: string | null;
-      /** @description The address that the request came from. Null for a command. */
-      address: string | null;
-      /** @description Who made it with a token of the identity provider. Null with the admin token, and for a command. */
-      person: components['schemas']['AuditPerson'] | null;
-    };
-    AuditPage: {
-      /** @description The changes, newest first. */
-      entries: components['schemas']['AuditEntry'][];
-      /** @description The value of `after` for the next page. Null on the last page. */
-      next: string | null;
-    };
-    Live: {
-      /**
-       * @description Always `ok`.
-       * @example ok
-       * @enum {string}
-       */
-      status: 'ok';
-    };
-    Dependency: {
-      /**
-       * @description Whether the dependency is available: the database responds and can write, the cache accepts writes, messages can arrive over NATS.
-       * @example up
-       * @enum {string}
-       */
-      status: 'up' | 'down';
-      /**
-       * @description Whether requests fail while the dependency is down.
-       * @example true
-       */
-      critical: boolean;
-    };
-    Ready: {
-      /**
-       * @description `ok` when every dependency is up, `degraded` when a non-critical one is down, `unavailable` when a critical one is down or the service is shutting down.
-       * @example ok
-       * @enum {string}
-       */
-      status: 'ok' | 'degraded' | 'unavailable';
-      /**
-       * @description Whether the service is shutting down.
-       * @example false
-       */
-      stopping: boolean;
-      /**
-       * @description The dependencies by name.
-       * @example {
-       *       "database": {
-       *         "status": "up",
-       *         "critical": true
-       *       },
-       *       "cache": {
-       *         "status": "up",
-       *         "critical": false
-       *       }
-       *     }
-       */
-      dependencies: {
-        [key: string]: components['schemas']['Dependency'];
-      };
-    };
-    InvalidField: {
-      /** @description The name of the invalid parameter or body field. */
-      field: string;
-      /** @description Why the value is invalid and which values are valid. */
-      message: string;
-    };
-    Error: {
-      /**
-       * @description A stable error code. docs/errors.md describes each.
-       * @enum {string}
-       */
-      code:
-        | 'invalid_request'
-        | 'unauthorized'
-        | 'invalid_api_key'
-        | 'invalid_token'
-        | 'plan_limit_exceeded'
-        | 'feature_not_in_plan'
-        | 'organization_not_linked'
-        | 'client_blocked'
-        | 'admin_role_required'
-        | 'channel_not_found'
-        | 'video_not_found'
-        | 'playlist_not_found'
-        | 'job_not_found'
-        | 'subscription_not_found'
-        | 'not_found'
-        | 'method_not_allowed'
-        | 'conflict'
-        | 'job_finished'
-        | 'idempotency_conflict'
-        | 'results_expired'
-        | 'rate_limited'
-        | 'too_many_jobs'
-        | 'too_many_subscriptions'
-        | 'internal_error'
-        | 'upstream_failure'
-        | 'upstream_blocked'
-        | 'service_unavailable'
-        | 'upstream_timeout'
-        | 'transcript_unavailable'
-        | 'language_unavailable'
-        | 'video_unavailable'
-        | 'video_private'
-        | 'video_members_only'
-        | 'video_age_restricted'
-        | 'video_not_live_yet'
-        | 'video_live'
-        | 'upstream_busy';
-      /** @description A message for developers. Its wording may change; match on `code` instead. */
-      message: string;
-      /** @description Whether the same request can succeed later. */
-      retryable: boolean;
-      /** @description Identifies the request in the logs of the service. Also sent as `X-Request-Id`. */
-      requestId: string;
-      /** @description With `invalid_request`: every invalid parameter or body field. */
-      details?: components['schemas']['InvalidField'][];
-      /** @description With `plan_limit_exceeded`: the monthly limit, in transcripts; see `scope`. */
-      limit?: number;
-      /** @description With `plan_limit_exceeded`: transcripts charged in the current month. */
-      used?: number;
-      /** @description With `plan_limit_exceeded`: transcripts reserved by requests in progress. */
-      reserved?: number;
-      /** @description With `plan_limit_exceeded`: the maximum number of transcripts that this request could have charged. */
-      required?: number;
-      /**
-       * Format: date-time
-       * @description With `plan_limit_exceeded`: the start of the next calendar month (UTC), when the quota resets.
-       */
-      resetAt?: string;
-      /** @description With `plan_limit_exceeded`: what the limit and the counts are of: the `organization`, or the API `key` when less remains for it. */
-      scope?: string;
-      /** @description With `feature_not_in_plan`: the feature that the plan does not include. */
-      feature?: string;
-      /** @description With `feature_not_in_plan`: the current plan of the organization. */
-      plan?: string;
-      /** @description With `feature_not_in_plan`: the lowest plan that includes the feature. */
-      requiredPlan?: string;
-      /** @description With `results_expired` of a subscription: the cursor (`after`) of the oldest results that are stored. */
-      oldest?: number;
-    };
-    ErrorAnswer: {
-      /** @description The error. */
-      error: components['schemas']['Error'];
-    };
-  };
-  responses: never;
-  parameters: never;
-  requestBodies: never;
-  headers: never;
-  pathItems: never;
+    schemas: {
+        Channel: {
+            /** @description The YouTube channel ID. */
+            id: string;
+            /** @description The display name of the channel. */
+            name: string;
+            /** @description The handle, including the `@`. Null for the rare channel without one. */
+            handle: string | null;
+        };
+        Segment: {
+            /** @description Plain text, never empty. */
+            text: string;
+            /** @description Start time in seconds. */
+            start: number;
+            /** @description Time on screen in seconds. Segments can overlap. */
+            duration: number;
+        };
+        CaptionTrack: {
+            /** @description The language of the track, as the BCP 47 code that YouTube uses. */
+            languageCode: string;
+            /** @description The name of the track in English. */
+            name: string;
+            /** @description Whether the track was generated by speech recognition. */
+            generated: boolean;
+        };
+        Chapter: {
+            /** @description The title in the description. */
+            title: string;
+            /** @description Start time in seconds. */
+            start: number;
+        };
+        VideoMetadata: {
+            /** @description The title. Null when YouTube lists the video without one. */
+            title: string | null;
+            /** @description The URL of the video. */
+            url: string;
+            /**
+             * Format: date-time
+             * @description The exact time of publication (UTC). Null when YouTube gives no exact time; it is never estimated.
+             */
+            publishedAt: string | null;
+            /** @description The age of the video as YouTube displays it. */
+            publishedText: string | null;
+            /** @description The length in seconds. */
+            durationSeconds: number | null;
+            /** @description The number of views: exact when the video itself was read, otherwise rounded as in the list of uploads. */
+            viewCount: number | null;
+            /** @description The URL of the thumbnail image. */
+            thumbnailUrl: string | null;
+            /**
+             * @description The kind of upload. `live` is a stream that is running now, `upcoming` a scheduled stream or premiere; a past live stream is a `video`. Null when YouTube does not state it.
+             * @enum {string|null}
+             */
+            kind: "video" | "short" | "live" | "upcoming" | null;
+            /** @description Every caption track of the video. Null when the tracks could not be read. */
+            captionTracks: components["schemas"]["CaptionTrack"][] | null;
+            /** @description The channel of the video, in responses that have no `channel` of their own. Null when the video was not read. */
+            channel?: {
+                /** @description The YouTube channel ID. */
+                id?: string;
+                /** @description The display name of the channel. */
+                name?: string;
+            } | null;
+            /** @description With `include=description`. Null when there is none, or the video was not read. */
+            description?: string | null;
+            /** @description With `include=chapters`: the chapters of the description, by its time stamps: at least three, ascending, from 0:00. Null when the video was not read. */
+            chapters?: components["schemas"]["Chapter"][] | null;
+            /** @description With `include=tags`. Null when the video was not read. */
+            tags?: string[] | null;
+        };
+        VideoError: {
+            /**
+             * @description Why the entry has no transcript. `transcript_unavailable`: This video has no captions. `language_unavailable`: This video has no captions in the requested languages. `video_unavailable`: This video was removed or is unavailable. `video_private`: This video is private. `video_members_only`: This video is available to channel members only. `video_age_restricted`: This video is age-restricted and requires a sign-in. `video_not_live_yet`: This video is scheduled and has not started yet. `video_live`: This video is live or has just ended. Its captions are not available yet. `upstream_blocked`: YouTube blocked the request of this service. Retry later. `upstream_busy`: This service limits its requests to YouTube and cannot read this video before the deadline. Retry later. `upstream_timeout`: The transcript did not arrive before the deadline of the call. Retry the request. `upstream_failure`: YouTube sent a response that could not be read. Retry later.
+             * @enum {string}
+             */
+            code: "transcript_unavailable" | "language_unavailable" | "video_unavailable" | "video_private" | "video_members_only" | "video_age_restricted" | "video_not_live_yet" | "video_live" | "upstream_blocked" | "upstream_busy" | "upstream_timeout" | "upstream_failure";
+            /** @description A message for developers. Its wording may change; match on `code` instead. */
+            message: string;
+            /** @description Whether a later request can succeed for this video. */
+            retryable: boolean;
+            /** @description Seconds after which a retry can succeed. Only with some retryable codes, when the service knows it. */
+            retryAfterSeconds?: number;
+        };
+        VideoTranscript: {
+            /** @description The YouTube video ID. */
+            videoId: string;
+            /** @description Whether the entry has a transcript. */
+            ok: boolean;
+            /** @description The metadata of the video. A value that YouTube does not give is null. */
+            metadata: components["schemas"]["VideoMetadata"];
+            /** @description Segments ordered by `start`, by language code. Empty when `ok` is false. */
+            transcript: {
+                [key: string]: components["schemas"]["Segment"][];
+            };
+            /** @description True when the transcript was not fetched for this request, and therefore not charged. */
+            cached: boolean;
+            /** @description Present exactly when `ok` is false. */
+            error?: components["schemas"]["VideoError"];
+        };
+        Summary: {
+            /** @description The number of entries in `results`. */
+            total: number;
+            /** @description Entries with a transcript: `cached` + `fetched`. */
+            succeeded: number;
+            /** @description Entries without a transcript: `total` - `succeeded`. */
+            failed: number;
+            /** @description Transcripts that were not fetched for this request. They are free. */
+            cached: number;
+            /** @description Transcripts fetched for this request: the number charged to the monthly quota. */
+            fetched: number;
+            /** @description Present exactly when the request has `since`. False when that video is not among the newest `limit` uploads, all of which are listed then: uploads between them and the video are missing. */
+            sinceFound?: boolean;
+        };
+        ChannelTranscripts: {
+            /** @description The channel. */
+            channel: components["schemas"]["Channel"];
+            /** @description The most recent uploads, newest first, each with its own status. */
+            results: components["schemas"]["VideoTranscript"][];
+            /** @description Totals over `results`. */
+            summary: components["schemas"]["Summary"];
+        };
+        ListedUpload: {
+            /**
+             * @description The YouTube video ID.
+             * @example hl-dinghy__
+             */
+            videoId: string;
+            /** @description The metadata that the list states. `captionTracks` is always null, because the video itself is not read. */
+            metadata: components["schemas"]["VideoMetadata"];
+        };
+        ChannelUploads: {
+            /** @description The channel. */
+            channel: components["schemas"]["Channel"];
+            /**
+             * @description The most recent uploads, newest first.
+             * @example [
+             *       {
+             *         "videoId": "hl-dinghy__",
+             *         "metadata": {
+             *           "title": "We rebuilt a 1962 dinghy from the keel up",
+             *           "url": "https://www.youtube.com/watch?v=hl-dinghy__",
+             *           "publishedAt": "2026-10-31T19:00:00Z",
+             *           "publishedText": "17 hours ago",
+             *           "durationSeconds": 612,
+             *           "viewCount": 1214330,
+             *           "thumbnailUrl": "https://i.ytimg.com/vi/hl-dinghy__/hqdefault.jpg",
+             *           "kind": "video",
+             *           "captionTracks": null
+             *         }
+             *       },
+             *       {
+             *         "videoId": "hl-silent__",
+             *         "metadata": {
+             *           "title": "One hour of planing larch, no talking",
+             *           "url": "https://www.youtube.com/watch?v=hl-silent__",
+             *           "publishedAt": null,
+             *           "publishedText": "3 weeks ago",
+             *           "durationSeconds": 3600,
+             *           "viewCount": 512044,
+             *           "thumbnailUrl": "https://i.ytimg.com/vi/hl-silent__/hqdefault.jpg",
+             *           "kind": "video",
+             *           "captionTracks": null
+             *         }
+             *       }
+             *     ]
+             */
+            uploads: components["schemas"]["ListedUpload"][];
+            /** @description Present exactly when the request has `since`. False when that video is not among the newest `limit` uploads, all of which are listed then: uploads between them and the video are missing. */
+            sinceFound?: boolean;
+        };
+        Playlist: {
+            /** @description The YouTube playlist ID. */
+            id: string;
+            /** @description The title. Null when YouTube states none. */
+            title: string | null;
+        };
+        PlaylistTranscripts: {
+            /** @description The playlist. */
+            playlist: components["schemas"]["Playlist"];
+            /** @description The first videos, in the playlist's order, each with its own status. */
+            results: components["schemas"]["VideoTranscript"][];
+            /** @description Totals over `results`. */
+            summary: components["schemas"]["Summary"];
+        };
+        VideosTranscripts: {
+            /** @description The videos in the order of the request, each with its own status. */
+            results: components["schemas"]["VideoTranscript"][];
+            /** @description Totals over `results`. */
+            summary: components["schemas"]["Summary"];
+        };
+        VideosBodyDto: {
+            /**
+             * @description IDs or URLs of videos. The response has one entry for each, in this order. A video that is listed twice has two entries and is charged once at most.
+             * @example [
+             *       "hl-dinghy__",
+             *       "https://www.youtube.com/watch?v=hl-silent__"
+             *     ]
+             */
+            videos: string[];
+            /**
+             * @description Language codes in order of preference, as in `languages` of the other operations: a list, or one text separated by commas. By default each transcript is in the original language of the video.
+             * @example [
+             *       "en",
+             *       "de"
+             *     ]
+             */
+            languages?: string[] | string;
+            /**
+             * @description Whether `languages` returns each language that the video has (`all`, the default), or only the first of them.
+             * @enum {string}
+             */
+            match?: "all" | "first";
+            /** @description What to add to `metadata`, separated by commas: `description`, `chapters` (from the time stamps of the description) and `tags`. It costs no further request. */
+            include?: ("description" | "chapters" | "tags")[] | string;
+            /**
+             * @description Joins the segments to chunks of about this many seconds, which end with a sentence where there is one, in every format. By default segments are as in the captions.
+             * @example 60
+             */
+            chunkSeconds?: number;
+        };
+        QuotaEventData: {
+            /**
+             * @description The share of the limit that was reached, in percent.
+             * @enum {number}
+             */
+            threshold: 80 | 100;
+            /** @description Transcripts charged in the month, the charge that reached the threshold included. */
+            used: number;
+            /** @description The monthly limit in force at that time. */
+            limit: number;
+            /** @description The calendar month (UTC). */
+            period: string;
+        };
+        QuotaEvent: {
+            /**
+             * @description The event.
+             * @enum {string}
+             */
+            type: "quota.threshold";
+            /**
+             * Format: date-time
+             * @description When the event occurred.
+             */
+            timestamp: string;
+            /** @description The quota. */
+            data: components["schemas"]["QuotaEventData"];
+        };
+        UsagePeriod: {
+            /**
+             * Format: date-time
+             * @description The start of the month (UTC).
+             */
+            start: string;
+            /**
+             * Format: date-time
+             * @description The start of the next month (UTC), when the quota resets.
+             */
+            end: string;
+        };
+        MonthUsed: {
+            /** @description The calendar month (UTC). */
+            period: string;
+            /** @description Transcripts charged in the month. */
+            used: number;
+        };
+        KeyUsage: {
+            /** @description The number of transcripts that the key can fetch per month. */
+            limit: number;
+            /** @description Transcripts charged to the key this month. */
+            used: number;
+            /** @description Transcripts reserved by requests of the key in progress. */
+            reserved: number;
+            /** @description Transcripts that the key can still reserve this month: never more than the organization can. */
+            remaining: number;
+        };
+        Usage: {
+            /** @description The ID of the organization. */
+            organization: string;
+            /**
+             * @description The plan of the organization.
+             * @enum {string}
+             */
+            plan: "free" | "pro";
+            /** @description The calendar month (UTC) that the counts apply to. */
+            period: components["schemas"]["UsagePeriod"];
+            /** @description The number of transcripts that the organization can fetch per month. */
+            limit: number;
+            /** @description Transcripts charged this month. */
+            used: number;
+            /** @description Transcripts reserved by requests in progress. */
+            reserved: number;
+            /** @description Transcripts that can still be reserved this month. */
+            remaining: number;
+            /** @description The current month and the five before it, newest first. Months in which nothing was charged, and months whose usage was pruned, are absent. */
+            history: components["schemas"]["MonthUsed"][];
+            /** @description The limit of the calling API key. Absent when it has none of its own. */
+            key?: components["schemas"]["KeyUsage"];
+        };
+        ResourceMetadata: {
+            /** @description What a client asks a token for: `OIDC_AUDIENCE` if it is a URL, or else this service. */
+            resource: string;
+            /** @description The issuer of the access tokens (`OIDC_ISSUER`). */
+            authorization_servers: string[];
+            /** @description The scopes that a client asks for. */
+            scopes_supported: string[];
+            /** @description How a token is sent: in the header `Authorization`. */
+            bearer_methods_supported: string[];
+        };
+        JobSummary: {
+            /** @description The number of listed videos: `succeeded` + `failed` + `pending`. It grows until the list is complete. */
+            total: number;
+            /** @description Videos with a transcript: `cached` + `fetched`. */
+            succeeded: number;
+            /** @description Videos that have failed for good, the retries of the job included. */
+            failed: number;
+            /** @description Transcripts that were not fetched for this job. They are free. */
+            cached: number;
+            /** @description Transcripts fetched for this job: the number charged to the monthly quota. */
+            fetched: number;
+            /** @description Videos that have neither a transcript nor a final error yet. */
+            pending: number;
+        };
+        JobEventData: {
+            /** @description The ID of the job: its results are at `GET /jobs/{id}/results`. */
+            jobId: string;
+            /**
+             * @description The state that the job has entered.
+             * @enum {string}
+             */
+            state: "completed" | "failed" | "paused" | "canceled";
+            /** @description As `reason` of the job. Null when the state has none. */
+            reason: string | null;
+            /** @description The ID of the channel. Null when it was not found yet, and for a job that names none. */
+            channelId: string | null;
+            /** @description The counts of the job when the event occurred. */
+            summary: components["schemas"]["JobSummary"];
+        };
+        JobEvent: {
+            /**
+             * @description The event.
+             * @enum {string}
+             */
+            type: "job.completed" | "job.failed" | "job.paused" | "job.canceled";
+            /**
+             * Format: date-time
+             * @description When the event occurred.
+             */
+            timestamp: string;
+            /** @description The job. */
+            data: components["schemas"]["JobEventData"];
+        };
+        JobRequest: {
+            /** @description Language codes in order of preference. Empty: the original language of each video. */
+            languages: string[];
+            /**
+             * @description Which of the languages that a video has are taken.
+             * @enum {string}
+             */
+            match: "all" | "first";
+            /** @description The kinds of videos. Empty: all. */
+            kinds: ("video" | "short" | "live" | "upcoming")[];
+            /** @description What is added to the metadata of each entry. */
+            include: ("description" | "chapters" | "tags")[];
+            /** @description The length of the chunks in seconds. Null: segments are as in the captions. */
+            chunkSeconds: number | null;
+            /** @description The channel as the request named it. */
+            channel: string | null;
+            /** @description The playlist as the request named it. */
+            playlist: string | null;
+            /** @description The IDs of the videos, each once, in their order. */
+            videos: string[] | null;
+            /** @description The maximum number of videos. Null: all. */
+            limit: number | null;
+            /** @description Only uploads of the channel newer than this video are taken. Null: all. */
+            since: string | null;
+            /**
+             * @description What the job does when the monthly quota is used up.
+             * @enum {string}
+             */
+            onQuota: "pause" | "fail";
+        };
+        Job: {
+            /** @description The ID of the job. */
+            id: string;
+            /**
+             * @description `queued`: no work was done yet. `listing`: the list of videos is being read. `running`: transcripts are being fetched, or the job waits to try failed videos again. `paused`: it waits for what `reason` names and goes on by itself. `completed`, `canceled` and `failed`: it has ended; `canceled` and `failed` jobs can be resumed.
+             * @enum {string}
+             */
+            state: "queued" | "listing" | "running" | "paused" | "completed" | "canceled" | "failed";
+            /**
+             * @description Why the job is paused or has failed. `plan_limit_exceeded`: the quota, or what the key of the job may use of it, is used up; a paused job goes on when the month turns or the limit of the organization grows. `upstream_blocked`: YouTube blocks the service; the job probes until it is served again. `plan_changed`: the plan does not include archive jobs any more. `list_incomplete`: the list of YouTube ended before the number of videos that it states; what was listed is read, and the list is read again later. `channel_not_found`, `playlist_not_found`: the channel or the playlist does not exist.
+             * @enum {string|null}
+             */
+            reason: "plan_limit_exceeded" | "upstream_blocked" | "plan_changed" | "list_incomplete" | "channel_not_found" | "playlist_not_found" | null;
+            /** @description The channel. Null until it was looked up, and for a job that names none. */
+            channel: {
+                /** @description The YouTube channel ID. */
+                id: string;
+                /** @description The display name of the channel. */
+                name: string;
+                /** @description The handle, including the `@`. Null for the rare channel without one. */
+                handle: string | null;
+            } | null;
+            /** @description The playlist. Null until it was looked up, and for a job that names none. */
+            playlist: {
+                /** @description The YouTube playlist ID. */
+                id: string;
+                /** @description The title. Null when YouTube states none. */
+                title: unknown;
+            } | null;
+            /** @description The request that created the job. */
+            request: components["schemas"]["JobRequest"];
+            /** @description Counts of the videos of the job. */
+            summary: components["schemas"]["JobSummary"];
+            /**
+             * Format: date-time
+             * @description When the job was created.
+             */
+            createdAt: string;
+            /**
+             * Format: date-time
+             * @description When the first work on the job began. Null while it is queued.
+             */
+            startedAt: string | null;
+            /**
+             * Format: date-time
+             * @description When the job was completed, canceled or failed. Null before.
+             */
+            finishedAt: string | null;
+            /**
+             * Format: date-time
+             * @description When the results of the finished job are deleted. Null before it has finished.
+             */
+            expiresAt: string | null;
+            /** @description Seconds after which it is worthwhile to look at the job again. Null when it has finished; not yet while a canceled job still stores the results of its running slice. */
+            checkAgainSeconds: number | null;
+        };
+        NewJobBody: {
+            /** @description The channel, in any form that `GET /channels/{id}/transcripts` accepts. A job has exactly one of `channel`, `playlist` and `videos`. */
+            channel?: string;
+            /** @description The ID or a URL of a playlist, as in `GET /playlists/{id}/transcripts`. */
+            playlist?: string;
+            /** @description IDs or URLs of videos, read in this order. A video that is listed twice is read once. */
+            videos?: string[];
+            /**
+             * @description Language codes in order of preference, as in `languages` of the other operations: a list, or one text separated by commas. By default each transcript is in the original language of the video.
+             * @example [
+             *       "en",
+             *       "de"
+             *     ]
+             */
+            languages?: string[] | string;
+            /**
+             * @description Whether `languages` returns each language that the video has (`all`, the default), or only the first of them.
+             * @enum {string}
+             */
+            match?: "all" | "first";
+            /** @description The kinds of videos of a channel or a playlist; by default all. `limit` counts what remains of the whole list. A video whose kind YouTube does not state is kept. */
+            kinds?: ("video" | "short" | "live" | "upcoming")[] | string;
+            /** @description What to add to `metadata`, separated by commas: `description`, `chapters` (from the time stamps of the description) and `tags`. It costs no further request. */
+            include?: ("description" | "chapters" | "tags")[] | string;
+            /**
+             * @description Joins the segments to chunks of about this many seconds, which end with a sentence where there is one, in every format. By default segments are as in the captions.
+             * @example 60
+             */
+            chunkSeconds?: number;
+            /**
+             * @description The maximum number of videos, from the start of the list: the newest uploads of a channel. By default all.
+             * @example 500
+             */
+            limit?: number;
+            /**
+             * @description The ID of a video: only the uploads of the channel that are newer than it. When the channel does not list it, every upload is taken. An upload that was live, announced or without captions at an earlier job does not come back by it.
+             * @example hl-dinghy__
+             */
+            since?: string;
+            /**
+             * @description What to do when the monthly quota is used up: `pause` until the month turns or the limit grows, or `fail`. A job that has failed can be resumed, and its results stay available.
+             * @default pause
+             * @example pause
+             * @enum {string}
+             */
+            onQuota: "pause" | "fail";
+        };
+        Jobs: {
+            /** @description Jobs of the organization, newest first. */
+            jobs: components["schemas"]["Job"][];
+            /** @description The `after` of the next page. Null on the last page. */
+            next: string | null;
+        };
+        JobVideoTranscript: {
+            /** @description The YouTube video ID. */
+            videoId: string;
+            /** @description Whether the entry has a transcript. */
+            ok: boolean;
+            /** @description The metadata of the video. A value that YouTube does not give is null. */
+            metadata: components["schemas"]["VideoMetadata"];
+            /** @description Segments ordered by `start`, by language code. Empty when `ok` is false. */
+            transcript: {
+                [key: string]: components["schemas"]["Segment"][];
+            };
+            /** @description True when the transcript was not fetched for this request, and therefore not charged. */
+            cached: boolean;
+            /** @description Present exactly when `ok` is false. */
+            error?: components["schemas"]["VideoError"];
+            /** @description The place of the video in the list of the job. */
+            position: number;
+        };
+        JobResults: {
+            /** @description Entries of the job in the order in which they became final. */
+            results: components["schemas"]["JobVideoTranscript"][];
+            /** @description The `after` of the next page. Null at the end of a finished job only: while the job runs, request `after=next` again later. */
+            next: number | null;
+            /** @description The job at the time of the last entry. */
+            job: components["schemas"]["Job"];
+        };
+        UploadEventData: {
+            /** @description The ID of the subscription. */
+            subscriptionId: string;
+            /** @description The ID of the video. */
+            videoId: string;
+            /** @description The URL of the video. */
+            url: string;
+            /** @description The title. Null when YouTube lists the video without one. */
+            title: string | null;
+            /**
+             * Format: date-time
+             * @description The exact time of publication. Null when YouTube gives no exact time.
+             */
+            publishedAt: string | null;
+            /** @description Of `upload.failed`: why there is no transcript, as `error.code` of the entry. Otherwise null. */
+            code: string | null;
+            /** @description The path of the feed from just before this entry: `/subscriptions/{id}/results?after={cursor}`. */
+            results: string;
+        };
+        UploadEvent: {
+            /**
+             * @description `upload.ready`: the transcript can be read. `upload.failed`: there is none, for good.
+             * @enum {string}
+             */
+            type: "upload.ready" | "upload.failed";
+            /**
+             * Format: date-time
+             * @description When the entry became final.
+             */
+            timestamp: string;
+            /** @description The upload. */
+            data: components["schemas"]["UploadEventData"];
+        };
+        SubscriptionEventData: {
+            /** @description The ID of the subscription. */
+            subscriptionId: string;
+            /**
+             * @description The state that the subscription has entered.
+             * @enum {string}
+             */
+            state: "paused";
+            /**
+             * @description As `reason` of the subscription.
+             * @enum {string}
+             */
+            reason: "plan_limit_exceeded" | "upstream_blocked" | "plan_changed" | "list_incomplete" | "channel_not_found" | "paused_by_caller";
+            /** @description The ID of the channel. Null when it was not found yet. */
+            channelId: string | null;
+            /** @description The counts of the subscription when the event occurred. */
+            summary: components["schemas"]["JobSummary"];
+        };
+        SubscriptionEvent: {
+            /**
+             * @description The event.
+             * @enum {string}
+             */
+            type: "subscription.paused";
+            /**
+             * Format: date-time
+             * @description When the event occurred.
+             */
+            timestamp: string;
+            /** @description The subscription. */
+            data: components["schemas"]["SubscriptionEventData"];
+        };
+        SubscriptionRequest: {
+            /** @description Language codes in order of preference. Empty: the original language of each video. */
+            languages: string[];
+            /**
+             * @description Which of the languages that a video has are taken.
+             * @enum {string}
+             */
+            match: "all" | "first";
+            /** @description The kinds of videos. Empty: all. */
+            kinds: ("video" | "short" | "live" | "upcoming")[];
+            /** @description What is added to the metadata of each entry. */
+            include: ("description" | "chapters" | "tags")[];
+            /** @description The length of the chunks in seconds. Null: segments are as in the captions. */
+            chunkSeconds: number | null;
+            /** @description The channel as the request named it. */
+            channel: string;
+            /** @description The minutes between two checks. */
+            checkMinutes: number;
+            /** @description What is delivered first: `"now"` delivers what is uploaded from now on, a number (1 to 100) the newest uploads of the channel too, and the ID of a video all uploads above it, up to 500. */
+            start: number | string;
+        };
+        Subscription: {
+            /** @description The ID of the subscription. */
+            id: string;
+            /**
+             * @description `active`: the channel is checked. `paused`: it waits for what `reason` names.
+             * @enum {string}
+             */
+            state: "active" | "paused";
+            /**
+             * @description Why the subscription is paused. `plan_limit_exceeded`: the quota is used up; checks go on, and nothing is skipped when the month turns or the limit grows. `plan_changed`: the plan does not include subscriptions any more. `channel_not_found`, `upstream_blocked`: the channel could not be read for three days, or was never found; it is tried again every day. `paused_by_caller`: until `state` is set to `active`. The others end by themselves. An active one can have `upstream_blocked` or `list_incomplete` too, which is tried again.
+             * @enum {string|null}
+             */
+            reason: "plan_limit_exceeded" | "upstream_blocked" | "plan_changed" | "list_incomplete" | "channel_not_found" | "paused_by_caller" | null;
+            /** @description The channel. Null until it was looked up. */
+            channel: {
+                /** @description The YouTube channel ID. */
+                id: string;
+                /** @description The display name of the channel. */
+                name: string;
+                /** @description The handle, including the `@`. Null for the rare channel without one. */
+                handle: string | null;
+            } | null;
+            /** @description The request that created the subscription. */
+            request: components["schemas"]["SubscriptionRequest"];
+            /** @description Counts of the uploads that were delivered or are pending, not of those that were listed before the start. */
+            summary: components["schemas"]["JobSummary"];
+            /**
+             * Format: date-time
+             * @description When the subscription was created.
+             */
+            createdAt: string;
+            /**
+             * Format: date-time
+             * @description When the list of uploads was last read. Null before the first check.
+             */
+            checkedAt: string | null;
+            /**
+             * Format: date-time
+             * @description When the list of uploads is read next. Null when that has no time.
+             */
+            nextCheckAt: string | null;
+        };
+        NewSubscriptionBody: {
+            /**
+             * @description The channel, in any form that `GET /channels/{id}/transcripts` accepts.
+             * @example @harbourlight
+             */
+            channel: string;
+            /**
+             * @description Language codes in order of preference, as in `languages` of the other operations: a list, or one text separated by commas. By default each transcript is in the original language of the video.
+             * @example [
+             *       "en",
+             *       "de"
+             *     ]
+             */
+            languages?: string[] | string;
+            /**
+             * @description Whether `languages` returns each language that the video has (`all`, the default), or only the first of them.
+             * @enum {string}
+             */
+            match?: "all" | "first";
+            /** @description The kinds of uploads to deliver; by default all. One whose kind YouTube does not state is kept. */
+            kinds?: ("video" | "short" | "live" | "upcoming")[] | string;
+            /** @description What to add to `metadata`, separated by commas: `description`, `chapters` (from the time stamps of the description) and `tags`. It costs no further request. */
+            include?: ("description" | "chapters" | "tags")[] | string;
+            /**
+             * @description Joins the segments to chunks of about this many seconds, which end with a sentence where there is one, in every format. By default segments are as in the captions.
+             * @example 60
+             */
+            chunkSeconds?: number;
+            /**
+             * @description The minutes between two checks of the channel. A check costs no quota.
+             * @default 60
+             */
+            checkMinutes: number;
+            /**
+             * @description What is delivered first: `"now"` delivers what is uploaded from now on, a number (1 to 100) the newest uploads of the channel too, and the ID of a video all uploads above it, up to 500.
+             * @default now
+             */
+            start: number | string;
+        };
+        Subscriptions: {
+            /** @description Subscriptions of the organization, newest first. */
+            subscriptions: components["schemas"]["Subscription"][];
+            /** @description The value of `after` for the next page. Null on the last page. */
+            next: string | null;
+        };
+        SubscriptionChangeBody: {
+            /**
+             * @description The minutes between two checks of the channel. A check costs no quota.
+             * @example 240
+             */
+            checkMinutes?: number;
+            /**
+             * @description `paused` ends the checks and the fetching until it is `active` again, which lets a subscription go on from any pause and checks the channel at once.
+             * @example paused
+             * @enum {string}
+             */
+            state?: "active" | "paused";
+        };
+        SubscriptionResults: {
+            /** @description Entries in the order in which they became final, each upload exactly once. */
+            results: components["schemas"]["VideoTranscript"][];
+            /** @description The `after` of the next request, also when there is nothing new yet. */
+            next: number;
+            /** @description The subscription at the time of the last entry. */
+            subscription: components["schemas"]["Subscription"];
+        };
+        WebhookWithSecret: {
+            /** @description The ID of the webhook. */
+            id: string;
+            /**
+             * Format: uri
+             * @description Where events are sent.
+             */
+            url: string;
+            /** @description The events that are sent. Null: all of them, including those of later versions. */
+            events: ("job.completed" | "job.failed" | "job.paused" | "job.canceled" | "upload.ready" | "upload.failed" | "subscription.paused" | "quota.threshold")[] | null;
+            /**
+             * Format: date-time
+             * @description When the webhook was created.
+             */
+            createdAt: string;
+            /**
+             * Format: date-time
+             * @description When the secret before the last rotation stops signing, 24 hours after it. Null when one secret signs.
+             */
+            previousSecretUntil: string | null;
+            /**
+             * Format: date-time
+             * @description The first failed attempt since the last successful one. Null when the last attempt succeeded.
+             */
+            failingSince: string | null;
+            /**
+             * Format: date-time
+             * @description When the webhook was turned off; only test events are sent to it. Null while it is on.
+             */
+            disabledAt: string | null;
+            /**
+             * @description Why it was turned off: `gone` (the receiver responded with 410) or `failing` (a delivery was given up and none had succeeded for 5 days).
+             * @enum {string|null}
+             */
+            disabledReason: "gone" | "failing" | null;
+            /** @description The secret that signs the deliveries (Standard Webhooks). It is returned only this once and cannot be retrieved later. */
+            secret: string;
+        };
+        NewWebhookBody: {
+            /**
+             * Format: uri
+             * @description Where events are sent, by POST. An `https:` URL of a public host, with the port 80, 443 or one above 1023, and without user, password, fragment and API keys of this service.
+             * @example https://app.example.com/hooks/transcripts
+             */
+            url: string;
+            /**
+             * @description The events to send. By default all of them, including those of later versions.
+             * @example [
+             *       "job.completed",
+             *       "job.failed"
+             *     ]
+             */
+            events?: ("job.completed" | "job.failed" | "job.paused" | "job.canceled" | "upload.ready" | "upload.failed" | "subscription.paused" | "quota.threshold")[];
+        };
+        Webhook: {
+            /** @description The ID of the webhook. */
+            id: string;
+            /**
+             * Format: uri
+             * @description Where events are sent.
+             */
+            url: string;
+            /** @description The events that are sent. Null: all of them, including those of later versions. */
+            events: ("job.completed" | "job.failed" | "job.paused" | "job.canceled" | "upload.ready" | "upload.failed" | "subscription.paused" | "quota.threshold")[] | null;
+            /**
+             * Format: date-time
+             * @description When the webhook was created.
+             */
+            createdAt: string;
+            /**
+             * Format: date-time
+             * @description When the secret before the last rotation stops signing, 24 hours after it. Null when one secret signs.
+             */
+            previousSecretUntil: string | null;
+            /**
+             * Format: date-time
+             * @description The first failed attempt since the last successful one. Null when the last attempt succeeded.
+             */
+            failingSince: string | null;
+            /**
+             * Format: date-time
+             * @description When the webhook was turned off; only test events are sent to it. Null while it is on.
+             */
+            disabledAt: string | null;
+            /**
+             * @description Why it was turned off: `gone` (the receiver responded with 410) or `failing` (a delivery was given up and none had succeeded for 5 days).
+             * @enum {string|null}
+             */
+            disabledReason: "gone" | "failing" | null;
+        };
+        Webhooks: {
+            /** @description All webhooks of the organization, oldest first. */
+            webhooks: components["schemas"]["Webhook"][];
+        };
+        WebhookTestResult: {
+            /** @description Whether the receiver responded with a status from 200 to 299. */
+            delivered: boolean;
+            /** @description The HTTP status of the response. Null when there was none. */
+            responseStatus: number | null;
+            /** @description Why the attempt failed. Null when it succeeded. */
+            error: string | null;
+            /** @description How long the last attempt took, in milliseconds. */
+            durationMs: number;
+        };
+        WebhookDelivery: {
+            /** @description The ID of the delivery, sent as `webhook-id` in each of its attempts. */
+            id: string;
+            /** @description The event. */
+            type: string;
+            /**
+             * @description `pending` until an attempt succeeds (`succeeded`), or none will be made any more (`failed`): the last one failed, the webhook was turned off, or it had too many waiting deliveries.
+             * @enum {string}
+             */
+            state: "pending" | "succeeded" | "failed";
+            /**
+             * Format: date-time
+             * @description When the event occurred.
+             */
+            createdAt: string;
+            /** @description The number of attempts so far. */
+            attempts: number;
+            /**
+             * Format: date-time
+             * @description When the last attempt ended. Null before the first one has.
+             */
+            lastAttemptAt: string | null;
+            /**
+             * Format: date-time
+             * @description When the next attempt is due; a failing webhook can wait longer. Null when none will be made.
+             */
+            nextAttemptAt: string | null;
+            /** @description The HTTP status of the response. Null when there was none. */
+            responseStatus: number | null;
+            /** @description Why the last attempt failed, or why no further one is made. Null when it succeeded, and before the first one. */
+            error: string | null;
+            /** @description How long the last attempt took, in milliseconds. */
+            durationMs: number | null;
+        };
+        WebhookDeliveriesPage: {
+            /** @description The deliveries of the last 30 days, newest first. */
+            deliveries: components["schemas"]["WebhookDelivery"][];
+            /** @description The value of `after` for the next page. Null on the last page. */
+            next: string | null;
+        };
+        CreatedOrganization: {
+            /** @description The ID of the organization. */
+            id: string;
+            /** @description The name. Names need not be unique. */
+            name: string;
+            /**
+             * @description The plan.
+             * @enum {string}
+             */
+            plan: "free" | "pro";
+            /** @description Transcripts per month, instead of the limit of the plan. Null when the limit of the plan applies. */
+            monthlyLimit: number | null;
+            /** @description What the tokens of the identity provider call the organization. Null when it is linked to none. */
+            externalId: string | null;
+            /**
+             * Format: date-time
+             * @description When the organization was created.
+             */
+            createdAt: string;
+            /** @description The IDs of other organizations with this name, at most ten. Present only if there are any: commands then need the ID. */
+            sameName?: string[];
+        };
+        NewOrganizationBody: {
+            /**
+             * @description The name. Names need not be unique.
+             * @example Acme
+             */
+            name: string;
+            /**
+             * @description The plan.
+             * @example pro
+             * @enum {string}
+             */
+            plan: "free" | "pro";
+            /**
+             * @description Transcripts per month, instead of the limit of the plan. Null applies the limit of the plan.
+             * @example 20000
+             */
+            monthlyLimit?: number | null;
+            /**
+             * @description The value of the claim `OIDC_ORGANIZATION_CLAIM` in the tokens of the organization. Null links it to none.
+             * @example acme
+             */
+            externalId?: string | null;
+        };
+        Organization: {
+            /** @description The ID of the organization. */
+            id: string;
+            /** @description The name. Names need not be unique. */
+            name: string;
+            /**
+             * @description The plan.
+             * @enum {string}
+             */
+            plan: "free" | "pro";
+            /** @description Transcripts per month, instead of the limit of the plan. Null when the limit of the plan applies. */
+            monthlyLimit: number | null;
+            /** @description What the tokens of the identity provider call the organization. Null when it is linked to none. */
+            externalId: string | null;
+            /**
+             * Format: date-time
+             * @description When the organization was created.
+             */
+            createdAt: string;
+        };
+        OrganizationsPage: {
+            /** @description The organizations, oldest first. */
+            organizations: components["schemas"]["Organization"][];
+            /** @description The value of `after` for the next page. Null on the last page. */
+            next: string | null;
+        };
+        OrganizationChangeBody: {
+            /**
+             * @description The new plan.
+             * @example pro
+             * @enum {string}
+             */
+            plan?: "free" | "pro";
+            /**
+             * @description Transcripts per month, instead of the limit of the plan. Null applies the limit of the plan.
+             * @example 20000
+             */
+            monthlyLimit?: number | null;
+            /**
+             * @description The value of the claim `OIDC_ORGANIZATION_CLAIM` in the tokens of the organization. Null links it to none.
+             * @example acme
+             */
+            externalId?: string | null;
+        };
+        DeletedOrganization: {
+            /** @description The ID of the organization. */
+            id: string;
+            /** @description The name. Names need not be unique. */
+            name: string;
+            /**
+             * @description The plan.
+             * @enum {string}
+             */
+            plan: "free" | "pro";
+            /** @description Transcripts per month, instead of the limit of the plan. Null when the limit of the plan applies. */
+            monthlyLimit: number | null;
+            /** @description What the tokens of the identity provider call the organization. Null when it is linked to none. */
+            externalId: string | null;
+            /**
+             * Format: date-time
+             * @description When the organization was created.
+             */
+            createdAt: string;
+            /**
+             * Format: date-time
+             * @description When the organization was deleted.
+             */
+            deletedAt: string;
+            /** @description The number of valid keys that the deletion revoked. */
+            revokedKeys: number;
+        };
+        IssuedKey: {
+            /** @description The ID of the key, for rotating and revoking it. */
+            id: string;
+            /** @description The ID of the organization that the key belongs to. */
+            organizationId: string;
+            /** @description A label for the purpose of the key. */
+            name: string;
+            /**
+             * @description `key`: an API key. `oidc`: a client of the identity provider, listed from its first call on.
+             * @enum {string}
+             */
+            kind: "key" | "oidc";
+            /** @description Of `oidc`: the client (`azp` or `client_id`) that its tokens name. */
+            client: string | null;
+            /** @description The first characters of the key, which identify it in lists. Null for `oidc`. */
+            prefix: string | null;
+            /** @description Transcripts per month that the key may use of the quota of its organization, together with the keys that it replaced. Null for no limit of its own. */
+            monthlyLimit: number | null;
+            /**
+             * Format: date-time
+             * @description When the key was issued.
+             */
+            createdAt: string;
+            /**
+             * Format: date-time
+             * @description When the key expires. Null when it does not.
+             */
+            expiresAt: string | null;
+            /**
+             * Format: date-time
+             * @description When the key was revoked or the client blocked. Null when it was not.
+             */
+            revokedAt: string | null;
+            /**
+             * Format: date-time
+             * @description When the key was last used, accurate to one minute. Null when it was not used yet.
+             */
+            lastUsedAt: string | null;
+            /** @description The ID of the key that replaces it. Null when the key was not rotated. */
+            replacedBy: string | null;
+            /** @description The key itself. It is returned only this once and cannot be retrieved later. */
+            key: string;
+        };
+        NewKeyBody: {
+            /**
+             * @description A label for the purpose of the key.
+             * @default default
+             * @example server
+             */
+            name: string;
+            /**
+             * @description The number of days after which the key expires. By default it does not expire.
+             * @example 90
+             */
+            expiresInDays?: number;
+            /**
+             * @description Transcripts per month that the key may use of the quota of the organization. Null, the default, is all of it. The limit of a key does not change.
+             * @example 500
+             */
+            monthlyLimit?: number | null;
+        };
+        Key: {
+            /** @description The ID of the key, for rotating and revoking it. */
+            id: string;
+            /** @description The ID of the organization that the key belongs to. */
+            organizationId: string;
+            /** @description A label for the purpose of the key. */
+            name: string;
+            /**
+             * @description `key`: an API key. `oidc`: a client of the identity provider, listed from its first call on.
+             * @enum {string}
+             */
+            kind: "key" | "oidc";
+            /** @description Of `oidc`: the client (`azp` or `client_id`) that its tokens name. */
+            client: string | null;
+            /** @description The first characters of the key, which identify it in lists. Null for `oidc`. */
+            prefix: string | null;
+            /** @description Transcripts per month that the key may use of the quota of its organization, together with the keys that it replaced. Null for no limit of its own. */
+            monthlyLimit: number | null;
+            /**
+             * Format: date-time
+             * @description When the key was issued.
+             */
+            createdAt: string;
+            /**
+             * Format: date-time
+             * @description When the key expires. Null when it does not.
+             */
+            expiresAt: string | null;
+            /**
+             * Format: date-time
+             * @description When the key was revoked or the client blocked. Null when it was not.
+             */
+            revokedAt: string | null;
+            /**
+             * Format: date-time
+             * @description When the key was last used, accurate to one minute. Null when it was not used yet.
+             */
+            lastUsedAt: string | null;
+            /** @description The ID of the key that replaces it. Null when the key was not rotated. */
+            replacedBy: string | null;
+        };
+        KeysPage: {
+            /** @description The keys and clients, including revoked and expired ones, oldest first. */
+            keys: components["schemas"]["Key"][];
+            /** @description The value of `after` for the next page. Null on the last page. */
+            next: string | null;
+        };
+        RotatedKey: {
+            /** @description The ID of the key, for rotating and revoking it. */
+            id: string;
+            /** @description The ID of the organization that the key belongs to. */
+            organizationId: string;
+            /** @description A label for the purpose of the key. */
+            name: string;
+            /**
+             * @description `key`: an API key. `oidc`: a client of the identity provider, listed from its first call on.
+             * @enum {string}
+             */
+            kind: "key" | "oidc";
+            /** @description Of `oidc`: the client (`azp` or `client_id`) that its tokens name. */
+            client: string | null;
+            /** @description The first characters of the key, which identify it in lists. Null for `oidc`. */
+            prefix: string | null;
+            /** @description Transcripts per month that the key may use of the quota of its organization, together with the keys that it replaced. Null for no limit of its own. */
+            monthlyLimit: number | null;
+            /**
+             * Format: date-time
+             * @description When the key was issued.
+             */
+            createdAt: string;
+            /**
+             * Format: date-time
+             * @description When the key expires. Null when it does not.
+             */
+            expiresAt: string | null;
+            /**
+             * Format: date-time
+             * @description When the key was revoked or the client blocked. Null when it was not.
+             */
+            revokedAt: string | null;
+            /**
+             * Format: date-time
+             * @description When the key was last used, accurate to one minute. Null when it was not used yet.
+             */
+            lastUsedAt: string | null;
+            /** @description The ID of the key that replaces it. Null when the key was not rotated. */
+            replacedBy: string | null;
+            /** @description The key itself. It is returned only this once and cannot be retrieved later. */
+            key: string;
+            /** @description The old key, with the end of its grace period as `expiresAt`. */
+            replaced: components["schemas"]["Key"];
+        };
+        RotationBody: {
+            /**
+             * @description The number of hours that the old key stays valid, 24 by default. 0 revokes it immediately.
+             * @example 24
+             */
+            graceHours?: number;
+        };
+        RevokedKey: {
+            /** @description The ID of the key, for rotating and revoking it. */
+            id: string;
+            /** @description The ID of the organization that the key belongs to. */
+            organizationId: string;
+            /** @description A label for the purpose of the key. */
+            name: string;
+            /**
+             * @description `key`: an API key. `oidc`: a client of the identity provider, listed from its first call on.
+             * @enum {string}
+             */
+            kind: "key" | "oidc";
+            /** @description Of `oidc`: the client (`azp` or `client_id`) that its tokens name. */
+            client: string | null;
+            /** @description The first characters of the key, which identify it in lists. Null for `oidc`. */
+            prefix: string | null;
+            /** @description Transcripts per month that the key may use of the quota of its organization, together with the keys that it replaced. Null for no limit of its own. */
+            monthlyLimit: number | null;
+            /**
+             * Format: date-time
+             * @description When the key was issued.
+             */
+            createdAt: string;
+            /**
+             * Format: date-time
+             * @description When the key expires. Null when it does not.
+             */
+            expiresAt: string | null;
+            /**
+             * Format: date-time
+             * @description When the key was revoked or the client blocked. Null when it was not.
+             */
+            revokedAt: string | null;
+            /**
+             * Format: date-time
+             * @description When the key was last used, accurate to one minute. Null when it was not used yet.
+             */
+            lastUsedAt: string | null;
+            /** @description The ID of the key that replaces it. Null when the key was not rotated. */
+            replacedBy: string | null;
+            /** @description Keys that this key replaced and whose grace period has not ended. Revoke each of them separately. */
+            stillValid: components["schemas"]["Key"][];
+        };
+        VerifiedPeriod: {
+            /** @description The month, such as `2026-05`. */
+            period: string;
+            /** @description The number of charged transcripts that the quota is based on. */
+            used: number;
+            /** @description The sum of the charges of all settled calls. */
+            recomputed: number;
+            /** @description Transcripts that were fetched but settled too late to be charged. */
+            forfeited: number;
+            /** @description The number of settled calls. */
+            settledCalls: number;
+        };
+        VerifiedKeyPeriod: {
+            /** @description The ID of an API key with a limit of its own: of the first one, when it was rotated. */
+            key: string;
+            /** @description The month, such as `2026-05`. */
+            period: string;
+            /** @description The number of charged transcripts that the limit is compared with. */
+            used: number;
+            /** @description The sum of the charges of all settled calls of the key. */
+            recomputed: number;
+        };
+        Verification: {
+            /** @description Whether `used` equals `recomputed` in every month, also of each key with a limit. */
+            exact: boolean;
+            /** @description The months within the retention period, oldest first. */
+            periods: components["schemas"]["VerifiedPeriod"][];
+            /** @description The same for the API keys with a limit of their own. Absent when the organization has none. */
+            keys?: components["schemas"]["VerifiedKeyPeriod"][];
+        };
+        UsageReportRow: {
+            /** @description The day, the ID of the API key, or the ID of the channel, playlist or video. */
+            group: string;
+            /** @description Settled calls. A part of an archive job that was settled is one call. */
+            calls: number;
+            /** @description Transcripts charged. */
+            charged: number;
+            /** @description Transcripts that were fetched but settled too late to be charged. */
+            forfeited: number;
+        };
+        UsageReport: {
+            /**
+             * Format: date
+             * @description The first day (UTC).
+             */
+            from: string;
+            /**
+             * Format: date
+             * @description The day (UTC) after the last one.
+             */
+            to: string;
+            /**
+             * @description What the rows stand for.
+             * @enum {string}
+             */
+            by: "day" | "key" | "resource";
+            /** @description The sum of all rows: the transcripts charged within these days. */
+            charged: number;
+            /** @description Sorted by `group`. A call belongs to the day on which it began. Days without calls are absent. */
+            rows: components["schemas"]["UsageReportRow"][];
+        };
+        AdminUsage: {
+            /** @description The ID of the organization. */
+            organization: string;
+            /**
+             * @description The plan of the organization.
+             * @enum {string}
+             */
+            plan: "free" | "pro";
+            /** @description The calendar month (UTC) that the counts apply to. */
+            period: components["schemas"]["UsagePeriod"];
+            /** @description The number of transcripts that the organization can fetch per month. */
+            limit: number;
+            /** @description Transcripts charged this month. */
+            used: number;
+            /** @description Transcripts reserved by requests in progress. */
+            reserved: number;
+            /** @description Transcripts that can still be reserved this month. */
+            remaining: number;
+            /** @description The current month and the five before it, newest first. Months in which nothing was charged, and months whose usage was pruned, are absent. */
+            history: components["schemas"]["MonthUsed"][];
+            /** @description The limit of the calling API key. Absent when it has none of its own. */
+            key?: components["schemas"]["KeyUsage"];
+            /**
+             * Format: date-time
+             * @description When the organization was deleted. Present only for a deleted organization.
+             */
+            deletedAt?: string;
+            /** @description The comparison of each month with its settled calls. Present with `verify=true`. */
+            verification?: components["schemas"]["Verification"];
+            /** @description What was charged within some days. Present with `from`, `to` or `by`. */
+            report?: components["schemas"]["UsageReport"];
+        };
+        Pruned: {
+            /** @description The retention period in whole months, in addition to the current one. */
+            retentionMonths: number;
+            /** @description The oldest month within the retention period, such as `2024-11`. */
+            keptFrom: string;
+            /** @description The number of removed months, counted per organization. */
+            periods: number;
+            /** @description The number of removed calls. */
+            calls: number;
+        };
+        AuditPerson: {
+            /** @description The claim `sub` of the token. */
+            sub: string;
+            /** @description The claim `email`. Null when the token has none. */
+            email: string | null;
+        };
+        AuditEntry: {
+            /** @description The ID of the entry. Later entries have higher IDs. */
+            id: string;
+            /**
+             * Format: date-time
+             * @description When the change was made.
+             */
+            at: string;
+            /**
+             * @description Who made it: `admin` over HTTP, `cli` by a command.
+             * @enum {string}
+             */
+            actor: "admin" | "cli";
+            /**
+             * @description What was done.
+             * @enum {string}
+             */
+            action: "organization.created" | "organization.plan_changed" | "organization.limit_changed" | "organization.external_id_changed" | "organization.deleted" | "key.issued" | "key.rotated" | "key.revoked" | "key.unblocked" | "job.canceled" | "usage.pruned";
+            /** @description The organization. Null for `usage.pruned`. */
+            organizationId: string | null;
+            /** @description The ID of the organization, key or job that was changed. Null for `usage.pruned`. */
+            target: string | null;
+            /** @description The changed values before. Null when there were none. */
+            before: {
+                [key: string]: unknown;
+            } | null;
+            /** @description The changed values after. API keys and other secrets are never among them. */
+            after: {
+                [key: string]: unknown;
+            } | null;
+            /** @description The ID of the request, as the caller may have chosen it. Null for a command. */
+            requestId: string | null;
+            /** @description The ID that the service gave the request; its line in the log has it too. Null for a command. */
+            callId: string | null;
+            /** @description The address that the request came from. Null for a command. */
+            address: string | null;
+            /** @description Who made it with a token of the identity provider. Null with the admin token, and for a command. */
+            person: components["schemas"]["AuditPerson"] | null;
+        };
+        AuditPage: {
+            /** @description The changes, newest first. */
+            entries: components["schemas"]["AuditEntry"][];
+            /** @description The value of `after` for the next page. Null on the last page. */
+            next: string | null;
+        };
+        Live: {
+            /**
+             * @description Always `ok`.
+             * @example ok
+             * @enum {string}
+             */
+            status: "ok";
+        };
+        Dependency: {
+            /**
+             * @description Whether the dependency is available: the database responds and can write, the cache accepts writes, messages can arrive over NATS.
+             * @example up
+             * @enum {string}
+             */
+            status: "up" | "down";
+            /**
+             * @description Whether requests fail while the dependency is down.
+             * @example true
+             */
+            critical: boolean;
+        };
+        Ready: {
+            /**
+             * @description `ok` when every dependency is up, `degraded` when a non-critical one is down, `unavailable` when a critical one is down or the service is shutting down.
+             * @example ok
+             * @enum {string}
+             */
+            status: "ok" | "degraded" | "unavailable";
+            /**
+             * @description Whether the service is shutting down.
+             * @example false
+             */
+            stopping: boolean;
+            /**
+             * @description The dependencies by name.
+             * @example {
+             *       "database": {
+             *         "status": "up",
+             *         "critical": true
+             *       },
+             *       "cache": {
+             *         "status": "up",
+             *         "critical": false
+             *       }
+             *     }
+             */
+            dependencies: {
+                [key: string]: components["schemas"]["Dependency"];
+            };
+        };
+        InvalidField: {
+            /** @description The name of the invalid parameter or body field. */
+            field: string;
+            /** @description Why the value is invalid and which values are valid. */
+            message: string;
+        };
+        Error: {
+            /**
+             * @description A stable error code.
+             * @enum {string}
+             */
+            code: "invalid_request" | "unauthorized" | "invalid_api_key" | "invalid_token" | "plan_limit_exceeded" | "feature_not_in_plan" | "organization_not_linked" | "client_blocked" | "admin_role_required" | "channel_not_found" | "video_not_found" | "playlist_not_found" | "job_not_found" | "subscription_not_found" | "not_found" | "method_not_allowed" | "conflict" | "job_finished" | "idempotency_conflict" | "results_expired" | "rate_limited" | "too_many_jobs" | "too_many_subscriptions" | "internal_error" | "upstream_failure" | "upstream_blocked" | "service_unavailable" | "upstream_timeout" | "transcript_unavailable" | "language_unavailable" | "video_unavailable" | "video_private" | "video_members_only" | "video_age_restricted" | "video_not_live_yet" | "video_live" | "upstream_busy";
+            /** @description A message for developers. Its wording may change; match on `code` instead. */
+            message: string;
+            /** @description Whether the same request can succeed later. */
+            retryable: boolean;
+            /** @description Identifies the request in the logs of the service. Also sent as `X-Request-Id`. */
+            requestId: string;
+            /**
+             * Format: uri-reference
+             * @description The section about the code on the page about errors of this service.
+             */
+            docs: string;
+            /** @description With `invalid_request`: every invalid parameter or body field. */
+            details?: components["schemas"]["InvalidField"][];
+            /** @description With `plan_limit_exceeded`: the monthly limit, in transcripts; see `scope`. */
+            limit?: number;
+            /** @description With `plan_limit_exceeded`: transcripts charged in the current month. */
+            used?: number;
+            /** @description With `plan_limit_exceeded`: transcripts reserved by requests in progress. */
+            reserved?: number;
+            /** @description With `plan_limit_exceeded`: the maximum number of transcripts that this request could have charged. */
+            required?: number;
+            /**
+             * Format: date-time
+             * @description With `plan_limit_exceeded`: the start of the next calendar month (UTC), when the quota resets.
+             */
+            resetAt?: string;
+            /** @description With `plan_limit_exceeded`: what the limit and the counts are of: the `organization`, or the API `key` when less remains for it. */
+            scope?: string;
+            /** @description With `feature_not_in_plan`: the feature that the plan does not include. */
+            feature?: string;
+            /** @description With `feature_not_in_plan`: the current plan of the organization. */
+            plan?: string;
+            /** @description With `feature_not_in_plan`: the lowest plan that includes the feature. */
+            requiredPlan?: string;
+            /** @description With `results_expired` of a subscription: the cursor (`after`) of the oldest results that are stored. */
+            oldest?: number;
+        };
+        ErrorAnswer: {
+            /** @description The error. */
+            error: components["schemas"]["Error"];
+        };
+    };
+    responses: never;
+    parameters: never;
+    requestBodies: never;
+    headers: never;
+    pathItems: never;
 }
 export type $defs = Record<string, never>;
 export interface operations {
-  getChannelTranscripts: {
-    parameters: {
-      query?: {
-        /** @description Up to 20 language codes in order of preference, separated by commas, such as `en,de`. The response has a transcript for each of them that the video has. A code matches exactly or, failing that, another code of the same language (`he` matches `iw`) or, failing that, by prefix: `en` matches `en-GB`. `*`, as the last, is the original language when none before it is there. By default the transcript is in the original language of the video. Transcripts are never machine-translated. */
-        languages?: string;
-        /** @description Whether `languages` returns each language that the video has (`all`, the default), or only the first of them. */
-        match?: 'all' | 'first';
-        /** @description What to add to `metadata`, separated by commas: `description`, `chapters` (from the time stamps of the description) and `tags`. It costs no further request. */
-        include?: string;
-        /** @description Joins the segments to chunks of about this many seconds, which end with a sentence where there is one, in every format. By default segments are as in the captions. */
-        chunkSeconds?: number;
-        /** @description The maximum number of videos to return, from the start of the list: the newest uploads of a channel, or the first videos of a playlist. Values above 100 are treated as 100. */
-        limit?: number;
-        /** @description The kinds of videos to return, separated by commas: video, short, live, upcoming; by default all. `limit` counts what remains, for which up to 500 videos of the list are read. A video whose kind YouTube does not state is kept. */
-        kinds?: string;
-        /** @description The ID of a video, such as the newest one that you already have: only the uploads that are newer than it are returned. When it is not among the newest `limit` uploads, all of those are returned, and `sinceFound` is false. What was live, announced or without captions at an earlier call and is listed below it does not come back. */
-        since?: string;
-      };
-      header?: never;
-      path: {
-        /** @description A handle (`@name`, or without the `@`), a channel ID (`UC` and 22 characters) or the URL of a channel (`https://www.youtube.com/@name`, `/channel/UC…`, `/c/name`, `/user/name`, `/name`), percent-encoded or raw. */
-        id: string;
-      };
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description One entry for each video. JSON and Markdown (`Accept: text/markdown`) are streamed newest first; NDJSON (`Accept: application/x-ndjson`) in the order in which the videos finish. */
-      200: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /**
-           * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-           * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-           */
-          'RateLimit-Policy'?: string;
-          /**
-           * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-           * @example "minute";r=59;t=60, "month";r=4975;t=604800
-           */
-          RateLimit?: string;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the window ends and requests are allowed again. */
-          'X-RateLimit-Reset'?: number;
-          /** @description `Accept-Encoding, Accept`: the body is compressed for clients that accept gzip, and has another content type for clients that accept it. */
-          Vary?: string;
-          /** @description Monthly transcript limit of the organization. */
-          'X-Quota-Limit'?: number;
-          /** @description Transcripts that remain after the maximum cost of this request is reserved. */
-          'X-Quota-Remaining'?: number;
-          /** @description Seconds until the next calendar month (UTC) starts. */
-          'X-Quota-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          /**
-           * @example {
-           *       "channel": {
-           *         "id": "UCharbourlight__________",
-           *         "name": "Harbour Light Workshop",
-           *         "handle": "@harbourlight"
-           *       },
-           *       "results": [
-           *         {
-           *           "videoId": "hl-dinghy__",
-           *           "ok": true,
-           *           "metadata": {
-           *             "title": "We rebuilt a 1962 dinghy from the keel up",
-           *             "url": "https://www.youtube.com/watch?v=hl-dinghy__",
-           *             "publishedAt": "2026-10-31T19:00:00Z",
-           *             "publishedText": "17 hours ago",
-           *             "durationSeconds": 612,
-           *             "viewCount": 1214330,
-           *             "thumbnailUrl": "https://i.ytimg.com/vi/hl-dinghy__/hqdefault.jpg",
-           *             "kind": "video",
-           *             "captionTracks": [
-           *               {
-           *                 "languageCode": "en",
-           *                 "name": "English",
-           *                 "generated": false
-           *               },
-           *               {
-           *                 "languageCode": "en",
-           *                 "name": "English (auto-generated)",
-           *                 "generated": true
-           *               }
-           *             ]
-           *           },
-           *           "transcript": {
-           *             "en": [
-           *               {
-           *                 "text": "Good morning from the boatyard.",
-           *                 "start": 0.24,
-           *                 "duration": 3.12
-           *               },
-           *               {
-           *                 "text": "This little dinghy was built in 1962.",
-           *                 "start": 3.4,
-           *                 "duration": 2.9
-           *               }
-           *             ]
-           *           },
-           *           "cached": false
-           *         },
-           *         {
-           *           "videoId": "hl-silent__",
-           *           "ok": false,
-           *           "metadata": {
-           *             "title": "One hour of planing larch, no talking",
-           *             "url": "https://www.youtube.com/watch?v=hl-silent__",
-           *             "publishedAt": null,
-           *             "publishedText": "3 weeks ago",
-           *             "durationSeconds": 3600,
-           *             "viewCount": 512044,
-           *             "thumbnailUrl": "https://i.ytimg.com/vi/hl-silent__/hqdefault.jpg",
-           *             "kind": "video",
-           *             "captionTracks": []
-           *           },
-           *           "transcript": {},
-           *           "cached": false,
-           *           "error": {
-           *             "code": "transcript_unavailable",
-           *             "retryable": false,
-           *             "message": "This video has no captions."
-           *           }
-           *         }
-           *       ],
-           *       "summary": {
-           *         "total": 2,
-           *         "succeeded": 1,
-           *         "failed": 1,
-           *         "cached": 0,
-           *         "fetched": 1
-           *       }
-           *     }
-           */
-          'application/json': components['schemas']['ChannelTranscripts'];
-        };
-      };
-      /** @description `invalid_request`: A parameter or a field is invalid. */
-      400: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
-      401: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
-          'WWW-Authenticate'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `plan_limit_exceeded`: The request could exceed the monthly quota. `plan_limit_exceeded`: The request could exceed the monthly limit of the API key. */
-      402: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /**
-           * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-           * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-           */
-          'RateLimit-Policy'?: string;
-          /**
-           * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-           * @example "minute";r=59;t=60, "month";r=4975;t=604800
-           */
-          RateLimit?: string;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the window ends and requests are allowed again. */
-          'X-RateLimit-Reset'?: number;
-          /** @description Monthly transcript limit of the organization. */
-          'X-Quota-Limit'?: number;
-          /** @description Transcripts that remain after the maximum cost of this request is reserved. */
-          'X-Quota-Remaining'?: number;
-          /** @description Seconds until the next calendar month (UTC) starts. */
-          'X-Quota-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `feature_not_in_plan`: The plan does not include channel transcripts. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
-      403: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `channel_not_found`: The channel does not exist. */
-      404: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `method_not_allowed`: The endpoint does not support the method. */
-      405: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description The methods that the endpoint supports. */
-          Allow?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: The API key has too many requests for transcripts, uploads and job results in progress. `rate_limited`: Too many requests without a valid API key from this address. */
-      429: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          /**
-           * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-           * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-           */
-          'RateLimit-Policy'?: string;
-          /**
-           * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-           * @example "minute";r=59;t=60, "month";r=4975;t=604800
-           */
-          RateLimit?: string;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the window ends and requests are allowed again. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `internal_error`: An unexpected error occurred. */
-      500: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `upstream_failure`: YouTube could not be read. `upstream_blocked`: YouTube blocks the service. */
-      502: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. `service_unavailable`: The service has too many requests for transcripts, uploads and job results in progress. `upstream_busy`: The queue to YouTube is too long for the deadline. */
-      503: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `upstream_timeout`: YouTube did not respond in time. */
-      504: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-    };
-  };
-  listChannelUploads: {
-    parameters: {
-      query?: {
-        /** @description The maximum number of videos to return, from the start of the list: the newest uploads of a channel, or the first videos of a playlist. Values above 100 are treated as 100. */
-        limit?: number;
-        /** @description The kinds of videos to return, separated by commas: video, short, live, upcoming; by default all. `limit` counts what remains, for which up to 500 videos of the list are read. A video whose kind YouTube does not state is kept. */
-        kinds?: string;
-        /** @description The ID of a video, such as the newest one that you already have: only the uploads that are newer than it are returned. When it is not among the newest `limit` uploads, all of those are returned, and `sinceFound` is false. What was live, announced or without captions at an earlier call and is listed below it does not come back. */
-        since?: string;
-      };
-      header?: never;
-      path: {
-        /** @description A handle (`@name`, or without the `@`), a channel ID (`UC` and 22 characters) or the URL of a channel (`https://www.youtube.com/@name`, `/channel/UC…`, `/c/name`, `/user/name`, `/name`), percent-encoded or raw. */
-        id: string;
-      };
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description The newest uploads, newest first. */
-      200: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /**
-           * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-           * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-           */
-          'RateLimit-Policy'?: string;
-          /**
-           * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-           * @example "minute";r=59;t=60, "month";r=4975;t=604800
-           */
-          RateLimit?: string;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the window ends and requests are allowed again. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ChannelUploads'];
-        };
-      };
-      /** @description `invalid_request`: A parameter or a field is invalid. */
-      400: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
-      401: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
-          'WWW-Authenticate'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
-      403: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `channel_not_found`: The channel does not exist. */
-      404: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `method_not_allowed`: The endpoint does not support the method. */
-      405: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description The methods that the endpoint supports. */
-          Allow?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: The API key has too many requests for transcripts, uploads and job results in progress. `rate_limited`: Too many requests without a valid API key from this address. */
-      429: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          /**
-           * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-           * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-           */
-          'RateLimit-Policy'?: string;
-          /**
-           * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-           * @example "minute";r=59;t=60, "month";r=4975;t=604800
-           */
-          RateLimit?: string;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the window ends and requests are allowed again. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `internal_error`: An unexpected error occurred. */
-      500: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `upstream_failure`: YouTube could not be read. `upstream_blocked`: YouTube blocks the service. */
-      502: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. `service_unavailable`: The service has too many requests for transcripts, uploads and job results in progress. `upstream_busy`: The queue to YouTube is too long for the deadline. */
-      503: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `upstream_timeout`: YouTube did not respond in time. */
-      504: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-    };
-  };
-  getPlaylistTranscripts: {
-    parameters: {
-      query?: {
-        /** @description Up to 20 language codes in order of preference, separated by commas, such as `en,de`. The response has a transcript for each of them that the video has. A code matches exactly or, failing that, another code of the same language (`he` matches `iw`) or, failing that, by prefix: `en` matches `en-GB`. `*`, as the last, is the original language when none before it is there. By default the transcript is in the original language of the video. Transcripts are never machine-translated. */
-        languages?: string;
-        /** @description Whether `languages` returns each language that the video has (`all`, the default), or only the first of them. */
-        match?: 'all' | 'first';
-        /** @description What to add to `metadata`, separated by commas: `description`, `chapters` (from the time stamps of the description) and `tags`. It costs no further request. */
-        include?: string;
-        /** @description Joins the segments to chunks of about this many seconds, which end with a sentence where there is one, in every format. By default segments are as in the captions. */
-        chunkSeconds?: number;
-        /** @description The maximum number of videos to return, from the start of the list: the newest uploads of a channel, or the first videos of a playlist. Values above 100 are treated as 100. */
-        limit?: number;
-        /** @description The kinds of videos to return, separated by commas: video, short, live, upcoming; by default all. `limit` counts what remains, for which up to 500 videos of the list are read. A video whose kind YouTube does not state is kept. */
-        kinds?: string;
-      };
-      header?: never;
-      path: {
-        /** @description The ID of a playlist (`PL…`, `UU…`, `OLAK5uy_…`) or a URL with the parameter `list`, percent-encoded or raw. */
-        id: string;
-      };
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description One entry for each video. JSON and Markdown (`Accept: text/markdown`) are streamed in the playlist's order; NDJSON (`Accept: application/x-ndjson`) in the order in which the videos finish. */
-      200: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /**
-           * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-           * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-           */
-          'RateLimit-Policy'?: string;
-          /**
-           * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-           * @example "minute";r=59;t=60, "month";r=4975;t=604800
-           */
-          RateLimit?: string;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the window ends and requests are allowed again. */
-          'X-RateLimit-Reset'?: number;
-          /** @description `Accept-Encoding, Accept`: the body is compressed for clients that accept gzip, and has another content type for clients that accept it. */
-          Vary?: string;
-          /** @description Monthly transcript limit of the organization. */
-          'X-Quota-Limit'?: number;
-          /** @description Transcripts that remain after the maximum cost of this request is reserved. */
-          'X-Quota-Remaining'?: number;
-          /** @description Seconds until the next calendar month (UTC) starts. */
-          'X-Quota-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          /**
-           * @example {
-           *       "playlist": {
-           *         "id": "PLharbourlight-boats",
-           *         "title": "Boats from start to launch"
-           *       },
-           *       "results": [
-           *         {
-           *           "videoId": "hl-dinghy__",
-           *           "ok": true,
-           *           "metadata": {
-           *             "title": "We rebuilt a 1962 dinghy from the keel up",
-           *             "url": "https://www.youtube.com/watch?v=hl-dinghy__",
-           *             "publishedAt": "2026-10-31T19:00:00Z",
-           *             "publishedText": "17 hours ago",
-           *             "durationSeconds": 612,
-           *             "viewCount": 1214330,
-           *             "thumbnailUrl": "https://i.ytimg.com/vi/hl-dinghy__/hqdefault.jpg",
-           *             "kind": "video",
-           *             "captionTracks": [
-           *               {
-           *                 "languageCode": "en",
-           *                 "name": "English",
-           *                 "generated": false
-           *               },
-           *               {
-           *                 "languageCode": "en",
-           *                 "name": "English (auto-generated)",
-           *                 "generated": true
-           *               }
-           *             ],
-           *             "channel": {
-           *               "id": "UCharbourlight__________",
-           *               "name": "Harbour Light Workshop"
-           *             }
-           *           },
-           *           "transcript": {
-           *             "en": [
-           *               {
-           *                 "text": "Good morning from the boatyard.",
-           *                 "start": 0.24,
-           *                 "duration": 3.12
-           *               },
-           *               {
-           *                 "text": "This little dinghy was built in 1962.",
-           *                 "start": 3.4,
-           *                 "duration": 2.9
-           *               }
-           *             ]
-           *           },
-           *           "cached": false
-           *         },
-           *         {
-           *           "videoId": "hl-silent__",
-           *           "ok": false,
-           *           "metadata": {
-           *             "title": "One hour of planing larch, no talking",
-           *             "url": "https://www.youtube.com/watch?v=hl-silent__",
-           *             "publishedAt": null,
-           *             "publishedText": "3 weeks ago",
-           *             "durationSeconds": 3600,
-           *             "viewCount": 512044,
-           *             "thumbnailUrl": "https://i.ytimg.com/vi/hl-silent__/hqdefault.jpg",
-           *             "kind": "video",
-           *             "captionTracks": [],
-           *             "channel": {
-           *               "id": "UCharbourlight__________",
-           *               "name": "Harbour Light Workshop"
-           *             }
-           *           },
-           *           "transcript": {},
-           *           "cached": false,
-           *           "error": {
-           *             "code": "transcript_unavailable",
-           *             "retryable": false,
-           *             "message": "This video has no captions."
-           *           }
-           *         }
-           *       ],
-           *       "summary": {
-           *         "total": 2,
-           *         "succeeded": 1,
-           *         "failed": 1,
-           *         "cached": 0,
-           *         "fetched": 1
-           *       }
-           *     }
-           */
-          'application/json': components['schemas']['PlaylistTranscripts'];
-        };
-      };
-      /** @description `invalid_request`: A parameter or a field is invalid. */
-      400: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
-      401: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
-          'WWW-Authenticate'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `plan_limit_exceeded`: The request could exceed the monthly quota. `plan_limit_exceeded`: The request could exceed the monthly limit of the API key. */
-      402: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /**
-           * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-           * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-           */
-          'RateLimit-Policy'?: string;
-          /**
-           * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-           * @example "minute";r=59;t=60, "month";r=4975;t=604800
-           */
-          RateLimit?: string;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the window ends and requests are allowed again. */
-          'X-RateLimit-Reset'?: number;
-          /** @description Monthly transcript limit of the organization. */
-          'X-Quota-Limit'?: number;
-          /** @description Transcripts that remain after the maximum cost of this request is reserved. */
-          'X-Quota-Remaining'?: number;
-          /** @description Seconds until the next calendar month (UTC) starts. */
-          'X-Quota-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `feature_not_in_plan`: The plan does not include bulk transcripts. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
-      403: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `playlist_not_found`: The playlist does not exist. `playlist_not_found`: The playlist is private. */
-      404: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `method_not_allowed`: The endpoint does not support the method. */
-      405: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description The methods that the endpoint supports. */
-          Allow?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: The API key has too many requests for transcripts, uploads and job results in progress. `rate_limited`: Too many requests without a valid API key from this address. */
-      429: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          /**
-           * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-           * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-           */
-          'RateLimit-Policy'?: string;
-          /**
-           * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-           * @example "minute";r=59;t=60, "month";r=4975;t=604800
-           */
-          RateLimit?: string;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the window ends and requests are allowed again. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `internal_error`: An unexpected error occurred. */
-      500: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `upstream_failure`: YouTube could not be read. `upstream_blocked`: YouTube blocks the service. */
-      502: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. `service_unavailable`: The service has too many requests for transcripts, uploads and job results in progress. `upstream_busy`: The queue to YouTube is too long for the deadline. */
-      503: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `upstream_timeout`: YouTube did not respond in time. */
-      504: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-    };
-  };
-  getVideoTranscript: {
-    parameters: {
-      query?: {
-        /** @description Up to 20 language codes in order of preference, separated by commas, such as `en,de`. The response has a transcript for each of them that the video has. A code matches exactly or, failing that, another code of the same language (`he` matches `iw`) or, failing that, by prefix: `en` matches `en-GB`. `*`, as the last, is the original language when none before it is there. By default the transcript is in the original language of the video. Transcripts are never machine-translated. */
-        languages?: string;
-        /** @description Whether `languages` returns each language that the video has (`all`, the default), or only the first of them. */
-        match?: 'all' | 'first';
-        /** @description What to add to `metadata`, separated by commas: `description`, `chapters` (from the time stamps of the description) and `tags`. It costs no further request. */
-        include?: string;
-        /** @description Joins the segments to chunks of about this many seconds, which end with a sentence where there is one, in every format. By default segments are as in the captions. */
-        chunkSeconds?: number;
-        /** @description The format of the response: `json` is the entry; `text` has one line per segment; `srt` (SubRip) and `vtt` (WebVTT) are subtitle files; `markdown` has a heading and paragraphs with links to the second. Of several languages, `text`, `srt` and `vtt` have the first. By default the format that `Accept` names, or `json`. */
-        format?: 'json' | 'text' | 'srt' | 'vtt' | 'markdown';
-      };
-      header?: never;
-      path: {
-        /** @description The ID of a video (11 characters) or its URL (`https://www.youtube.com/watch?v=…`, `https://youtu.be/…`, `/shorts/…`, `/live/…`, `/embed/…`), percent-encoded or raw. */
-        id: string;
-      };
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description The transcript, in the format of `format` or `Accept`. In JSON it is the entry of the video; `ok` is always true. The other formats are `text/plain`, `application/x-subrip`, `text/vtt` and `text/markdown`. */
-      200: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /**
-           * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-           * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-           */
-          'RateLimit-Policy'?: string;
-          /**
-           * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-           * @example "minute";r=59;t=60, "month";r=4975;t=604800
-           */
-          RateLimit?: string;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the window ends and requests are allowed again. */
-          'X-RateLimit-Reset'?: number;
-          /** @description `Accept-Encoding, Accept`: the body is compressed for clients that accept gzip, and has another content type for clients that accept it. */
-          Vary?: string;
-          /** @description Monthly transcript limit of the organization. */
-          'X-Quota-Limit'?: number;
-          /** @description Transcripts that remain after the maximum cost of this request is reserved. */
-          'X-Quota-Remaining'?: number;
-          /** @description Seconds until the next calendar month (UTC) starts. */
-          'X-Quota-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          /**
-           * @example {
-           *       "videoId": "hl-dinghy__",
-           *       "ok": true,
-           *       "metadata": {
-           *         "title": "We rebuilt a 1962 dinghy from the keel up",
-           *         "url": "https://www.youtube.com/watch?v=hl-dinghy__",
-           *         "publishedAt": "2026-10-31T19:00:00Z",
-           *         "publishedText": "17 hours ago",
-           *         "durationSeconds": 612,
-           *         "viewCount": 1214330,
-           *         "thumbnailUrl": "https://i.ytimg.com/vi/hl-dinghy__/hqdefault.jpg",
-           *         "kind": "video",
-           *         "captionTracks": [
-           *           {
-           *             "languageCode": "en",
-           *             "name": "English",
-           *             "generated": false
-           *           },
-           *           {
-           *             "languageCode": "en",
-           *             "name": "English (auto-generated)",
-           *             "generated": true
-           *           }
-           *         ],
-           *         "channel": {
-           *           "id": "UCharbourlight__________",
-           *           "name": "Harbour Light Workshop"
-           *         }
-           *       },
-           *       "transcript": {
-           *         "en": [
-           *           {
-           *             "text": "Good morning from the boatyard.",
-           *             "start": 0.24,
-           *             "duration": 3.12
-           *           },
-           *           {
-           *             "text": "This little dinghy was built in 1962.",
-           *             "start": 3.4,
-           *             "duration": 2.9
-           *           }
-           *         ]
-           *       },
-           *       "cached": false
-           *     }
-           */
-          'application/json': components['schemas']['VideoTranscript'];
-        };
-      };
-      /** @description `invalid_request`: A parameter or a field is invalid. */
-      400: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
-      401: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
-          'WWW-Authenticate'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `plan_limit_exceeded`: The request could exceed the monthly quota. `plan_limit_exceeded`: The request could exceed the monthly limit of the API key. */
-      402: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /**
-           * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-           * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-           */
-          'RateLimit-Policy'?: string;
-          /**
-           * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-           * @example "minute";r=59;t=60, "month";r=4975;t=604800
-           */
-          RateLimit?: string;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the window ends and requests are allowed again. */
-          'X-RateLimit-Reset'?: number;
-          /** @description Monthly transcript limit of the organization. */
-          'X-Quota-Limit'?: number;
-          /** @description Transcripts that remain after the maximum cost of this request is reserved. */
-          'X-Quota-Remaining'?: number;
-          /** @description Seconds until the next calendar month (UTC) starts. */
-          'X-Quota-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
-      403: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `video_not_found`: The text is not a reference to a video. `transcript_unavailable`: This video has no captions. `language_unavailable`: This video has no captions in the requested languages. `video_unavailable`: This video was removed or is unavailable. `video_private`: This video is private. `video_members_only`: This video is available to channel members only. `video_age_restricted`: This video is age-restricted and requires a sign-in. */
-      404: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `method_not_allowed`: The endpoint does not support the method. */
-      405: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description The methods that the endpoint supports. */
-          Allow?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `video_not_live_yet`: This video is scheduled and has not started yet. `video_live`: This video is live or has just ended. Its captions are not available yet. */
-      409: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: The API key has too many requests for transcripts, uploads and job results in progress. `rate_limited`: Too many requests without a valid API key from this address. */
-      429: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          /**
-           * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-           * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-           */
-          'RateLimit-Policy'?: string;
-          /**
-           * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-           * @example "minute";r=59;t=60, "month";r=4975;t=604800
-           */
-          RateLimit?: string;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the window ends and requests are allowed again. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `internal_error`: An unexpected error occurred. */
-      500: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `upstream_blocked`: YouTube blocked the request of this service. Retry later. `upstream_failure`: YouTube sent a response that could not be read. Retry later. */
-      502: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. `service_unavailable`: The service has too many requests for transcripts, uploads and job results in progress. `upstream_busy`: This service limits its requests to YouTube and cannot read this video before the deadline. Retry later. */
-      503: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `upstream_timeout`: The transcript did not arrive before the deadline of the call. Retry the request. */
-      504: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-    };
-  };
-  getVideoTranscripts: {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    requestBody: {
-      content: {
-        'application/json': components['schemas']['VideosBodyDto'];
-      };
-    };
-    responses: {
-      /** @description One entry for each video. JSON and Markdown (`Accept: text/markdown`) are streamed in the order of the request; NDJSON (`Accept: application/x-ndjson`) in the order in which the videos finish. */
-      200: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /**
-           * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-           * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-           */
-          'RateLimit-Policy'?: string;
-          /**
-           * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-           * @example "minute";r=59;t=60, "month";r=4975;t=604800
-           */
-          RateLimit?: string;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the window ends and requests are allowed again. */
-          'X-RateLimit-Reset'?: number;
-          /** @description `Accept-Encoding, Accept`: the body is compressed for clients that accept gzip, and has another content type for clients that accept it. */
-          Vary?: string;
-          /** @description Monthly transcript limit of the organization. */
-          'X-Quota-Limit'?: number;
-          /** @description Transcripts that remain after the maximum cost of this request is reserved. */
-          'X-Quota-Remaining'?: number;
-          /** @description Seconds until the next calendar month (UTC) starts. */
-          'X-Quota-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          /**
-           * @example {
-           *       "results": [
-           *         {
-           *           "videoId": "hl-dinghy__",
-           *           "ok": true,
-           *           "metadata": {
-           *             "title": "We rebuilt a 1962 dinghy from the keel up",
-           *             "url": "https://www.youtube.com/watch?v=hl-dinghy__",
-           *             "publishedAt": "2026-10-31T19:00:00Z",
-           *             "publishedText": "17 hours ago",
-           *             "durationSeconds": 612,
-           *             "viewCount": 1214330,
-           *             "thumbnailUrl": "https://i.ytimg.com/vi/hl-dinghy__/hqdefault.jpg",
-           *             "kind": "video",
-           *             "captionTracks": [
-           *               {
-           *                 "languageCode": "en",
-           *                 "name": "English",
-           *                 "generated": false
-           *               },
-           *               {
-           *                 "languageCode": "en",
-           *                 "name": "English (auto-generated)",
-           *                 "generated": true
-           *               }
-           *             ],
-           *             "channel": {
-           *               "id": "UCharbourlight__________",
-           *               "name": "Harbour Light Workshop"
-           *             }
-           *           },
-           *           "transcript": {
-           *             "en": [
-           *               {
-           *                 "text": "Good morning from the boatyard.",
-           *                 "start": 0.24,
-           *                 "duration": 3.12
-           *               },
-           *               {
-           *                 "text": "This little dinghy was built in 1962.",
-           *                 "start": 3.4,
-           *                 "duration": 2.9
-           *               }
-           *             ]
-           *           },
-           *           "cached": false
-           *         },
-           *         {
-           *           "videoId": "hl-silent__",
-           *           "ok": false,
-           *           "metadata": {
-           *             "title": "One hour of planing larch, no talking",
-           *             "url": "https://www.youtube.com/watch?v=hl-silent__",
-           *             "publishedAt": null,
-           *             "publishedText": "3 weeks ago",
-           *             "durationSeconds": 3600,
-           *             "viewCount": 512044,
-           *             "thumbnailUrl": "https://i.ytimg.com/vi/hl-silent__/hqdefault.jpg",
-           *             "kind": "video",
-           *             "captionTracks": [],
-           *             "channel": {
-           *               "id": "UCharbourlight__________",
-           *               "name": "Harbour Light Workshop"
-           *             }
-           *           },
-           *           "transcript": {},
-           *           "cached": false,
-           *           "error": {
-           *             "code": "transcript_unavailable",
-           *             "retryable": false,
-           *             "message": "This video has no captions."
-           *           }
-           *         }
-           *       ],
-           *       "summary": {
-           *         "total": 2,
-           *         "succeeded": 1,
-           *         "failed": 1,
-           *         "cached": 0,
-           *         "fetched": 1
-           *       }
-           *     }
-           */
-          'application/json': components['schemas']['VideosTranscripts'];
-        };
-      };
-      /** @description `invalid_request`: A parameter or a field is invalid. */
-      400: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
-      401: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
-          'WWW-Authenticate'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `plan_limit_exceeded`: The request could exceed the monthly quota. `plan_limit_exceeded`: The request could exceed the monthly limit of the API key. */
-      402: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /**
-           * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-           * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-           */
-          'RateLimit-Policy'?: string;
-          /**
-           * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-           * @example "minute";r=59;t=60, "month";r=4975;t=604800
-           */
-          RateLimit?: string;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the window ends and requests are allowed again. */
-          'X-RateLimit-Reset'?: number;
-          /** @description Monthly transcript limit of the organization. */
-          'X-Quota-Limit'?: number;
-          /** @description Transcripts that remain after the maximum cost of this request is reserved. */
-          'X-Quota-Remaining'?: number;
-          /** @description Seconds until the next calendar month (UTC) starts. */
-          'X-Quota-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `feature_not_in_plan`: The plan does not include bulk transcripts. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
-      403: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `method_not_allowed`: The endpoint does not support the method. */
-      405: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description The methods that the endpoint supports. */
-          Allow?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `invalid_request`: The body is too large. */
-      413: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `invalid_request`: The body is not JSON. */
-      415: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: The API key has too many requests for transcripts, uploads and job results in progress. `rate_limited`: Too many requests without a valid API key from this address. */
-      429: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          /**
-           * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-           * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-           */
-          'RateLimit-Policy'?: string;
-          /**
-           * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-           * @example "minute";r=59;t=60, "month";r=4975;t=604800
-           */
-          RateLimit?: string;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the window ends and requests are allowed again. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `internal_error`: An unexpected error occurred. */
-      500: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. `service_unavailable`: The service has too many requests for transcripts, uploads and job results in progress. */
-      503: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `upstream_timeout`: YouTube did not respond in time. */
-      504: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-    };
-  };
-  getUsage: {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description The usage of the current calendar month. */
-      200: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /**
-           * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-           * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-           */
-          'RateLimit-Policy'?: string;
-          /**
-           * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-           * @example "minute";r=59;t=60, "month";r=4975;t=604800
-           */
-          RateLimit?: string;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the window ends and requests are allowed again. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['Usage'];
-        };
-      };
-      /** @description `invalid_request`: A parameter or a field is invalid. */
-      400: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
-      401: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
-          'WWW-Authenticate'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
-      403: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `method_not_allowed`: The endpoint does not support the method. */
-      405: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description The methods that the endpoint supports. */
-          Allow?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
-      429: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          /**
-           * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-           * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-           */
-          'RateLimit-Policy'?: string;
-          /**
-           * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-           * @example "minute";r=59;t=60, "month";r=4975;t=604800
-           */
-          RateLimit?: string;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the window ends and requests are allowed again. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `internal_error`: An unexpected error occurred. */
-      500: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
-      503: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-    };
-  };
-  getResourceMetadata: {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description The metadata of the service as an OAuth resource. */
-      200: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          /**
-           * @example {
-           *       "resource": "https://transcripts.example.com/mcp",
-           *       "authorization_servers": [
-           *         "https://id.example.com/realms/acme"
-           *       ],
-           *       "scopes_supported": [
-           *         "openid"
-           *       ],
-           *       "bearer_methods_supported": [
-           *         "header"
-           *       ]
-           *     }
-           */
-          'application/json': components['schemas']['ResourceMetadata'];
-        };
-      };
-      /** @description `method_not_allowed`: The endpoint does not support the method. */
-      405: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description The methods that the endpoint supports. */
-          Allow?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `internal_error`: An unexpected error occurred. */
-      500: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-    };
-  };
-  getMcpResourceMetadata: {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description The metadata of `/mcp` as an OAuth resource. */
-      200: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          /**
-           * @example {
-           *       "resource": "https://transcripts.example.com/mcp",
-           *       "authorization_servers": [
-           *         "https://id.example.com/realms/acme"
-           *       ],
-           *       "scopes_supported": [
-           *         "openid"
-           *       ],
-           *       "bearer_methods_supported": [
-           *         "header"
-           *       ]
-           *     }
-           */
-          'application/json': components['schemas']['ResourceMetadata'];
-        };
-      };
-      /** @description `method_not_allowed`: The endpoint does not support the method. */
-      405: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description The methods that the endpoint supports. */
-          Allow?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `internal_error`: An unexpected error occurred. */
-      500: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-    };
-  };
-  listJobs: {
-    parameters: {
-      query?: {
-        /** @description The maximum number of jobs to return. Values above 100 are treated as 100. */
-        limit?: number;
-        /** @description The `next` value of the previous page. By default the first page is returned. */
-        after?: string;
-      };
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description A page of jobs, newest first. */
-      200: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /**
-           * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-           * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-           */
-          'RateLimit-Policy'?: string;
-          /**
-           * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-           * @example "minute";r=59;t=60, "month";r=4975;t=604800
-           */
-          RateLimit?: string;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the window ends and requests are allowed again. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          /**
-           * @example {
-           *       "jobs": [
-           *         {
-           *           "id": "job_3VqTb8yWm2LkR0sXcE9a1D",
-           *           "state": "running",
-           *           "reason": null,
-           *           "channel": {
-           *             "id": "UCharbourlight__________",
-           *             "name": "Harbour Light Workshop",
-           *             "handle": "@harbourlight"
-           *           },
-           *           "playlist": null,
-           *           "request": {
-           *             "channel": "@harbourlight",
-           *             "playlist": null,
-           *             "videos": null,
-           *             "languages": [
-           *               "en",
-           *               "de"
-           *             ],
-           *             "match": "all",
-           *             "kinds": [],
-           *             "include": [],
-           *             "chunkSeconds": null,
-           *             "limit": null,
-           *             "since": null,
-           *             "onQuota": "pause"
-           *           },
-           *           "summary": {
-           *             "total": 1480,
-           *             "succeeded": 612,
-           *             "failed": 38,
-           *             "cached": 100,
-           *             "fetched": 512,
-           *             "pending": 830
-           *           },
-           *           "createdAt": "2026-11-20T16:00:00.000Z",
-           *           "startedAt": "2026-11-20T16:00:01.000Z",
-           *           "finishedAt": null,
-           *           "expiresAt": null,
-           *           "checkAgainSeconds": 2
-           *         }
-           *       ],
-           *       "next": null
-           *     }
-           */
-          'application/json': components['schemas']['Jobs'];
-        };
-      };
-      /** @description `invalid_request`: A parameter or a field is invalid. */
-      400: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
-      401: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
-          'WWW-Authenticate'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
-      403: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `method_not_allowed`: The endpoint does not support the method. */
-      405: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description The methods that the endpoint supports. */
-          Allow?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
-      429: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          /**
-           * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-           * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-           */
-          'RateLimit-Policy'?: string;
-          /**
-           * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-           * @example "minute";r=59;t=60, "month";r=4975;t=604800
-           */
-          RateLimit?: string;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the window ends and requests are allowed again. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `internal_error`: An unexpected error occurred. */
-      500: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
-      503: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-    };
-  };
-  createJob: {
-    parameters: {
-      query?: never;
-      header?: {
-        /** @description Makes the request safe to repeat: the same key and body return the job that the first request has created, another body is 409 `idempotency_conflict`. Printable ASCII characters, such as a UUID; stored as long as the job, for the organization. */
-        'Idempotency-Key'?: string;
-      };
-      path?: never;
-      cookie?: never;
-    };
-    requestBody: {
-      content: {
-        'application/json': components['schemas']['NewJobBody'];
-      };
-    };
-    responses: {
-      /** @description The new job, or the one that a request with the same key has created. */
-      202: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /**
-           * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-           * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-           */
-          'RateLimit-Policy'?: string;
-          /**
-           * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-           * @example "minute";r=59;t=60, "month";r=4975;t=604800
-           */
-          RateLimit?: string;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the window ends and requests are allowed again. */
-          'X-RateLimit-Reset'?: number;
-          /** @description The path of the job: `/jobs/{id}`. */
-          Location?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          /**
-           * @example {
-           *       "id": "job_3VqTb8yWm2LkR0sXcE9a1D",
-           *       "state": "queued",
-           *       "reason": null,
-           *       "channel": null,
-           *       "playlist": null,
-           *       "request": {
-           *         "channel": "@harbourlight",
-           *         "playlist": null,
-           *         "videos": null,
-           *         "languages": [
-           *           "en",
-           *           "de"
-           *         ],
-           *         "match": "all",
-           *         "kinds": [],
-           *         "include": [],
-           *         "chunkSeconds": null,
-           *         "limit": null,
-           *         "since": null,
-           *         "onQuota": "pause"
-           *       },
-           *       "summary": {
-           *         "total": 0,
-           *         "succeeded": 0,
-           *         "failed": 0,
-           *         "cached": 0,
-           *         "fetched": 0,
-           *         "pending": 0
-           *       },
-           *       "createdAt": "2026-11-20T16:00:00.000Z",
-           *       "startedAt": null,
-           *       "finishedAt": null,
-           *       "expiresAt": null,
-           *       "checkAgainSeconds": 2
-           *     }
-           */
-          'application/json': components['schemas']['Job'];
-        };
-      };
-      /** @description `invalid_request`: A parameter or a field is invalid. */
-      400: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
-      401: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
-          'WWW-Authenticate'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `feature_not_in_plan`: The plan does not include channel archives. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
-      403: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `channel_not_found`: The channel does not exist. `playlist_not_found`: The playlist does not exist. */
-      404: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `method_not_allowed`: The endpoint does not support the method. */
-      405: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description The methods that the endpoint supports. */
-          Allow?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `idempotency_conflict`: The Idempotency-Key was used with another request. */
-      409: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `invalid_request`: The body is too large. */
-      413: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `invalid_request`: The body is not JSON. */
-      415: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. `too_many_jobs`: The organization has too many unfinished jobs. `too_many_jobs`: The organization stores too many results. */
-      429: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          /**
-           * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-           * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-           */
-          'RateLimit-Policy'?: string;
-          /**
-           * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-           * @example "minute";r=59;t=60, "month";r=4975;t=604800
-           */
-          RateLimit?: string;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the window ends and requests are allowed again. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `internal_error`: An unexpected error occurred. */
-      500: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
-      503: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-    };
-  };
-  getJob: {
-    parameters: {
-      query?: never;
-      header?: never;
-      path: {
-        /** @description The ID of the job (`job_…`). */
-        id: string;
-      };
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description The job. */
-      200: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /**
-           * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-           * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-           */
-          'RateLimit-Policy'?: string;
-          /**
-           * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-           * @example "minute";r=59;t=60, "month";r=4975;t=604800
-           */
-          RateLimit?: string;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the window ends and requests are allowed again. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          /**
-           * @example {
-           *       "id": "job_3VqTb8yWm2LkR0sXcE9a1D",
-           *       "state": "running",
-           *       "reason": null,
-           *       "channel": {
-           *         "id": "UCharbourlight__________",
-           *         "name": "Harbour Light Workshop",
-           *         "handle": "@harbourlight"
-           *       },
-           *       "playlist": null,
-           *       "request": {
-           *         "channel": "@harbourlight",
-           *         "playlist": null,
-           *         "videos": null,
-           *         "languages": [
-           *           "en",
-           *           "de"
-           *         ],
-           *         "match": "all",
-           *         "kinds": [],
-           *         "include": [],
-           *         "chunkSeconds": null,
-           *         "limit": null,
-           *         "since": null,
-           *         "onQuota": "pause"
-           *       },
-           *       "summary": {
-           *         "total": 1480,
-           *         "succeeded": 612,
-           *         "failed": 38,
-           *         "cached": 100,
-           *         "fetched": 512,
-           *         "pending": 830
-           *       },
-           *       "createdAt": "2026-11-20T16:00:00.000Z",
-           *       "startedAt": "2026-11-20T16:00:01.000Z",
-           *       "finishedAt": null,
-           *       "expiresAt": null,
-           *       "checkAgainSeconds": 2
-           *     }
-           */
-          'application/json': components['schemas']['Job'];
-        };
-      };
-      /** @description `invalid_request`: A parameter or a field is invalid. */
-      400: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
-      401: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
-          'WWW-Authenticate'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
-      403: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `job_not_found`: The organization has no job with this ID. */
-      404: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `method_not_allowed`: The endpoint does not support the method. */
-      405: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description The methods that the endpoint supports. */
-          Allow?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
-      429: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          /**
-           * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-           * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-           */
-          'RateLimit-Policy'?: string;
-          /**
-           * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-           * @example "minute";r=59;t=60, "month";r=4975;t=604800
-           */
-          RateLimit?: string;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the window ends and requests are allowed again. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `internal_error`: An unexpected error occurred. */
-      500: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
-      503: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-    };
-  };
-  deleteJob: {
-    parameters: {
-      query?: never;
-      header?: never;
-      path: {
-        /** @description The ID of the job (`job_…`). */
-        id: string;
-      };
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description The job was deleted. */
-      204: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /**
-           * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-           * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-           */
-          'RateLimit-Policy'?: string;
-          /**
-           * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-           * @example "minute";r=59;t=60, "month";r=4975;t=604800
-           */
-          RateLimit?: string;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the window ends and requests are allowed again. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content?: never;
-      };
-      /** @description `invalid_request`: A parameter or a field is invalid. */
-      400: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
-      401: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
-          'WWW-Authenticate'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
-      403: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `job_not_found`: The organization has no job with this ID. */
-      404: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `method_not_allowed`: The endpoint does not support the method. */
-      405: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description The methods that the endpoint supports. */
-          Allow?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
-      429: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          /**
-           * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-           * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-           */
-          'RateLimit-Policy'?: string;
-          /**
-           * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-           * @example "minute";r=59;t=60, "month";r=4975;t=604800
-           */
-          RateLimit?: string;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the window ends and requests are allowed again. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `internal_error`: An unexpected error occurred. */
-      500: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
-      503: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-    };
-  };
-  cancelJob: {
-    parameters: {
-      query?: never;
-      header?: never;
-      path: {
-        /** @description The ID of the job (`job_…`). */
-        id: string;
-      };
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description The canceled job. */
-      200: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /**
-           * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-           * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-           */
-          'RateLimit-Policy'?: string;
-          /**
-           * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-           * @example "minute";r=59;t=60, "month";r=4975;t=604800
-           */
-          RateLimit?: string;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the window ends and requests are allowed again. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          /**
-           * @example {
-           *       "id": "job_3VqTb8yWm2LkR0sXcE9a1D",
-           *       "state": "canceled",
-           *       "reason": null,
-           *       "channel": {
-           *         "id": "UCharbourlight__________",
-           *         "name": "Harbour Light Workshop",
-           *         "handle": "@harbourlight"
-           *       },
-           *       "playlist": null,
-           *       "request": {
-           *         "channel": "@harbourlight",
-           *         "playlist": null,
-           *         "videos": null,
-           *         "languages": [
-           *           "en",
-           *           "de"
-           *         ],
-           *         "match": "all",
-           *         "kinds": [],
-           *         "include": [],
-           *         "chunkSeconds": null,
-           *         "limit": null,
-           *         "since": null,
-           *         "onQuota": "pause"
-           *       },
-           *       "summary": {
-           *         "total": 1480,
-           *         "succeeded": 612,
-           *         "failed": 38,
-           *         "cached": 100,
-           *         "fetched": 512,
-           *         "pending": 830
-           *       },
-           *       "createdAt": "2026-11-20T16:00:00.000Z",
-           *       "startedAt": "2026-11-20T16:00:01.000Z",
-           *       "finishedAt": "2026-11-20T16:21:44.000Z",
-           *       "expiresAt": "2026-11-23T16:21:44.000Z",
-           *       "checkAgainSeconds": null
-           *     }
-           */
-          'application/json': components['schemas']['Job'];
-        };
-      };
-      /** @description `invalid_request`: A parameter or a field is invalid. */
-      400: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
-      401: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
-          'WWW-Authenticate'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
-      403: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `job_not_found`: The organization has no job with this ID. */
-      404: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `method_not_allowed`: The endpoint does not support the method. */
-      405: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description The methods that the endpoint supports. */
-          Allow?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `job_finished`: The job has already been completed or has failed. */
-      409: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `invalid_request`: The body is too large. */
-      413: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `invalid_request`: The body is not JSON. */
-      415: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
-      429: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          /**
-           * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-           * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-           */
-          'RateLimit-Policy'?: string;
-          /**
-           * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-           * @example "minute";r=59;t=60, "month";r=4975;t=604800
-           */
-          RateLimit?: string;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the window ends and requests are allowed again. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `internal_error`: An unexpected error occurred. */
-      500: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
-      503: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-    };
-  };
-  resumeJob: {
-    parameters: {
-      query?: never;
-      header?: never;
-      path: {
-        /** @description The ID of the job (`job_…`). */
-        id: string;
-      };
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description The job. */
-      200: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /**
-           * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-           * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-           */
-          'RateLimit-Policy'?: string;
-          /**
-           * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-           * @example "minute";r=59;t=60, "month";r=4975;t=604800
-           */
-          RateLimit?: string;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the window ends and requests are allowed again. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          /**
-           * @example {
-           *       "id": "job_3VqTb8yWm2LkR0sXcE9a1D",
-           *       "state": "running",
-           *       "reason": null,
-           *       "channel": {
-           *         "id": "UCharbourlight__________",
-           *         "name": "Harbour Light Workshop",
-           *         "handle": "@harbourlight"
-           *       },
-           *       "playlist": null,
-           *       "request": {
-           *         "channel": "@harbourlight",
-           *         "playlist": null,
-           *         "videos": null,
-           *         "languages": [
-           *           "en",
-           *           "de"
-           *         ],
-           *         "match": "all",
-           *         "kinds": [],
-           *         "include": [],
-           *         "chunkSeconds": null,
-           *         "limit": null,
-           *         "since": null,
-           *         "onQuota": "pause"
-           *       },
-           *       "summary": {
-           *         "total": 1480,
-           *         "succeeded": 612,
-           *         "failed": 38,
-           *         "cached": 100,
-           *         "fetched": 512,
-           *         "pending": 830
-           *       },
-           *       "createdAt": "2026-11-20T16:00:00.000Z",
-           *       "startedAt": "2026-11-20T16:00:01.000Z",
-           *       "finishedAt": null,
-           *       "expiresAt": null,
-           *       "checkAgainSeconds": 2
-           *     }
-           */
-          'application/json': components['schemas']['Job'];
-        };
-      };
-      /** @description `invalid_request`: A parameter or a field is invalid. */
-      400: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
-      401: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
-          'WWW-Authenticate'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
-      403: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `job_not_found`: The organization has no job with this ID. */
-      404: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `method_not_allowed`: The endpoint does not support the method. */
-      405: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description The methods that the endpoint supports. */
-          Allow?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `job_finished`: The job has already been completed. */
-      409: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `results_expired`: The results were deleted at `expiresAt`. */
-      410: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `invalid_request`: The body is too large. */
-      413: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `invalid_request`: The body is not JSON. */
-      415: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. `too_many_jobs`: The organization has too many unfinished jobs. `too_many_jobs`: The organization stores too many results. */
-      429: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          /**
-           * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-           * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-           */
-          'RateLimit-Policy'?: string;
-          /**
-           * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-           * @example "minute";r=59;t=60, "month";r=4975;t=604800
-           */
-          RateLimit?: string;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the window ends and requests are allowed again. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `internal_error`: An unexpected error occurred. */
-      500: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
-      503: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-    };
-  };
-  getJobResults: {
-    parameters: {
-      query?: {
-        /** @description The maximum number of entries to return. JSON: 25 by default, and values above 100 are treated as 100. NDJSON: all by default. */
-        limit?: number;
-        /** @description The `next` of the previous page, or the `cursor` of a line of NDJSON. By default the entries begin with the first one. */
-        after?: number;
-      };
-      header?: never;
-      path: {
-        /** @description The ID of the job (`job_…`). */
-        id: string;
-      };
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description Entries in the order in which they became final. JSON is a page; NDJSON (`Accept: application/x-ndjson`) has all entries from `after` on. */
-      200: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /**
-           * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-           * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-           */
-          'RateLimit-Policy'?: string;
-          /**
-           * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-           * @example "minute";r=59;t=60, "month";r=4975;t=604800
-           */
-          RateLimit?: string;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the window ends and requests are allowed again. */
-          'X-RateLimit-Reset'?: number;
-          /** @description `Accept-Encoding, Accept`: the body is compressed for clients that accept gzip, and NDJSON for clients that accept it. */
-          Vary?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          /**
-           * @example {
-           *       "results": [
-           *         {
-           *           "position": 1,
-           *           "videoId": "hl-dinghy__",
-           *           "ok": true,
-           *           "metadata": {
-           *             "title": "We rebuilt a 1962 dinghy from the keel up",
-           *             "url": "https://www.youtube.com/watch?v=hl-dinghy__",
-           *             "publishedAt": "2026-10-31T19:00:00Z",
-           *             "publishedText": "17 hours ago",
-           *             "durationSeconds": 612,
-           *             "viewCount": 1214330,
-           *             "thumbnailUrl": "https://i.ytimg.com/vi/hl-dinghy__/hqdefault.jpg",
-           *             "kind": "video",
-           *             "captionTracks": [
-           *               {
-           *                 "languageCode": "en",
-           *                 "name": "English",
-           *                 "generated": false
-           *               },
-           *               {
-           *                 "languageCode": "en",
-           *                 "name": "English (auto-generated)",
-           *                 "generated": true
-           *               }
-           *             ]
-           *           },
-           *           "transcript": {
-           *             "en": [
-           *               {
-           *                 "text": "Good morning from the boatyard.",
-           *                 "start": 0.24,
-           *                 "duration": 3.12
-           *               },
-           *               {
-           *                 "text": "This little dinghy was built in 1962.",
-           *                 "start": 3.4,
-           *                 "duration": 2.9
-           *               }
-           *             ]
-           *           },
-           *           "cached": false
-           *         },
-           *         {
-           *           "position": 2,
-           *           "videoId": "hl-silent__",
-           *           "ok": false,
-           *           "metadata": {
-           *             "title": "One hour of planing larch, no talking",
-           *             "url": "https://www.youtube.com/watch?v=hl-silent__",
-           *             "publishedAt": null,
-           *             "publishedText": "3 weeks ago",
-           *             "durationSeconds": 3600,
-           *             "viewCount": 512044,
-           *             "thumbnailUrl": "https://i.ytimg.com/vi/hl-silent__/hqdefault.jpg",
-           *             "kind": "video",
-           *             "captionTracks": []
-           *           },
-           *           "transcript": {},
-           *           "cached": false,
-           *           "error": {
-           *             "code": "transcript_unavailable",
-           *             "retryable": false,
-           *             "message": "This video has no captions."
-           *           }
-           *         }
-           *       ],
-           *       "next": 2,
-           *       "job": {
-           *         "id": "job_3VqTb8yWm2LkR0sXcE9a1D",
-           *         "state": "running",
-           *         "reason": null,
-           *         "channel": {
-           *           "id": "UCharbourlight__________",
-           *           "name": "Harbour Light Workshop",
-           *           "handle": "@harbourlight"
-           *         },
-           *         "playlist": null,
-           *         "request": {
-           *           "channel": "@harbourlight",
-           *           "playlist": null,
-           *           "videos": null,
-           *           "languages": [
-           *             "en",
-           *             "de"
-           *           ],
-           *           "match": "all",
-           *           "kinds": [],
-           *           "include": [],
-           *           "chunkSeconds": null,
-           *           "limit": null,
-           *           "since": null,
-           *           "onQuota": "pause"
-           *         },
-           *         "summary": {
-           *           "total": 1480,
-           *           "succeeded": 612,
-           *           "failed": 38,
-           *           "cached": 100,
-           *           "fetched": 512,
-           *           "pending": 830
-           *         },
-           *         "createdAt": "2026-11-20T16:00:00.000Z",
-           *         "startedAt": "2026-11-20T16:00:01.000Z",
-           *         "finishedAt": null,
-           *         "expiresAt": null,
-           *         "checkAgainSeconds": 2
-           *       }
-           *     }
-           */
-          'application/json': components['schemas']['JobResults'];
-        };
-      };
-      /** @description `invalid_request`: A parameter or a field is invalid. */
-      400: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
-      401: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
-          'WWW-Authenticate'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
-      403: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `job_not_found`: The organization has no job with this ID. */
-      404: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `method_not_allowed`: The endpoint does not support the method. */
-      405: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description The methods that the endpoint supports. */
-          Allow?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `results_expired`: The results were deleted at `expiresAt`. */
-      410: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: The API key has too many requests for transcripts, uploads and job results in progress. `rate_limited`: Too many requests without a valid API key from this address. */
-      429: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          /**
-           * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-           * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-           */
-          'RateLimit-Policy'?: string;
-          /**
-           * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-           * @example "minute";r=59;t=60, "month";r=4975;t=604800
-           */
-          RateLimit?: string;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the window ends and requests are allowed again. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `internal_error`: An unexpected error occurred. */
-      500: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. `service_unavailable`: The service has too many requests for transcripts, uploads and job results in progress. */
-      503: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-    };
-  };
-  listSubscriptions: {
-    parameters: {
-      query?: {
-        /** @description The maximum number of subscriptions to return. Values above 100 are treated as 100. */
-        limit?: number;
-        /** @description The `next` value of the previous page. By default the first page is returned. */
-        after?: string;
-      };
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description A page of subscriptions, newest first. */
-      200: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /**
-           * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-           * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-           */
-          'RateLimit-Policy'?: string;
-          /**
-           * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-           * @example "minute";r=59;t=60, "month";r=4975;t=604800
-           */
-          RateLimit?: string;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the window ends and requests are allowed again. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          /**
-           * @example {
-           *       "subscriptions": [
-           *         {
-           *           "id": "sub_6NfRk2pVx8ZbQ1mLtY4c9H",
-           *           "state": "active",
-           *           "reason": null,
-           *           "channel": {
-           *             "id": "UCharbourlight__________",
-           *             "name": "Harbour Light Workshop",
-           *             "handle": "@harbourlight"
-           *           },
-           *           "request": {
-           *             "channel": "@harbourlight",
-           *             "languages": [
-           *               "en",
-           *               "de"
-           *             ],
-           *             "match": "all",
-           *             "kinds": [
-           *               "video"
-           *             ],
-           *             "include": [],
-           *             "chunkSeconds": null,
-           *             "checkMinutes": 60,
-           *             "start": "now"
-           *           },
-           *           "summary": {
-           *             "total": 3,
-           *             "succeeded": 1,
-           *             "failed": 1,
-           *             "cached": 0,
-           *             "fetched": 1,
-           *             "pending": 1
-           *           },
-           *           "createdAt": "2026-11-20T16:00:00.000Z",
-           *           "checkedAt": "2026-11-24T09:17:03.000Z",
-           *           "nextCheckAt": "2026-11-24T10:17:00.000Z"
-           *         }
-           *       ],
-           *       "next": null
-           *     }
-           */
-          'application/json': components['schemas']['Subscriptions'];
-        };
-      };
-      /** @description `invalid_request`: A parameter or a field is invalid. */
-      400: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
-      401: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
-          'WWW-Authenticate'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
-      403: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `method_not_allowed`: The endpoint does not support the method. */
-      405: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description The methods that the endpoint supports. */
-          Allow?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
-      429: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          /**
-           * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-           * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-           */
-          'RateLimit-Policy'?: string;
-          /**
-           * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-           * @example "minute";r=59;t=60, "month";r=4975;t=604800
-           */
-          RateLimit?: string;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the window ends and requests are allowed again. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `internal_error`: An unexpected error occurred. */
-      500: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
-      503: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-    };
-  };
-  createSubscription: {
-    parameters: {
-      query?: never;
-      header?: {
-        /** @description Makes the request safe to repeat: the same key and body return the subscription that the first request has created, another body is 409 `idempotency_conflict`. Printable ASCII characters, such as a UUID; stored as long as the subscription, for the organization. */
-        'Idempotency-Key'?: string;
-      };
-      path?: never;
-      cookie?: never;
-    };
-    requestBody: {
-      content: {
-        'application/json': components['schemas']['NewSubscriptionBody'];
-      };
-    };
-    responses: {
-      /** @description The new subscription, or the one that a request with the same key has created. */
-      201: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /**
-           * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-           * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-           */
-          'RateLimit-Policy'?: string;
-          /**
-           * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-           * @example "minute";r=59;t=60, "month";r=4975;t=604800
-           */
-          RateLimit?: string;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the window ends and requests are allowed again. */
-          'X-RateLimit-Reset'?: number;
-          /** @description The path of the subscription: `/subscriptions/{id}`. */
-          Location?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          /**
-           * @example {
-           *       "id": "sub_6NfRk2pVx8ZbQ1mLtY4c9H",
-           *       "state": "active",
-           *       "reason": null,
-           *       "channel": null,
-           *       "request": {
-           *         "channel": "@harbourlight",
-           *         "languages": [
-           *           "en",
-           *           "de"
-           *         ],
-           *         "match": "all",
-           *         "kinds": [
-           *           "video"
-           *         ],
-           *         "include": [],
-           *         "chunkSeconds": null,
-           *         "checkMinutes": 60,
-           *         "start": "now"
-           *       },
-           *       "summary": {
-           *         "total": 0,
-           *         "succeeded": 0,
-           *         "failed": 0,
-           *         "cached": 0,
-           *         "fetched": 0,
-           *         "pending": 0
-           *       },
-           *       "createdAt": "2026-11-20T16:00:00.000Z",
-           *       "checkedAt": null,
-           *       "nextCheckAt": "2026-11-20T16:00:00.000Z"
-           *     }
-           */
-          'application/json': components['schemas']['Subscription'];
-        };
-      };
-      /** @description `invalid_request`: A parameter or a field is invalid. */
-      400: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
-      401: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
-          'WWW-Authenticate'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `feature_not_in_plan`: The plan does not include channel subscriptions. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
-      403: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `channel_not_found`: The channel does not exist. */
-      404: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `method_not_allowed`: The endpoint does not support the method. */
-      405: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description The methods that the endpoint supports. */
-          Allow?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `idempotency_conflict`: The Idempotency-Key was used with another request. */
-      409: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `invalid_request`: The body is too large. */
-      413: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `invalid_request`: The body is not JSON. */
-      415: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. `too_many_subscriptions`: The organization has too many subscriptions. `too_many_jobs`: The organization stores too many results. */
-      429: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          /**
-           * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-           * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-           */
-          'RateLimit-Policy'?: string;
-          /**
-           * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-           * @example "minute";r=59;t=60, "month";r=4975;t=604800
-           */
-          RateLimit?: string;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the window ends and requests are allowed again. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `internal_error`: An unexpected error occurred. */
-      500: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
-      503: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-    };
-  };
-  getSubscription: {
-    parameters: {
-      query?: never;
-      header?: never;
-      path: {
-        /** @description The ID of the subscription (`sub_…`). */
-        id: string;
-      };
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description The subscription. */
-      200: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /**
-           * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-           * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-           */
-          'RateLimit-Policy'?: string;
-          /**
-           * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-           * @example "minute";r=59;t=60, "month";r=4975;t=604800
-           */
-          RateLimit?: string;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the window ends and requests are allowed again. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          /**
-           * @example {
-           *       "id": "sub_6NfRk2pVx8ZbQ1mLtY4c9H",
-           *       "state": "active",
-           *       "reason": null,
-           *       "channel": {
-           *         "id": "UCharbourlight__________",
-           *         "name": "Harbour Light Workshop",
-           *         "handle": "@harbourlight"
-           *       },
-           *       "request": {
-           *         "channel": "@harbourlight",
-           *         "languages": [
-           *           "en",
-           *           "de"
-           *         ],
-           *         "match": "all",
-           *         "kinds": [
-           *           "video"
-           *         ],
-           *         "include": [],
-           *         "chunkSeconds": null,
-           *         "checkMinutes": 60,
-           *         "start": "now"
-           *       },
-           *       "summary": {
-           *         "total": 3,
-           *         "succeeded": 1,
-           *         "failed": 1,
-           *         "cached": 0,
-           *         "fetched": 1,
-           *         "pending": 1
-           *       },
-           *       "createdAt": "2026-11-20T16:00:00.000Z",
-           *       "checkedAt": "2026-11-24T09:17:03.000Z",
-           *       "nextCheckAt": "2026-11-24T10:17:00.000Z"
-           *     }
-           */
-          'application/json': components['schemas']['Subscription'];
-        };
-      };
-      /** @description `invalid_request`: A parameter or a field is invalid. */
-      400: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
-      401: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
-          'WWW-Authenticate'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
-      403: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `subscription_not_found`: The organization has no subscription with this ID. */
-      404: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `method_not_allowed`: The endpoint does not support the method. */
-      405: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description The methods that the endpoint supports. */
-          Allow?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
-      429: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          /**
-           * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-           * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-           */
-          'RateLimit-Policy'?: string;
-          /**
-           * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-           * @example "minute";r=59;t=60, "month";r=4975;t=604800
-           */
-          RateLimit?: string;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the window ends and requests are allowed again. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `internal_error`: An unexpected error occurred. */
-      500: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
-      503: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-    };
-  };
-  deleteSubscription: {
-    parameters: {
-      query?: never;
-      header?: never;
-      path: {
-        /** @description The ID of the subscription (`sub_…`). */
-        id: string;
-      };
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description The subscription was deleted. */
-      204: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /**
-           * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-           * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-           */
-          'RateLimit-Policy'?: string;
-          /**
-           * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-           * @example "minute";r=59;t=60, "month";r=4975;t=604800
-           */
-          RateLimit?: string;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the window ends and requests are allowed again. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content?: never;
-      };
-      /** @description `invalid_request`: A parameter or a field is invalid. */
-      400: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
-      401: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
-          'WWW-Authenticate'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
-      403: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `subscription_not_found`: The organization has no subscription with this ID. */
-      404: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `method_not_allowed`: The endpoint does not support the method. */
-      405: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description The methods that the endpoint supports. */
-          Allow?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
-      429: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          /**
-           * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-           * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-           */
-          'RateLimit-Policy'?: string;
-          /**
-           * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-           * @example "minute";r=59;t=60, "month";r=4975;t=604800
-           */
-          RateLimit?: string;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the window ends and requests are allowed again. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `internal_error`: An unexpected error occurred. */
-      500: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
-      503: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-    };
-  };
-  changeSubscription: {
-    parameters: {
-      query?: never;
-      header?: never;
-      path: {
-        /** @description The ID of the subscription (`sub_…`). */
-        id: string;
-      };
-      cookie?: never;
-    };
-    requestBody: {
-      content: {
-        'application/json': components['schemas']['SubscriptionChangeBody'];
-      };
-    };
-    responses: {
-      /** @description The changed subscription. */
-      200: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /**
-           * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-           * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-           */
-          'RateLimit-Policy'?: string;
-          /**
-           * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-           * @example "minute";r=59;t=60, "month";r=4975;t=604800
-           */
-          RateLimit?: string;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the window ends and requests are allowed again. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          /**
-           * @example {
-           *       "id": "sub_6NfRk2pVx8ZbQ1mLtY4c9H",
-           *       "state": "paused",
-           *       "reason": "paused_by_caller",
-           *       "channel": {
-           *         "id": "UCharbourlight__________",
-           *         "name": "Harbour Light Workshop",
-           *         "handle": "@harbourlight"
-           *       },
-           *       "request": {
-           *         "channel": "@harbourlight",
-           *         "languages": [
-           *           "en",
-           *           "de"
-           *         ],
-           *         "match": "all",
-           *         "kinds": [
-           *           "video"
-           *         ],
-           *         "include": [],
-           *         "chunkSeconds": null,
-           *         "checkMinutes": 60,
-           *         "start": "now"
-           *       },
-           *       "summary": {
-           *         "total": 3,
-           *         "succeeded": 1,
-           *         "failed": 1,
-           *         "cached": 0,
-           *         "fetched": 1,
-           *         "pending": 1
-           *       },
-           *       "createdAt": "2026-11-20T16:00:00.000Z",
-           *       "checkedAt": "2026-11-24T09:17:03.000Z",
-           *       "nextCheckAt": null
-           *     }
-           */
-          'application/json': components['schemas']['Subscription'];
-        };
-      };
-      /** @description `invalid_request`: A parameter or a field is invalid. */
-      400: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
-      401: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
-          'WWW-Authenticate'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
-      403: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `subscription_not_found`: The organization has no subscription with this ID. */
-      404: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `method_not_allowed`: The endpoint does not support the method. */
-      405: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description The methods that the endpoint supports. */
-          Allow?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `invalid_request`: The body is too large. */
-      413: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `invalid_request`: The body is not JSON. */
-      415: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
-      429: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          /**
-           * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-           * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-           */
-          'RateLimit-Policy'?: string;
-          /**
-           * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-           * @example "minute";r=59;t=60, "month";r=4975;t=604800
-           */
-          RateLimit?: string;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the window ends and requests are allowed again. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `internal_error`: An unexpected error occurred. */
-      500: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
-      503: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-    };
-  };
-  checkSubscription: {
-    parameters: {
-      query?: never;
-      header?: never;
-      path: {
-        /** @description The ID of the subscription (`sub_…`). */
-        id: string;
-      };
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description The subscription, which is checked soon. */
-      202: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /**
-           * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-           * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-           */
-          'RateLimit-Policy'?: string;
-          /**
-           * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-           * @example "minute";r=59;t=60, "month";r=4975;t=604800
-           */
-          RateLimit?: string;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the window ends and requests are allowed again. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          /**
-           * @example {
-           *       "id": "sub_6NfRk2pVx8ZbQ1mLtY4c9H",
-           *       "state": "active",
-           *       "reason": null,
-           *       "channel": {
-           *         "id": "UCharbourlight__________",
-           *         "name": "Harbour Light Workshop",
-           *         "handle": "@harbourlight"
-           *       },
-           *       "request": {
-           *         "channel": "@harbourlight",
-           *         "languages": [
-           *           "en",
-           *           "de"
-           *         ],
-           *         "match": "all",
-           *         "kinds": [
-           *           "video"
-           *         ],
-           *         "include": [],
-           *         "chunkSeconds": null,
-           *         "checkMinutes": 60,
-           *         "start": "now"
-           *       },
-           *       "summary": {
-           *         "total": 3,
-           *         "succeeded": 1,
-           *         "failed": 1,
-           *         "cached": 0,
-           *         "fetched": 1,
-           *         "pending": 1
-           *       },
-           *       "createdAt": "2026-11-20T16:00:00.000Z",
-           *       "checkedAt": "2026-11-24T09:17:03.000Z",
-           *       "nextCheckAt": "2026-11-24T10:17:00.000Z"
-           *     }
-           */
-          'application/json': components['schemas']['Subscription'];
-        };
-      };
-      /** @description `invalid_request`: A parameter or a field is invalid. */
-      400: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
-      401: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
-          'WWW-Authenticate'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
-      403: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `subscription_not_found`: The organization has no subscription with this ID. */
-      404: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `method_not_allowed`: The endpoint does not support the method. */
-      405: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description The methods that the endpoint supports. */
-          Allow?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `conflict`: The caller has paused the subscription. */
-      409: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `invalid_request`: The body is too large. */
-      413: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `invalid_request`: The body is not JSON. */
-      415: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. `rate_limited`: A check was requested a moment ago. */
-      429: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          /**
-           * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-           * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-           */
-          'RateLimit-Policy'?: string;
-          /**
-           * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-           * @example "minute";r=59;t=60, "month";r=4975;t=604800
-           */
-          RateLimit?: string;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the window ends and requests are allowed again. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `internal_error`: An unexpected error occurred. */
-      500: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
-      503: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-    };
-  };
-  getSubscriptionResults: {
-    parameters: {
-      query?: {
-        /** @description The maximum number of entries to return. JSON: 25 by default, and values above 100 are treated as 100. NDJSON: all by default. */
-        limit?: number;
-        /** @description The `next` of the previous page, or the `cursor` of a line of NDJSON. By default the entries begin with the first one. */
-        after?: number;
-      };
-      header?: never;
-      path: {
-        /** @description The ID of the subscription (`sub_…`). */
-        id: string;
-      };
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description Entries in the order in which they became final, each upload once. JSON is a page; NDJSON (`Accept: application/x-ndjson`) has all entries from `after` on. */
-      200: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /**
-           * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-           * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-           */
-          'RateLimit-Policy'?: string;
-          /**
-           * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-           * @example "minute";r=59;t=60, "month";r=4975;t=604800
-           */
-          RateLimit?: string;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the window ends and requests are allowed again. */
-          'X-RateLimit-Reset'?: number;
-          /** @description `Accept-Encoding, Accept`: the body is compressed for clients that accept gzip, and NDJSON for clients that accept it. */
-          Vary?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          /**
-           * @example {
-           *       "results": [
-           *         {
-           *           "videoId": "hl-dinghy__",
-           *           "ok": true,
-           *           "metadata": {
-           *             "title": "We rebuilt a 1962 dinghy from the keel up",
-           *             "url": "https://www.youtube.com/watch?v=hl-dinghy__",
-           *             "publishedAt": "2026-10-31T19:00:00Z",
-           *             "publishedText": "17 hours ago",
-           *             "durationSeconds": 612,
-           *             "viewCount": 1214330,
-           *             "thumbnailUrl": "https://i.ytimg.com/vi/hl-dinghy__/hqdefault.jpg",
-           *             "kind": "video",
-           *             "captionTracks": [
-           *               {
-           *                 "languageCode": "en",
-           *                 "name": "English",
-           *                 "generated": false
-           *               },
-           *               {
-           *                 "languageCode": "en",
-           *                 "name": "English (auto-generated)",
-           *                 "generated": true
-           *               }
-           *             ]
-           *           },
-           *           "transcript": {
-           *             "en": [
-           *               {
-           *                 "text": "Good morning from the boatyard.",
-           *                 "start": 0.24,
-           *                 "duration": 3.12
-           *               },
-           *               {
-           *                 "text": "This little dinghy was built in 1962.",
-           *                 "start": 3.4,
-           *                 "duration": 2.9
-           *               }
-           *             ]
-           *           },
-           *           "cached": false
-           *         },
-           *         {
-           *           "videoId": "hl-silent__",
-           *           "ok": false,
-           *           "metadata": {
-           *             "title": "One hour of planing larch, no talking",
-           *             "url": "https://www.youtube.com/watch?v=hl-silent__",
-           *             "publishedAt": null,
-           *             "publishedText": "3 weeks ago",
-           *             "durationSeconds": 3600,
-           *             "viewCount": 512044,
-           *             "thumbnailUrl": "https://i.ytimg.com/vi/hl-silent__/hqdefault.jpg",
-           *             "kind": "video",
-           *             "captionTracks": []
-           *           },
-           *           "transcript": {},
-           *           "cached": false,
-           *           "error": {
-           *             "code": "transcript_unavailable",
-           *             "retryable": false,
-           *             "message": "This video has no captions."
-           *           }
-           *         }
-           *       ],
-           *       "next": 2,
-           *       "subscription": {
-           *         "id": "sub_6NfRk2pVx8ZbQ1mLtY4c9H",
-           *         "state": "active",
-           *         "reason": null,
-           *         "channel": {
-           *           "id": "UCharbourlight__________",
-           *           "name": "Harbour Light Workshop",
-           *           "handle": "@harbourlight"
-           *         },
-           *         "request": {
-           *           "channel": "@harbourlight",
-           *           "languages": [
-           *             "en",
-           *             "de"
-           *           ],
-           *           "match": "all",
-           *           "kinds": [
-           *             "video"
-           *           ],
-           *           "include": [],
-           *           "chunkSeconds": null,
-           *           "checkMinutes": 60,
-           *           "start": "now"
-           *         },
-           *         "summary": {
-           *           "total": 3,
-           *           "succeeded": 1,
-           *           "failed": 1,
-           *           "cached": 0,
-           *           "fetched": 1,
-           *           "pending": 1
-           *         },
-           *         "createdAt": "2026-11-20T16:00:00.000Z",
-           *         "checkedAt": "2026-11-24T09:17:03.000Z",
-           *         "nextCheckAt": "2026-11-24T10:17:00.000Z"
-           *       }
-           *     }
-           */
-          'application/json': components['schemas']['SubscriptionResults'];
-        };
-      };
-      /** @description `invalid_request`: A parameter or a field is invalid. */
-      400: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
-      401: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
-          'WWW-Authenticate'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
-      403: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `subscription_not_found`: The organization has no subscription with this ID. */
-      404: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `method_not_allowed`: The endpoint does not support the method. */
-      405: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description The methods that the endpoint supports. */
-          Allow?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `results_expired`: Results after the cursor were deleted. */
-      410: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: The API key has too many requests for transcripts, uploads and job results in progress. `rate_limited`: Too many requests without a valid API key from this address. */
-      429: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          /**
-           * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-           * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-           */
-          'RateLimit-Policy'?: string;
-          /**
-           * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-           * @example "minute";r=59;t=60, "month";r=4975;t=604800
-           */
-          RateLimit?: string;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the window ends and requests are allowed again. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `internal_error`: An unexpected error occurred. */
-      500: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. `service_unavailable`: The service has too many requests for transcripts, uploads and job results in progress. */
-      503: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-    };
-  };
-  listWebhooks: {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description The webhooks, oldest first, without their secrets. */
-      200: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /**
-           * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-           * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-           */
-          'RateLimit-Policy'?: string;
-          /**
-           * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-           * @example "minute";r=59;t=60, "month";r=4975;t=604800
-           */
-          RateLimit?: string;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the window ends and requests are allowed again. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          /**
-           * @example {
-           *       "webhooks": [
-           *         {
-           *           "id": "whk_0a1b2c3d4e5f6a7b8c9d0e1f",
-           *           "url": "https://app.example.com/hooks/transcripts",
-           *           "events": [
-           *             "job.completed",
-           *             "job.failed"
-           *           ],
-           *           "createdAt": "2026-11-20T16:00:00.000Z",
-           *           "previousSecretUntil": null,
-           *           "failingSince": null,
-           *           "disabledAt": null,
-           *           "disabledReason": null
-           *         }
-           *       ]
-           *     }
-           */
-          'application/json': components['schemas']['Webhooks'];
-        };
-      };
-      /** @description `invalid_request`: A parameter or a field is invalid. */
-      400: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
-      401: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
-          'WWW-Authenticate'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
-      403: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `method_not_allowed`: The endpoint does not support the method. */
-      405: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description The methods that the endpoint supports. */
-          Allow?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
-      429: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          /**
-           * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-           * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-           */
-          'RateLimit-Policy'?: string;
-          /**
-           * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-           * @example "minute";r=59;t=60, "month";r=4975;t=604800
-           */
-          RateLimit?: string;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the window ends and requests are allowed again. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `internal_error`: An unexpected error occurred. */
-      500: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
-      503: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-    };
-  };
-  createWebhook: {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    requestBody: {
-      content: {
-        'application/json': components['schemas']['NewWebhookBody'];
-      };
-    };
-    responses: {
-      /** @description The new webhook, including its secret. */
-      201: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /**
-           * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-           * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-           */
-          'RateLimit-Policy'?: string;
-          /**
-           * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-           * @example "minute";r=59;t=60, "month";r=4975;t=604800
-           */
-          RateLimit?: string;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the window ends and requests are allowed again. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          /**
-           * @example {
-           *       "id": "whk_0a1b2c3d4e5f6a7b8c9d0e1f",
-           *       "url": "https://app.example.com/hooks/transcripts",
-           *       "events": [
-           *         "job.completed",
-           *         "job.failed"
-           *       ],
-           *       "createdAt": "2026-11-20T16:00:00.000Z",
-           *       "previousSecretUntil": null,
-           *       "failingSince": null,
-           *       "disabledAt": null,
-           *       "disabledReason": null,
-           *       "secret": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwYTZxAbNxQYQ="
-           *     }
-           */
-          'application/json': components['schemas']['WebhookWithSecret'];
-        };
-      };
-      /** @description `invalid_request`: A parameter or a field is invalid. */
-      400: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
-      401: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
-          'WWW-Authenticate'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `feature_not_in_plan`: The plan does not include channel archives. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
-      403: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `method_not_allowed`: The endpoint does not support the method. */
-      405: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description The methods that the endpoint supports. */
-          Allow?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `conflict`: The organization has too many webhooks. `conflict`: The service has no key for the secrets of webhooks. */
-      409: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `invalid_request`: The body is too large. */
-      413: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `invalid_request`: The body is not JSON. */
-      415: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
-      429: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          /**
-           * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-           * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-           */
-          'RateLimit-Policy'?: string;
-          /**
-           * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-           * @example "minute";r=59;t=60, "month";r=4975;t=604800
-           */
-          RateLimit?: string;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the window ends and requests are allowed again. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `internal_error`: An unexpected error occurred. */
-      500: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
-      503: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-    };
-  };
-  deleteWebhook: {
-    parameters: {
-      query?: never;
-      header?: never;
-      path: {
-        /** @description The ID of the webhook (`whk_…`). */
-        id: string;
-      };
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description The webhook is deleted. */
-      204: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /**
-           * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-           * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-           */
-          'RateLimit-Policy'?: string;
-          /**
-           * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-           * @example "minute";r=59;t=60, "month";r=4975;t=604800
-           */
-          RateLimit?: string;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the window ends and requests are allowed again. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content?: never;
-      };
-      /** @description `invalid_request`: A parameter or a field is invalid. */
-      400: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
-      401: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
-          'WWW-Authenticate'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
-      403: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `not_found`: The webhook does not exist, or belongs to another organization. */
-      404: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `method_not_allowed`: The endpoint does not support the method. */
-      405: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description The methods that the endpoint supports. */
-          Allow?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
-      429: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          /**
-           * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-           * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-           */
-          'RateLimit-Policy'?: string;
-          /**
-           * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-           * @example "minute";r=59;t=60, "month";r=4975;t=604800
-           */
-          RateLimit?: string;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the window ends and requests are allowed again. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `internal_error`: An unexpected error occurred. */
-      500: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
-      503: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-    };
-  };
-  rotateWebhook: {
-    parameters: {
-      query?: never;
-      header?: never;
-      path: {
-        /** @description The ID of the webhook (`whk_…`). */
-        id: string;
-      };
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description The webhook, including its new secret. */
-      200: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /**
-           * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-           * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-           */
-          'RateLimit-Policy'?: string;
-          /**
-           * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-           * @example "minute";r=59;t=60, "month";r=4975;t=604800
-           */
-          RateLimit?: string;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the window ends and requests are allowed again. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          /**
-           * @example {
-           *       "id": "whk_0a1b2c3d4e5f6a7b8c9d0e1f",
-           *       "url": "https://app.example.com/hooks/transcripts",
-           *       "events": [
-           *         "job.completed",
-           *         "job.failed"
-           *       ],
-           *       "createdAt": "2026-11-20T16:00:00.000Z",
-           *       "previousSecretUntil": "2026-11-22T09:30:00.000Z",
-           *       "failingSince": null,
-           *       "disabledAt": null,
-           *       "disabledReason": null,
-           *       "secret": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwYTZxAbNxQYQ="
-           *     }
-           */
-          'application/json': components['schemas']['WebhookWithSecret'];
-        };
-      };
-      /** @description `invalid_request`: A parameter or a field is invalid. */
-      400: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
-      401: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
-          'WWW-Authenticate'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `feature_not_in_plan`: The plan does not include channel archives. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
-      403: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `not_found`: The webhook does not exist, or belongs to another organization. */
-      404: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `method_not_allowed`: The endpoint does not support the method. */
-      405: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description The methods that the endpoint supports. */
-          Allow?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `conflict`: The service has no key for the secrets of webhooks. */
-      409: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `invalid_request`: The body is too large. */
-      413: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `invalid_request`: The body is not JSON. */
-      415: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
-      429: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          /**
-           * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-           * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-           */
-          'RateLimit-Policy'?: string;
-          /**
-           * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-           * @example "minute";r=59;t=60, "month";r=4975;t=604800
-           */
-          RateLimit?: string;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the window ends and requests are allowed again. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `internal_error`: An unexpected error occurred. */
-      500: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
-      503: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-    };
-  };
-  testWebhook: {
-    parameters: {
-      query?: never;
-      header?: never;
-      path: {
-        /** @description The ID of the webhook (`whk_…`). */
-        id: string;
-      };
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description Whether the receiver accepted the event. */
-      200: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /**
-           * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-           * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-           */
-          'RateLimit-Policy'?: string;
-          /**
-           * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-           * @example "minute";r=59;t=60, "month";r=4975;t=604800
-           */
-          RateLimit?: string;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the window ends and requests are allowed again. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          /**
-           * @example {
-           *       "delivered": false,
-           *       "responseStatus": 500,
-           *       "error": "The receiver responded with 500.",
-           *       "durationMs": 184
-           *     }
-           */
-          'application/json': components['schemas']['WebhookTestResult'];
-        };
-      };
-      /** @description `invalid_request`: A parameter or a field is invalid. */
-      400: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
-      401: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
-          'WWW-Authenticate'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `feature_not_in_plan`: The plan does not include channel archives. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
-      403: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `not_found`: The webhook does not exist, or belongs to another organization. */
-      404: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `method_not_allowed`: The endpoint does not support the method. */
-      405: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description The methods that the endpoint supports. */
-          Allow?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `conflict`: The secret of the webhook cannot be read. */
-      409: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `invalid_request`: The body is too large. */
-      413: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `invalid_request`: The body is not JSON. */
-      415: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
-      429: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          /**
-           * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-           * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-           */
-          'RateLimit-Policy'?: string;
-          /**
-           * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-           * @example "minute";r=59;t=60, "month";r=4975;t=604800
-           */
-          RateLimit?: string;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the window ends and requests are allowed again. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `internal_error`: An unexpected error occurred. */
-      500: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
-      503: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-    };
-  };
-  listWebhookDeliveries: {
-    parameters: {
-      query?: {
-        /** @description The maximum number of deliveries to return. Values above 100 are treated as 100. */
-        limit?: number;
-        /** @description The `next` value of the previous page. By default the first page is returned. */
-        after?: string;
-      };
-      header?: never;
-      path: {
-        /** @description The ID of the webhook (`whk_…`). */
-        id: string;
-      };
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description A page of deliveries, newest first. */
-      200: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /**
-           * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-           * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-           */
-          'RateLimit-Policy'?: string;
-          /**
-           * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-           * @example "minute";r=59;t=60, "month";r=4975;t=604800
-           */
-          RateLimit?: string;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the window ends and requests are allowed again. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          /**
-           * @example {
-           *       "deliveries": [
-           *         {
-           *           "id": "msg_5b1f0c9e7d8a4e3fb2c1a09f8e7d6c5b",
-           *           "type": "job.completed",
-           *           "state": "pending",
-           *           "createdAt": "2026-11-20T17:12:00.000Z",
-           *           "attempts": 2,
-           *           "lastAttemptAt": "2026-11-20T17:12:05.900Z",
-           *           "nextAttemptAt": "2026-11-20T17:17:03.100Z",
-           *           "responseStatus": 503,
-           *           "error": "The receiver responded with 503.",
-           *           "durationMs": 91
-           *         }
-           *       ],
-           *       "next": null
-           *     }
-           */
-          'application/json': components['schemas']['WebhookDeliveriesPage'];
-        };
-      };
-      /** @description `invalid_request`: A parameter or a field is invalid. */
-      400: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
-      401: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
-          'WWW-Authenticate'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
-      403: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `not_found`: The webhook does not exist, or belongs to another organization. */
-      404: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `method_not_allowed`: The endpoint does not support the method. */
-      405: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description The methods that the endpoint supports. */
-          Allow?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
-      429: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          /**
-           * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-           * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-           */
-          'RateLimit-Policy'?: string;
-          /**
-           * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-           * @example "minute";r=59;t=60, "month";r=4975;t=604800
-           */
-          RateLimit?: string;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the window ends and requests are allowed again. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `internal_error`: An unexpected error occurred. */
-      500: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
-      503: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-    };
-  };
-  sendMcpMessage: {
-    parameters: {
-      query?: never;
-      header?: {
-        /** @description The revision of the protocol. */
-        'MCP-Protocol-Version'?: string;
-      };
-      path?: never;
-      cookie?: never;
-    };
-    /** @description A JSON-RPC 2.0 message of at most 65536 bytes. Batches are not supported. */
-    requestBody: {
-      content: {
-        'application/json': {
-          /** @enum {string} */
-          jsonrpc: '2.0';
-          id?: string | number;
-          /** @example tools/call */
-          method: string;
-          params?: Record<string, never>;
-        };
-      };
-    };
-    responses: {
-      /** @description The JSON-RPC response; as server-sent events (`text/event-stream`) for the revisions of 2025. */
-      200: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /**
-           * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-           * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-           */
-          'RateLimit-Policy'?: string;
-          /**
-           * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-           * @example "minute";r=59;t=60, "month";r=4975;t=604800
-           */
-          RateLimit?: string;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the window ends and requests are allowed again. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': Record<string, never>;
-        };
-      };
-      /** @description The message is a notification, which has no response. */
-      202: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /**
-           * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-           * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-           */
-          'RateLimit-Policy'?: string;
-          /**
-           * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-           * @example "minute";r=59;t=60, "month";r=4975;t=604800
-           */
-          RateLimit?: string;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the window ends and requests are allowed again. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content?: never;
-      };
-      /** @description The body is not one JSON-RPC message (an error of JSON-RPC), or not JSON (`invalid_request`). */
-      400: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': Record<string, never>;
-        };
-      };
-      /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
-      401: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
-          'WWW-Authenticate'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `invalid_request`: The page that sends the request is not allowed to. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
-      403: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `method_not_allowed`: The endpoint does not support the method. */
-      405: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description The methods that the endpoint supports. */
-          Allow?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description The revision of the protocol requires that the client accepts JSON and server-sent events. */
-      406: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': Record<string, never>;
-        };
-      };
-      /** @description `invalid_request`: The body is too large. */
-      413: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `invalid_request`: The body is not JSON. */
-      415: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
-      429: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          /**
-           * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-           * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-           */
-          'RateLimit-Policy'?: string;
-          /**
-           * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-           * @example "minute";r=59;t=60, "month";r=4975;t=604800
-           */
-          RateLimit?: string;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the window ends and requests are allowed again. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `internal_error`: An unexpected error occurred. */
-      500: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
-      503: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-    };
-  };
-  listOrganizations: {
-    parameters: {
-      query?: {
-        /** @description The maximum number of items to return. Values above 100 are treated as 100. */
-        limit?: number;
-        /** @description The `next` value of the previous page. By default the first page is returned. */
-        after?: string;
-      };
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description A page of organizations, oldest first. */
-      200: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          /**
-           * @example {
-           *       "organizations": [
-           *         {
-           *           "id": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
-           *           "name": "Acme",
-           *           "plan": "pro",
-           *           "monthlyLimit": null,
-           *           "externalId": null,
-           *           "createdAt": "2026-11-02T09:30:00.000Z"
-           *         }
-           *       ],
-           *       "next": null
-           *     }
-           */
-          'application/json': components['schemas']['OrganizationsPage'];
-        };
-      };
-      /** @description `invalid_request`: A parameter or a field is invalid. */
-      400: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
-      401: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
-          'WWW-Authenticate'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. */
-      403: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
-      404: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `method_not_allowed`: The endpoint does not support the method. */
-      405: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description The methods that the endpoint supports. */
-          Allow?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
-      429: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          /**
-           * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-           * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-           */
-          'RateLimit-Policy'?: string;
-          /**
-           * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-           * @example "minute";r=59;t=60, "month";r=4975;t=604800
-           */
-          RateLimit?: string;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the window ends and requests are allowed again. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `internal_error`: An unexpected error occurred. */
-      500: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
-      503: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-    };
-  };
-  createOrganization: {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    requestBody: {
-      content: {
-        'application/json': components['schemas']['NewOrganizationBody'];
-      };
-    };
-    responses: {
-      /** @description The new organization. */
-      201: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          /**
-           * @example {
-           *       "id": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
-           *       "name": "Acme",
-           *       "plan": "pro",
-           *       "monthlyLimit": null,
-           *       "externalId": null,
-           *       "createdAt": "2026-11-02T09:30:00.000Z"
-           *     }
-           */
-          'application/json': components['schemas']['CreatedOrganization'];
-        };
-      };
-      /** @description `invalid_request`: A parameter or a field is invalid. */
-      400: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
-      401: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
-          'WWW-Authenticate'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. */
-      403: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
-      404: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `method_not_allowed`: The endpoint does not support the method. */
-      405: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description The methods that the endpoint supports. */
-          Allow?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `conflict`: Another organization has the external ID. */
-      409: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `invalid_request`: The body is too large. */
-      413: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `invalid_request`: The body is not JSON. */
-      415: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
-      429: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          /**
-           * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-           * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-           */
-          'RateLimit-Policy'?: string;
-          /**
-           * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-           * @example "minute";r=59;t=60, "month";r=4975;t=604800
-           */
-          RateLimit?: string;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the window ends and requests are allowed again. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `internal_error`: An unexpected error occurred. */
-      500: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
-      503: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-    };
-  };
-  getOrganization: {
-    parameters: {
-      query?: never;
-      header?: never;
-      path: {
-        /** @description The ID of the organization (`org_…`). */
-        id: string;
-      };
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description The organization. */
-      200: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          /**
-           * @example {
-           *       "id": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
-           *       "name": "Acme",
-           *       "plan": "pro",
-           *       "monthlyLimit": null,
-           *       "externalId": null,
-           *       "createdAt": "2026-11-02T09:30:00.000Z"
-           *     }
-           */
-          'application/json': components['schemas']['Organization'];
-        };
-      };
-      /** @description `invalid_request`: A parameter or a field is invalid. */
-      400: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
-      401: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
-          'WWW-Authenticate'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. */
-      403: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `not_found`: The organization does not exist. `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
-      404: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `method_not_allowed`: The endpoint does not support the method. */
-      405: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description The methods that the endpoint supports. */
-          Allow?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
+    getChannelTranscripts: {
+        parameters: {
+            query?: {
+                /** @description Up to 20 language codes in order of preference, separated by commas, such as `en,de`. The response has a transcript for each of them that the video has. A code matches exactly or, failing that, another code of the same language (`he` matches `iw`) or, failing that, by prefix: `en` matches `en-GB`. `*`, as the last, is the original language when none before it is there. By default the transcript is in the original language of the video. Transcripts are never machine-translated. */
+                languages?: string;
+                /** @description Whether `languages` returns each language that the video has (`all`, the default), or only the first of them. */
+                match?: "all" | "first";
+                /** @description What to add to `metadata`, separated by commas: `description`, `chapters` (from the time stamps of the description) and `tags`. It costs no further request. */
+                include?: string;
+                /** @description Joins the segments to chunks of about this many seconds, which end with a sentence where there is one, in every format. By default segments are as in the captions. */
+                chunkSeconds?: number;
+                /** @description The maximum number of videos to return, from the start of the list: the newest uploads of a channel, or the first videos of a playlist. Values above 100 are treated as 100. */
+                limit?: number;
+                /** @description The kinds of videos to return, separated by commas: video, short, live, upcoming; by default all. `limit` counts what remains, for which up to 500 videos of the list are read. A video whose kind YouTube does not state is kept. */
+                kinds?: string;
+                /** @description The ID of a video, such as the newest one that you already have: only the uploads that are newer than it are returned. When it is not among the newest `limit` uploads, all of those are returned, and `sinceFound` is false. What was live, announced or without captions at an earlier call and is listed below it does not come back. */
+                since?: string;
+            };
+            header?: never;
+            path: {
+                /** @description A handle (`@name`, or without the `@`), a channel ID (`UC` and 22 characters) or the URL of a channel (`https://www.youtube.com/@name`, `/channel/UC…`, `/c/name`, `/user/name`, `/name`), percent-encoded or raw. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One entry for each video. JSON and Markdown (`Accept: text/markdown`) are streamed newest first; NDJSON (`Accept: application/x-ndjson`) in the order in which the videos finish. */
+            200: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /**
+                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
+                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
+                     */
+                    "RateLimit-Policy"?: string;
+                    /**
+                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
+                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
+                     */
+                    RateLimit?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the window ends and requests are allowed again. */
+                    "X-RateLimit-Reset"?: number;
+                    /** @description `Accept-Encoding, Accept`: the body is compressed for clients that accept gzip, and has another content type for clients that accept it. */
+                    Vary?: string;
+                    /** @description Monthly transcript limit of the organization. */
+                    "X-Quota-Limit"?: number;
+                    /** @description Transcripts that remain after the maximum cost of this request is reserved. */
+                    "X-Quota-Remaining"?: number;
+                    /** @description Seconds until the next calendar month (UTC) starts. */
+                    "X-Quota-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "channel": {
+                     *         "id": "UCharbourlight__________",
+                     *         "name": "Harbour Light Workshop",
+                     *         "handle": "@harbourlight"
+                     *       },
+                     *       "results": [
+                     *         {
+                     *           "videoId": "hl-dinghy__",
+                     *           "ok": true,
+                     *           "metadata": {
+                     *             "title": "We rebuilt a 1962 dinghy from the keel up",
+                     *             "url": "https://www.youtube.com/watch?v=hl-dinghy__",
+                     *             "publishedAt": "2026-10-31T19:00:00Z",
+                     *             "publishedText": "17 hours ago",
+                     *             "durationSeconds": 612,
+                     *             "viewCount": 1214330,
+                     *             "thumbnailUrl": "https://i.ytimg.com/vi/hl-dinghy__/hqdefault.jpg",
+                     *             "kind": "video",
+                     *             "captionTracks": [
+                     *               {
+                     *                 "languageCode": "en",
+                     *                 "name": "English",
+                     *                 "generated": false
+                     *               },
+                     *               {
+                     *                 "languageCode": "en",
+                     *                 "name": "English (auto-generated)",
+                     *                 "generated": true
+                     *               }
+                     *             ]
+                     *           },
+                     *           "transcript": {
+                     *             "en": [
+                     *               {
+                     *                 "text": "Good morning from the boatyard.",
+                     *                 "start": 0.24,
+                     *                 "duration": 3.12
+                     *               },
+                     *               {
+                     *                 "text": "This little dinghy was built in 1962.",
+                     *                 "start": 3.4,
+                     *                 "duration": 2.9
+                     *               }
+                     *             ]
+                     *           },
+                     *           "cached": false
+                     *         },
+                     *         {
+                     *           "videoId": "hl-silent__",
+                     *           "ok": false,
+                     *           "metadata": {
+                     *             "title": "One hour of planing larch, no talking",
+                     *             "url": "https://www.youtube.com/watch?v=hl-silent__",
+                     *             "publishedAt": null,
+                     *             "publishedText": "3 weeks ago",
+                     *             "durationSeconds": 3600,
+                     *             "viewCount": 512044,
+                     *             "thumbnailUrl": "https://i.ytimg.com/vi/hl-silent__/hqdefault.jpg",
+                     *             "kind": "video",
+                     *             "captionTracks": []
+                     *           },
+                     *           "transcript": {},
+                     *           "cached": false,
+                     *           "error": {
+                     *             "code": "transcript_unavailable",
+                     *             "retryable": false,
+                     *             "message": "This video has no captions."
+                     *           }
+                     *         }
+                     *       ],
+                     *       "summary": {
+                     *         "total": 2,
+                     *         "succeeded": 1,
+                     *         "failed": 1,
+                     *         "cached": 0,
+                     *         "fetched": 1
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ChannelTranscripts"];
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `plan_limit_exceeded`: The request could exceed the monthly quota. `plan_limit_exceeded`: The request could exceed the monthly limit of the API key. */
+            402: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /**
+                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
+                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
+                     */
+                    "RateLimit-Policy"?: string;
+                    /**
+                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
+                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
+                     */
+                    RateLimit?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the window ends and requests are allowed again. */
+                    "X-RateLimit-Reset"?: number;
+                    /** @description Monthly transcript limit of the organization. */
+                    "X-Quota-Limit"?: number;
+                    /** @description Transcripts that remain after the maximum cost of this request is reserved. */
+                    "X-Quota-Remaining"?: number;
+                    /** @description Seconds until the next calendar month (UTC) starts. */
+                    "X-Quota-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `feature_not_in_plan`: The plan does not include channel transcripts. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `channel_not_found`: The channel does not exist. */
+            404: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: The API key has too many requests for transcripts, uploads and job results in progress. `rate_limited`: Too many requests without a valid API key from this address. */
+            429: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    /**
+                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
+                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
+                     */
+                    "RateLimit-Policy"?: string;
+                    /**
+                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
+                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
+                     */
+                    RateLimit?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the window ends and requests are allowed again. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `upstream_failure`: YouTube could not be read. `upstream_blocked`: YouTube blocks the service. */
+            502: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. `service_unavailable`: The service has too many requests for transcripts, uploads and job results in progress. `upstream_busy`: The queue to YouTube is too long for the deadline. */
+            503: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `upstream_timeout`: YouTube did not respond in time. */
+            504: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
         };
-      };
-      /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
-      429: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          /**
-           * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-           * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-           */
-          'RateLimit-Policy'?: string;
-          /**
-           * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-           * @example "minute";r=59;t=60, "month";r=4975;t=604800
-           */
-          RateLimit?: string;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the window ends and requests are allowed again. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `internal_error`: An unexpected error occurred. */
-      500: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
-      503: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
     };
-  };
-  deleteOrganization: {
-    parameters: {
-      query?: never;
-      header?: never;
-      path: {
-        /** @description The ID of the organization (`org_…`). */
-        id: string;
-      };
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description The deleted organization. */
-      200: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          /**
-           * @example {
-           *       "id": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
-           *       "name": "Acme",
-           *       "plan": "pro",
-           *       "monthlyLimit": null,
-           *       "externalId": null,
-           *       "createdAt": "2026-11-02T09:30:00.000Z",
-           *       "deletedAt": "2026-11-20T16:00:00.000Z",
-           *       "revokedKeys": 2
-           *     }
-           */
-          'application/json': components['schemas']['DeletedOrganization'];
-        };
-      };
-      /** @description `invalid_request`: A parameter or a field is invalid. */
-      400: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
-      401: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
-          'WWW-Authenticate'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. */
-      403: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `not_found`: The organization does not exist. `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
-      404: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
+    listChannelUploads: {
+        parameters: {
+            query?: {
+                /** @description The maximum number of videos to return, from the start of the list: the newest uploads of a channel, or the first videos of a playlist. Values above 100 are treated as 100. */
+                limit?: number;
+                /** @description The kinds of videos to return, separated by commas: video, short, live, upcoming; by default all. `limit` counts what remains, for which up to 500 videos of the list are read. A video whose kind YouTube does not state is kept. */
+                kinds?: string;
+                /** @description The ID of a video, such as the newest one that you already have: only the uploads that are newer than it are returned. When it is not among the newest `limit` uploads, all of those are returned, and `sinceFound` is false. What was live, announced or without captions at an earlier call and is listed below it does not come back. */
+                since?: string;
+            };
+            header?: never;
+            path: {
+                /** @description A handle (`@name`, or without the `@`), a channel ID (`UC` and 22 characters) or the URL of a channel (`https://www.youtube.com/@name`, `/channel/UC…`, `/c/name`, `/user/name`, `/name`), percent-encoded or raw. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The newest uploads, newest first. */
+            200: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /**
+                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
+                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
+                     */
+                    "RateLimit-Policy"?: string;
+                    /**
+                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
+                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
+                     */
+                    RateLimit?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the window ends and requests are allowed again. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChannelUploads"];
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `channel_not_found`: The channel does not exist. */
+            404: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: The API key has too many requests for transcripts, uploads and job results in progress. `rate_limited`: Too many requests without a valid API key from this address. */
+            429: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    /**
+                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
+                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
+                     */
+                    "RateLimit-Policy"?: string;
+                    /**
+                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
+                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
+                     */
+                    RateLimit?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the window ends and requests are allowed again. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `upstream_failure`: YouTube could not be read. `upstream_blocked`: YouTube blocks the service. */
+            502: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. `service_unavailable`: The service has too many requests for transcripts, uploads and job results in progress. `upstream_busy`: The queue to YouTube is too long for the deadline. */
+            503: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `upstream_timeout`: YouTube did not respond in time. */
+            504: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
         };
-      };
-      /** @description `method_not_allowed`: The endpoint does not support the method. */
-      405: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description The methods that the endpoint supports. */
-          Allow?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
-      429: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          /**
-           * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-           * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-           */
-          'RateLimit-Policy'?: string;
-          /**
-           * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-           * @example "minute";r=59;t=60, "month";r=4975;t=604800
-           */
-          RateLimit?: string;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the window ends and requests are allowed again. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `internal_error`: An unexpected error occurred. */
-      500: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
-      503: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
     };
-  };
-  changeOrganization: {
-    parameters: {
-      query?: never;
-      header?: never;
-      path: {
-        /** @description The ID of the organization (`org_…`). */
-        id: string;
-      };
-      cookie?: never;
-    };
-    requestBody: {
-      content: {
-        'application/json': components['schemas']['OrganizationChangeBody'];
-      };
-    };
-    responses: {
-      /** @description The updated organization. */
-      200: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          /**
-           * @example {
-           *       "id": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
-           *       "name": "Acme",
-           *       "plan": "pro",
-           *       "monthlyLimit": null,
-           *       "externalId": null,
-           *       "createdAt": "2026-11-02T09:30:00.000Z"
-           *     }
-           */
-          'application/json': components['schemas']['Organization'];
-        };
-      };
-      /** @description `invalid_request`: A parameter or a field is invalid. */
-      400: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
-      401: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
-          'WWW-Authenticate'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. */
-      403: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
+    getPlaylistTranscripts: {
+        parameters: {
+            query?: {
+                /** @description Up to 20 language codes in order of preference, separated by commas, such as `en,de`. The response has a transcript for each of them that the video has. A code matches exactly or, failing that, another code of the same language (`he` matches `iw`) or, failing that, by prefix: `en` matches `en-GB`. `*`, as the last, is the original language when none before it is there. By default the transcript is in the original language of the video. Transcripts are never machine-translated. */
+                languages?: string;
+                /** @description Whether `languages` returns each language that the video has (`all`, the default), or only the first of them. */
+                match?: "all" | "first";
+                /** @description What to add to `metadata`, separated by commas: `description`, `chapters` (from the time stamps of the description) and `tags`. It costs no further request. */
+                include?: string;
+                /** @description Joins the segments to chunks of about this many seconds, which end with a sentence where there is one, in every format. By default segments are as in the captions. */
+                chunkSeconds?: number;
+                /** @description The maximum number of videos to return, from the start of the list: the newest uploads of a channel, or the first videos of a playlist. Values above 100 are treated as 100. */
+                limit?: number;
+                /** @description The kinds of videos to return, separated by commas: video, short, live, upcoming; by default all. `limit` counts what remains, for which up to 500 videos of the list are read. A video whose kind YouTube does not state is kept. */
+                kinds?: string;
+            };
+            header?: never;
+            path: {
+                /** @description The ID of a playlist (`PL…`, `UU…`, `OLAK5uy_…`) or a URL with the parameter `list`, percent-encoded or raw. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One entry for each video. JSON and Markdown (`Accept: text/markdown`) are streamed in the playlist's order; NDJSON (`Accept: application/x-ndjson`) in the order in which the videos finish. */
+            200: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /**
+                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
+                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
+                     */
+                    "RateLimit-Policy"?: string;
+                    /**
+                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
+                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
+                     */
+                    RateLimit?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the window ends and requests are allowed again. */
+                    "X-RateLimit-Reset"?: number;
+                    /** @description `Accept-Encoding, Accept`: the body is compressed for clients that accept gzip, and has another content type for clients that accept it. */
+                    Vary?: string;
+                    /** @description Monthly transcript limit of the organization. */
+                    "X-Quota-Limit"?: number;
+                    /** @description Transcripts that remain after the maximum cost of this request is reserved. */
+                    "X-Quota-Remaining"?: number;
+                    /** @description Seconds until the next calendar month (UTC) starts. */
+                    "X-Quota-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "playlist": {
+                     *         "id": "PLharbourlight-boats",
+                     *         "title": "Boats from start to launch"
+                     *       },
+                     *       "results": [
+                     *         {
+                     *           "videoId": "hl-dinghy__",
+                     *           "ok": true,
+                     *           "metadata": {
+                     *             "title": "We rebuilt a 1962 dinghy from the keel up",
+                     *             "url": "https://www.youtube.com/watch?v=hl-dinghy__",
+                     *             "publishedAt": "2026-10-31T19:00:00Z",
+                     *             "publishedText": "17 hours ago",
+                     *             "durationSeconds": 612,
+                     *             "viewCount": 1214330,
+                     *             "thumbnailUrl": "https://i.ytimg.com/vi/hl-dinghy__/hqdefault.jpg",
+                     *             "kind": "video",
+                     *             "captionTracks": [
+                     *               {
+                     *                 "languageCode": "en",
+                     *                 "name": "English",
+                     *                 "generated": false
+                     *               },
+                     *               {
+                     *                 "languageCode": "en",
+                     *                 "name": "English (auto-generated)",
+                     *                 "generated": true
+                     *               }
+                     *             ],
+                     *             "channel": {
+                     *               "id": "UCharbourlight__________",
+                     *               "name": "Harbour Light Workshop"
+                     *             }
+                     *           },
+                     *           "transcript": {
+                     *             "en": [
+                     *               {
+                     *                 "text": "Good morning from the boatyard.",
+                     *                 "start": 0.24,
+                     *                 "duration": 3.12
+                     *               },
+                     *               {
+                     *                 "text": "This little dinghy was built in 1962.",
+                     *                 "start": 3.4,
+                     *                 "duration": 2.9
+                     *               }
+                     *             ]
+                     *           },
+                     *           "cached": false
+                     *         },
+                     *         {
+                     *           "videoId": "hl-silent__",
+                     *           "ok": false,
+                     *           "metadata": {
+                     *             "title": "One hour of planing larch, no talking",
+                     *             "url": "https://www.youtube.com/watch?v=hl-silent__",
+                     *             "publishedAt": null,
+                     *             "publishedText": "3 weeks ago",
+                     *             "durationSeconds": 3600,
+                     *             "viewCount": 512044,
+                     *             "thumbnailUrl": "https://i.ytimg.com/vi/hl-silent__/hqdefault.jpg",
+                     *             "kind": "video",
+                     *             "captionTracks": [],
+                     *             "channel": {
+                     *               "id": "UCharbourlight__________",
+                     *               "name": "Harbour Light Workshop"
+                     *             }
+                     *           },
+                     *           "transcript": {},
+                     *           "cached": false,
+                     *           "error": {
+                     *             "code": "transcript_unavailable",
+                     *             "retryable": false,
+                     *             "message": "This video has no captions."
+                     *           }
+                     *         }
+                     *       ],
+                     *       "summary": {
+                     *         "total": 2,
+                     *         "succeeded": 1,
+                     *         "failed": 1,
+                     *         "cached": 0,
+                     *         "fetched": 1
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["PlaylistTranscripts"];
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `plan_limit_exceeded`: The request could exceed the monthly quota. `plan_limit_exceeded`: The request could exceed the monthly limit of the API key. */
+            402: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /**
+                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
+                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
+                     */
+                    "RateLimit-Policy"?: string;
+                    /**
+                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
+                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
+                     */
+                    RateLimit?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the window ends and requests are allowed again. */
+                    "X-RateLimit-Reset"?: number;
+                    /** @description Monthly transcript limit of the organization. */
+                    "X-Quota-Limit"?: number;
+                    /** @description Transcripts that remain after the maximum cost of this request is reserved. */
+                    "X-Quota-Remaining"?: number;
+                    /** @description Seconds until the next calendar month (UTC) starts. */
+                    "X-Quota-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `feature_not_in_plan`: The plan does not include bulk transcripts. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `playlist_not_found`: The playlist does not exist. `playlist_not_found`: The playlist is private. */
+            404: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: The API key has too many requests for transcripts, uploads and job results in progress. `rate_limited`: Too many requests without a valid API key from this address. */
+            429: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    /**
+                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
+                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
+                     */
+                    "RateLimit-Policy"?: string;
+                    /**
+                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
+                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
+                     */
+                    RateLimit?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the window ends and requests are allowed again. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `upstream_failure`: YouTube could not be read. `upstream_blocked`: YouTube blocks the service. */
+            502: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. `service_unavailable`: The service has too many requests for transcripts, uploads and job results in progress. `upstream_busy`: The queue to YouTube is too long for the deadline. */
+            503: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `upstream_timeout`: YouTube did not respond in time. */
+            504: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
         };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `not_found`: The organization does not exist. `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
-      404: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `method_not_allowed`: The endpoint does not support the method. */
-      405: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description The methods that the endpoint supports. */
-          Allow?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `conflict`: Another organization has the external ID. */
-      409: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `invalid_request`: The body is too large. */
-      413: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `invalid_request`: The body is not JSON. */
-      415: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
-      429: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          /**
-           * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-           * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-           */
-          'RateLimit-Policy'?: string;
-          /**
-           * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-           * @example "minute";r=59;t=60, "month";r=4975;t=604800
-           */
-          RateLimit?: string;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the window ends and requests are allowed again. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `internal_error`: An unexpected error occurred. */
-      500: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
-      503: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-    };
-  };
-  listKeys: {
-    parameters: {
-      query?: {
-        /** @description The maximum number of items to return. Values above 100 are treated as 100. */
-        limit?: number;
-        /** @description The `next` value of the previous page. By default the first page is returned. */
-        after?: string;
-      };
-      header?: never;
-      path: {
-        /** @description The ID of the organization (`org_…`). */
-        id: string;
-      };
-      cookie?: never;
     };
-    requestBody?: never;
-    responses: {
-      /** @description A page of keys, oldest first. */
-      200: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          /**
-           * @example {
-           *       "keys": [
-           *         {
-           *           "id": "key_5b1f6a2c9d3e4f7081a2b3c4",
-           *           "organizationId": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
-           *           "name": "server",
-           *           "kind": "key",
-           *           "client": null,
-           *           "prefix": "ctk_4fGh2K",
-           *           "monthlyLimit": null,
-           *           "createdAt": "2026-11-02T09:31:00.000Z",
-           *           "expiresAt": null,
-           *           "revokedAt": null,
-           *           "lastUsedAt": null,
-           *           "replacedBy": null
-           *         }
-           *       ],
-           *       "next": null
-           *     }
-           */
-          'application/json': components['schemas']['KeysPage'];
-        };
-      };
-      /** @description `invalid_request`: A parameter or a field is invalid. */
-      400: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
-      401: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
-          'WWW-Authenticate'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. */
-      403: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `not_found`: The organization does not exist. `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
-      404: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `method_not_allowed`: The endpoint does not support the method. */
-      405: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description The methods that the endpoint supports. */
-          Allow?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
-      429: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          /**
-           * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-           * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-           */
-          'RateLimit-Policy'?: string;
-          /**
-           * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-           * @example "minute";r=59;t=60, "month";r=4975;t=604800
-           */
-          RateLimit?: string;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the window ends and requests are allowed again. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `internal_error`: An unexpected error occurred. */
-      500: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
+    getVideoTranscript: {
+        parameters: {
+            query?: {
+                /** @description Up to 20 language codes in order of preference, separated by commas, such as `en,de`. The response has a transcript for each of them that the video has. A code matches exactly or, failing that, another code of the same language (`he` matches `iw`) or, failing that, by prefix: `en` matches `en-GB`. `*`, as the last, is the original language when none before it is there. By default the transcript is in the original language of the video. Transcripts are never machine-translated. */
+                languages?: string;
+                /** @description Whether `languages` returns each language that the video has (`all`, the default), or only the first of them. */
+                match?: "all" | "first";
+                /** @description What to add to `metadata`, separated by commas: `description`, `chapters` (from the time stamps of the description) and `tags`. It costs no further request. */
+                include?: string;
+                /** @description Joins the segments to chunks of about this many seconds, which end with a sentence where there is one, in every format. By default segments are as in the captions. */
+                chunkSeconds?: number;
+                /** @description The format of the response: `json` is the entry; `text` has one line per segment; `srt` (SubRip) and `vtt` (WebVTT) are subtitle files; `markdown` has a heading and paragraphs with links to the second. Of several languages, `text`, `srt` and `vtt` have the first. By default the format that `Accept` names, or `json`. */
+                format?: "json" | "text" | "srt" | "vtt" | "markdown";
+            };
+            header?: never;
+            path: {
+                /** @description The ID of a video (11 characters) or its URL (`https://www.youtube.com/watch?v=…`, `https://youtu.be/…`, `/shorts/…`, `/live/…`, `/embed/…`), percent-encoded or raw. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The transcript, in the format of `format` or `Accept`. In JSON it is the entry of the video; `ok` is always true. The other formats are `text/plain`, `application/x-subrip`, `text/vtt` and `text/markdown`. */
+            200: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /**
+                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
+                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
+                     */
+                    "RateLimit-Policy"?: string;
+                    /**
+                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
+                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
+                     */
+                    RateLimit?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the window ends and requests are allowed again. */
+                    "X-RateLimit-Reset"?: number;
+                    /** @description `Accept-Encoding, Accept`: the body is compressed for clients that accept gzip, and has another content type for clients that accept it. */
+                    Vary?: string;
+                    /** @description Monthly transcript limit of the organization. */
+                    "X-Quota-Limit"?: number;
+                    /** @description Transcripts that remain after the maximum cost of this request is reserved. */
+                    "X-Quota-Remaining"?: number;
+                    /** @description Seconds until the next calendar month (UTC) starts. */
+                    "X-Quota-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "videoId": "hl-dinghy__",
+                     *       "ok": true,
+                     *       "metadata": {
+                     *         "title": "We rebuilt a 1962 dinghy from the keel up",
+                     *         "url": "https://www.youtube.com/watch?v=hl-dinghy__",
+                     *         "publishedAt": "2026-10-31T19:00:00Z",
+                     *         "publishedText": "17 hours ago",
+                     *         "durationSeconds": 612,
+                     *         "viewCount": 1214330,
+                     *         "thumbnailUrl": "https://i.ytimg.com/vi/hl-dinghy__/hqdefault.jpg",
+                     *         "kind": "video",
+                     *         "captionTracks": [
+                     *           {
+                     *             "languageCode": "en",
+                     *             "name": "English",
+                     *             "generated": false
+                     *           },
+                     *           {
+                     *             "languageCode": "en",
+                     *             "name": "English (auto-generated)",
+                     *             "generated": true
+                     *           }
+                     *         ],
+                     *         "channel": {
+                     *           "id": "UCharbourlight__________",
+                     *           "name": "Harbour Light Workshop"
+                     *         }
+                     *       },
+                     *       "transcript": {
+                     *         "en": [
+                     *           {
+                     *             "text": "Good morning from the boatyard.",
+                     *             "start": 0.24,
+                     *             "duration": 3.12
+                     *           },
+                     *           {
+                     *             "text": "This little dinghy was built in 1962.",
+                     *             "start": 3.4,
+                     *             "duration": 2.9
+                     *           }
+                     *         ]
+                     *       },
+                     *       "cached": false
+                     *     }
+                     */
+                    "application/json": components["schemas"]["VideoTranscript"];
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `plan_limit_exceeded`: The request could exceed the monthly quota. `plan_limit_exceeded`: The request could exceed the monthly limit of the API key. */
+            402: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /**
+                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
+                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
+                     */
+                    "RateLimit-Policy"?: string;
+                    /**
+                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
+                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
+                     */
+                    RateLimit?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the window ends and requests are allowed again. */
+                    "X-RateLimit-Reset"?: number;
+                    /** @description Monthly transcript limit of the organization. */
+                    "X-Quota-Limit"?: number;
+                    /** @description Transcripts that remain after the maximum cost of this request is reserved. */
+                    "X-Quota-Remaining"?: number;
+                    /** @description Seconds until the next calendar month (UTC) starts. */
+                    "X-Quota-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `video_not_found`: The text is not a reference to a video. `transcript_unavailable`: This video has no captions. `language_unavailable`: This video has no captions in the requested languages. `video_unavailable`: This video was removed or is unavailable. `video_private`: This video is private. `video_members_only`: This video is available to channel members only. `video_age_restricted`: This video is age-restricted and requires a sign-in. */
+            404: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `video_not_live_yet`: This video is scheduled and has not started yet. `video_live`: This video is live or has just ended. Its captions are not available yet. */
+            409: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: The API key has too many requests for transcripts, uploads and job results in progress. `rate_limited`: Too many requests without a valid API key from this address. */
+            429: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    /**
+                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
+                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
+                     */
+                    "RateLimit-Policy"?: string;
+                    /**
+                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
+                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
+                     */
+                    RateLimit?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the window ends and requests are allowed again. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `upstream_blocked`: YouTube blocked the request of this service. Retry later. `upstream_failure`: YouTube sent a response that could not be read. Retry later. */
+            502: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. `service_unavailable`: The service has too many requests for transcripts, uploads and job results in progress. `upstream_busy`: This service limits its requests to YouTube and cannot read this video before the deadline. Retry later. */
+            503: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `upstream_timeout`: The transcript did not arrive before the deadline of the call. Retry the request. */
+            504: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
         };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
-      503: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-    };
-  };
-  issueKey: {
-    parameters: {
-      query?: never;
-      header?: never;
-      path: {
-        /** @description The ID of the organization (`org_…`). */
-        id: string;
-      };
-      cookie?: never;
     };
-    requestBody: {
-      content: {
-        'application/json': components['schemas']['NewKeyBody'];
-      };
-    };
-    responses: {
-      /** @description The new key, including its plaintext. */
-      201: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          /**
-           * @example {
-           *       "id": "key_5b1f6a2c9d3e4f7081a2b3c4",
-           *       "organizationId": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
-           *       "name": "server",
-           *       "kind": "key",
-           *       "client": null,
-           *       "prefix": "ctk_4fGh2K",
-           *       "monthlyLimit": null,
-           *       "createdAt": "2026-11-02T09:31:00.000Z",
-           *       "expiresAt": null,
-           *       "revokedAt": null,
-           *       "lastUsedAt": null,
-           *       "replacedBy": null,
-           *       "key": "ctk_4fGh2K…"
-           *     }
-           */
-          'application/json': components['schemas']['IssuedKey'];
-        };
-      };
-      /** @description `invalid_request`: A parameter or a field is invalid. */
-      400: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
-      401: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
-          'WWW-Authenticate'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. */
-      403: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `not_found`: The organization does not exist. `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
-      404: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `method_not_allowed`: The endpoint does not support the method. */
-      405: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description The methods that the endpoint supports. */
-          Allow?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
+    getVideoTranscripts: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["VideosBodyDto"];
+            };
+        };
+        responses: {
+            /** @description One entry for each video. JSON and Markdown (`Accept: text/markdown`) are streamed in the order of the request; NDJSON (`Accept: application/x-ndjson`) in the order in which the videos finish. */
+            200: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /**
+                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
+                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
+                     */
+                    "RateLimit-Policy"?: string;
+                    /**
+                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
+                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
+                     */
+                    RateLimit?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the window ends and requests are allowed again. */
+                    "X-RateLimit-Reset"?: number;
+                    /** @description `Accept-Encoding, Accept`: the body is compressed for clients that accept gzip, and has another content type for clients that accept it. */
+                    Vary?: string;
+                    /** @description Monthly transcript limit of the organization. */
+                    "X-Quota-Limit"?: number;
+                    /** @description Transcripts that remain after the maximum cost of this request is reserved. */
+                    "X-Quota-Remaining"?: number;
+                    /** @description Seconds until the next calendar month (UTC) starts. */
+                    "X-Quota-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "results": [
+                     *         {
+                     *           "videoId": "hl-dinghy__",
+                     *           "ok": true,
+                     *           "metadata": {
+                     *             "title": "We rebuilt a 1962 dinghy from the keel up",
+                     *             "url": "https://www.youtube.com/watch?v=hl-dinghy__",
+                     *             "publishedAt": "2026-10-31T19:00:00Z",
+                     *             "publishedText": "17 hours ago",
+                     *             "durationSeconds": 612,
+                     *             "viewCount": 1214330,
+                     *             "thumbnailUrl": "https://i.ytimg.com/vi/hl-dinghy__/hqdefault.jpg",
+                     *             "kind": "video",
+                     *             "captionTracks": [
+                     *               {
+                     *                 "languageCode": "en",
+                     *                 "name": "English",
+                     *                 "generated": false
+                     *               },
+                     *               {
+                     *                 "languageCode": "en",
+                     *                 "name": "English (auto-generated)",
+                     *                 "generated": true
+                     *               }
+                     *             ],
+                     *             "channel": {
+                     *               "id": "UCharbourlight__________",
+                     *               "name": "Harbour Light Workshop"
+                     *             }
+                     *           },
+                     *           "transcript": {
+                     *             "en": [
+                     *               {
+                     *                 "text": "Good morning from the boatyard.",
+                     *                 "start": 0.24,
+                     *                 "duration": 3.12
+                     *               },
+                     *               {
+                     *                 "text": "This little dinghy was built in 1962.",
+                     *                 "start": 3.4,
+                     *                 "duration": 2.9
+                     *               }
+                     *             ]
+                     *           },
+                     *           "cached": false
+                     *         },
+                     *         {
+                     *           "videoId": "hl-silent__",
+                     *           "ok": false,
+                     *           "metadata": {
+                     *             "title": "One hour of planing larch, no talking",
+                     *             "url": "https://www.youtube.com/watch?v=hl-silent__",
+                     *             "publishedAt": null,
+                     *             "publishedText": "3 weeks ago",
+                     *             "durationSeconds": 3600,
+                     *             "viewCount": 512044,
+                     *             "thumbnailUrl": "https://i.ytimg.com/vi/hl-silent__/hqdefault.jpg",
+                     *             "kind": "video",
+                     *             "captionTracks": [],
+                     *             "channel": {
+                     *               "id": "UCharbourlight__________",
+                     *               "name": "Harbour Light Workshop"
+                     *             }
+                     *           },
+                     *           "transcript": {},
+                     *           "cached": false,
+                     *           "error": {
+                     *             "code": "transcript_unavailable",
+                     *             "retryable": false,
+                     *             "message": "This video has no captions."
+                     *           }
+                     *         }
+                     *       ],
+                     *       "summary": {
+                     *         "total": 2,
+                     *         "succeeded": 1,
+                     *         "failed": 1,
+                     *         "cached": 0,
+                     *         "fetched": 1
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["VideosTranscripts"];
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `plan_limit_exceeded`: The request could exceed the monthly quota. `plan_limit_exceeded`: The request could exceed the monthly limit of the API key. */
+            402: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /**
+                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
+                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
+                     */
+                    "RateLimit-Policy"?: string;
+                    /**
+                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
+                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
+                     */
+                    RateLimit?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the window ends and requests are allowed again. */
+                    "X-RateLimit-Reset"?: number;
+                    /** @description Monthly transcript limit of the organization. */
+                    "X-Quota-Limit"?: number;
+                    /** @description Transcripts that remain after the maximum cost of this request is reserved. */
+                    "X-Quota-Remaining"?: number;
+                    /** @description Seconds until the next calendar month (UTC) starts. */
+                    "X-Quota-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `feature_not_in_plan`: The plan does not include bulk transcripts. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `invalid_request`: The body is too large. */
+            413: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `invalid_request`: The body is not JSON. */
+            415: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: The API key has too many requests for transcripts, uploads and job results in progress. `rate_limited`: Too many requests without a valid API key from this address. */
+            429: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    /**
+                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
+                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
+                     */
+                    "RateLimit-Policy"?: string;
+                    /**
+                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
+                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
+                     */
+                    RateLimit?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the window ends and requests are allowed again. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. `service_unavailable`: The service has too many requests for transcripts, uploads and job results in progress. */
+            503: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `upstream_timeout`: YouTube did not respond in time. */
+            504: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
         };
-      };
-      /** @description `invalid_request`: The body is too large. */
-      413: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `invalid_request`: The body is not JSON. */
-      415: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
-      429: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          /**
-           * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-           * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-           */
-          'RateLimit-Policy'?: string;
-          /**
-           * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-           * @example "minute";r=59;t=60, "month";r=4975;t=604800
-           */
-          RateLimit?: string;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the window ends and requests are allowed again. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `internal_error`: An unexpected error occurred. */
-      500: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
-      503: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-    };
-  };
-  rotateKey: {
-    parameters: {
-      query?: never;
-      header?: never;
-      path: {
-        /** @description The ID of the key (`key_…`), not the key itself. */
-        id: string;
-      };
-      cookie?: never;
-    };
-    requestBody: {
-      content: {
-        'application/json': components['schemas']['RotationBody'];
-      };
     };
-    responses: {
-      /** @description The new key, including its plaintext, and the old key. */
-      201: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          /**
-           * @example {
-           *       "id": "key_c4b3a2817f4e3d9c2a6f1b5b",
-           *       "organizationId": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
-           *       "name": "server",
-           *       "kind": "key",
-           *       "client": null,
-           *       "prefix": "ctk_4fGh2K",
-           *       "monthlyLimit": null,
-           *       "createdAt": "2026-11-02T09:31:00.000Z",
-           *       "expiresAt": null,
-           *       "revokedAt": null,
-           *       "lastUsedAt": null,
-           *       "replacedBy": null,
-           *       "key": "ctk_4fGh2K…",
-           *       "replaced": {
-           *         "id": "key_5b1f6a2c9d3e4f7081a2b3c4",
-           *         "organizationId": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
-           *         "name": "server",
-           *         "kind": "key",
-           *         "client": null,
-           *         "prefix": "ctk_4fGh2K",
-           *         "monthlyLimit": null,
-           *         "createdAt": "2026-11-02T09:31:00.000Z",
-           *         "expiresAt": null,
-           *         "revokedAt": null,
-           *         "lastUsedAt": null,
-           *         "replacedBy": "key_c4b3a2817f4e3d9c2a6f1b5b"
-           *       }
-           *     }
-           */
-          'application/json': components['schemas']['RotatedKey'];
-        };
-      };
-      /** @description `invalid_request`: A parameter or a field is invalid. */
-      400: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
-      401: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
-          'WWW-Authenticate'?: string;
-          [name: string]: unknown;
+    getUsage: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The usage of the current calendar month. */
+            200: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /**
+                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
+                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
+                     */
+                    "RateLimit-Policy"?: string;
+                    /**
+                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
+                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
+                     */
+                    RateLimit?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the window ends and requests are allowed again. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Usage"];
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
+            429: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    /**
+                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
+                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
+                     */
+                    "RateLimit-Policy"?: string;
+                    /**
+                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
+                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
+                     */
+                    RateLimit?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the window ends and requests are allowed again. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
+            503: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
         };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. */
-      403: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `not_found`: The key does not exist. `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
-      404: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `method_not_allowed`: The endpoint does not support the method. */
-      405: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description The methods that the endpoint supports. */
-          Allow?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `conflict`: The key is revoked, expired or already replaced. `conflict`: The key is a client of the identity provider. */
-      409: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `invalid_request`: The body is too large. */
-      413: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `invalid_request`: The body is not JSON. */
-      415: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
-      429: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          /**
-           * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-           * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-           */
-          'RateLimit-Policy'?: string;
-          /**
-           * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-           * @example "minute";r=59;t=60, "month";r=4975;t=604800
-           */
-          RateLimit?: string;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the window ends and requests are allowed again. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `internal_error`: An unexpected error occurred. */
-      500: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
-      503: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-    };
-  };
-  revokeKey: {
-    parameters: {
-      query?: never;
-      header?: never;
-      path: {
-        /** @description The ID of the key (`key_…`), not the key itself. */
-        id: string;
-      };
-      cookie?: never;
     };
-    requestBody?: never;
-    responses: {
-      /** @description The revoked key. */
-      200: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          /**
-           * @example {
-           *       "id": "key_5b1f6a2c9d3e4f7081a2b3c4",
-           *       "organizationId": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
-           *       "name": "server",
-           *       "kind": "key",
-           *       "client": null,
-           *       "prefix": "ctk_4fGh2K",
-           *       "monthlyLimit": null,
-           *       "createdAt": "2026-11-02T09:31:00.000Z",
-           *       "expiresAt": null,
-           *       "revokedAt": "2026-11-20T18:00:00.000Z",
-           *       "lastUsedAt": null,
-           *       "replacedBy": null,
-           *       "stillValid": []
-           *     }
-           */
-          'application/json': components['schemas']['RevokedKey'];
-        };
-      };
-      /** @description `invalid_request`: A parameter or a field is invalid. */
-      400: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
-      401: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
-          'WWW-Authenticate'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. */
-      403: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `not_found`: The key does not exist. `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
-      404: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `method_not_allowed`: The endpoint does not support the method. */
-      405: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description The methods that the endpoint supports. */
-          Allow?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
-      429: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          /**
-           * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-           * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-           */
-          'RateLimit-Policy'?: string;
-          /**
-           * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-           * @example "minute";r=59;t=60, "month";r=4975;t=604800
-           */
-          RateLimit?: string;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the window ends and requests are allowed again. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
+    getResourceMetadata: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The metadata of the service as an OAuth resource. */
+            200: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "resource": "https://transcripts.example.com/mcp",
+                     *       "authorization_servers": [
+                     *         "https://id.example.com/realms/acme"
+                     *       ],
+                     *       "scopes_supported": [
+                     *         "openid"
+                     *       ],
+                     *       "bearer_methods_supported": [
+                     *         "header"
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ResourceMetadata"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
         };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `internal_error`: An unexpected error occurred. */
-      500: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
-      503: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-    };
-  };
-  unblockClient: {
-    parameters: {
-      query?: never;
-      header?: never;
-      path: {
-        /** @description The ID of the key (`key_…`), not the key itself. */
-        id: string;
-      };
-      cookie?: never;
     };
-    requestBody?: never;
-    responses: {
-      /** @description The client. */
-      200: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          /**
-           * @example {
-           *       "id": "key_5b1f6a2c9d3e4f7081a2b3c4",
-           *       "organizationId": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
-           *       "name": "reports",
-           *       "kind": "oidc",
-           *       "client": "reports",
-           *       "prefix": null,
-           *       "monthlyLimit": null,
-           *       "createdAt": "2026-11-02T09:31:00.000Z",
-           *       "expiresAt": null,
-           *       "revokedAt": null,
-           *       "lastUsedAt": "2026-11-20T15:59:00.000Z",
-           *       "replacedBy": null
-           *     }
-           */
-          'application/json': components['schemas']['Key'];
-        };
-      };
-      /** @description `invalid_request`: A parameter or a field is invalid. */
-      400: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
-      401: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
-          'WWW-Authenticate'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. */
-      403: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `not_found`: The key does not exist. `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
-      404: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `method_not_allowed`: The endpoint does not support the method. */
-      405: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description The methods that the endpoint supports. */
-          Allow?: string;
-          [name: string]: unknown;
+    getMcpResourceMetadata: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The metadata of `/mcp` as an OAuth resource. */
+            200: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "resource": "https://transcripts.example.com/mcp",
+                     *       "authorization_servers": [
+                     *         "https://id.example.com/realms/acme"
+                     *       ],
+                     *       "scopes_supported": [
+                     *         "openid"
+                     *       ],
+                     *       "bearer_methods_supported": [
+                     *         "header"
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ResourceMetadata"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
         };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `conflict`: The key is an API key, which stays revoked. */
-      409: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `invalid_request`: The body is too large. */
-      413: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `invalid_request`: The body is not JSON. */
-      415: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
-      429: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          /**
-           * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-           * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-           */
-          'RateLimit-Policy'?: string;
-          /**
-           * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-           * @example "minute";r=59;t=60, "month";r=4975;t=604800
-           */
-          RateLimit?: string;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the window ends and requests are allowed again. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `internal_error`: An unexpected error occurred. */
-      500: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
-      503: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-    };
-  };
-  getOrganizationUsage: {
-    parameters: {
-      query?: {
-        /** @description Whether to compare the count of every month with the sum of its settled calls. */
-        verify?: 'true' | 'false';
-        /** @description The first day (UTC) of a report. By default the first day of the current month. */
-        from?: string;
-        /** @description The day (UTC) after the last day of a report, at most 400 days after `from`. By default the first day of the next month. */
-        to?: string;
-        /** @description What the rows of a report stand for: a day, an API key, or a channel, playlist or video. By default `day` when `from` or `to` is given; with none of the three no report is returned. */
-        by?: 'day' | 'key' | 'resource';
-      };
-      header?: never;
-      path: {
-        /** @description The ID of the organization (`org_…`). */
-        id: string;
-      };
-      cookie?: never;
     };
-    requestBody?: never;
-    responses: {
-      /** @description The usage of the current calendar month. */
-      200: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          /**
-           * @example {
-           *       "organization": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
-           *       "plan": "pro",
-           *       "period": {
-           *         "start": "2026-11-01T00:00:00.000Z",
-           *         "end": "2026-12-01T00:00:00.000Z"
-           *       },
-           *       "limit": 5000,
-           *       "used": 120,
-           *       "reserved": 25,
-           *       "remaining": 4855,
-           *       "history": [
-           *         {
-           *           "period": "2026-11",
-           *           "used": 120
-           *         }
-           *       ]
-           *     }
-           */
-          'application/json': components['schemas']['AdminUsage'];
-        };
-      };
-      /** @description `invalid_request`: A parameter or a field is invalid. */
-      400: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
+    listJobs: {
+        parameters: {
+            query?: {
+                /** @description The maximum number of jobs to return. Values above 100 are treated as 100. */
+                limit?: number;
+                /** @description The `next` value of the previous page. By default the first page is returned. */
+                after?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of jobs, newest first. */
+            200: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /**
+                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
+                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
+                     */
+                    "RateLimit-Policy"?: string;
+                    /**
+                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
+                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
+                     */
+                    RateLimit?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the window ends and requests are allowed again. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "jobs": [
+                     *         {
+                     *           "id": "job_3VqTb8yWm2LkR0sXcE9a1D",
+                     *           "state": "running",
+                     *           "reason": null,
+                     *           "channel": {
+                     *             "id": "UCharbourlight__________",
+                     *             "name": "Harbour Light Workshop",
+                     *             "handle": "@harbourlight"
+                     *           },
+                     *           "playlist": null,
+                     *           "request": {
+                     *             "channel": "@harbourlight",
+                     *             "playlist": null,
+                     *             "videos": null,
+                     *             "languages": [
+                     *               "en",
+                     *               "de"
+                     *             ],
+                     *             "match": "all",
+                     *             "kinds": [],
+                     *             "include": [],
+                     *             "chunkSeconds": null,
+                     *             "limit": null,
+                     *             "since": null,
+                     *             "onQuota": "pause"
+                     *           },
+                     *           "summary": {
+                     *             "total": 1480,
+                     *             "succeeded": 612,
+                     *             "failed": 38,
+                     *             "cached": 100,
+                     *             "fetched": 512,
+                     *             "pending": 830
+                     *           },
+                     *           "createdAt": "2026-11-20T16:00:00.000Z",
+                     *           "startedAt": "2026-11-20T16:00:01.000Z",
+                     *           "finishedAt": null,
+                     *           "expiresAt": null,
+                     *           "checkAgainSeconds": 2
+                     *         }
+                     *       ],
+                     *       "next": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Jobs"];
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
+            429: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    /**
+                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
+                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
+                     */
+                    "RateLimit-Policy"?: string;
+                    /**
+                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
+                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
+                     */
+                    RateLimit?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the window ends and requests are allowed again. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
+            503: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
         };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
-      401: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
-          'WWW-Authenticate'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. */
-      403: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `not_found`: The organization does not exist. `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
-      404: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `method_not_allowed`: The endpoint does not support the method. */
-      405: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description The methods that the endpoint supports. */
-          Allow?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
-      429: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          /**
-           * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-           * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-           */
-          'RateLimit-Policy'?: string;
-          /**
-           * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-           * @example "minute";r=59;t=60, "month";r=4975;t=604800
-           */
-          RateLimit?: string;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the window ends and requests are allowed again. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `internal_error`: An unexpected error occurred. */
-      500: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
-      503: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-    };
-  };
-  pruneUsage: {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
     };
-    requestBody?: never;
-    responses: {
-      /** @description What was removed. */
-      200: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          /**
-           * @example {
-           *       "retentionMonths": 24,
-           *       "keptFrom": "2024-11",
-           *       "periods": 3,
-           *       "calls": 4120
-           *     }
-           */
-          'application/json': components['schemas']['Pruned'];
-        };
-      };
-      /** @description `invalid_request`: A parameter or a field is invalid. */
-      400: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
-      401: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
-          'WWW-Authenticate'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. */
-      403: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
-      404: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `method_not_allowed`: The endpoint does not support the method. */
-      405: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description The methods that the endpoint supports. */
-          Allow?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `invalid_request`: The body is too large. */
-      413: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `invalid_request`: The body is not JSON. */
-      415: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
-      429: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          /**
-           * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-           * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-           */
-          'RateLimit-Policy'?: string;
-          /**
-           * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-           * @example "minute";r=59;t=60, "month";r=4975;t=604800
-           */
-          RateLimit?: string;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the window ends and requests are allowed again. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
+    createJob: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the request safe to repeat: the same key and body return the job that the first request has created, another body is 409 `idempotency_conflict`. Printable ASCII characters, such as a UUID; stored as long as the job, for the organization. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewJobBody"];
+            };
+        };
+        responses: {
+            /** @description The new job, or the one that a request with the same key has created. */
+            202: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /**
+                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
+                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
+                     */
+                    "RateLimit-Policy"?: string;
+                    /**
+                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
+                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
+                     */
+                    RateLimit?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the window ends and requests are allowed again. */
+                    "X-RateLimit-Reset"?: number;
+                    /** @description The path of the job: `/jobs/{id}`. */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "job_3VqTb8yWm2LkR0sXcE9a1D",
+                     *       "state": "queued",
+                     *       "reason": null,
+                     *       "channel": null,
+                     *       "playlist": null,
+                     *       "request": {
+                     *         "channel": "@harbourlight",
+                     *         "playlist": null,
+                     *         "videos": null,
+                     *         "languages": [
+                     *           "en",
+                     *           "de"
+                     *         ],
+                     *         "match": "all",
+                     *         "kinds": [],
+                     *         "include": [],
+                     *         "chunkSeconds": null,
+                     *         "limit": null,
+                     *         "since": null,
+                     *         "onQuota": "pause"
+                     *       },
+                     *       "summary": {
+                     *         "total": 0,
+                     *         "succeeded": 0,
+                     *         "failed": 0,
+                     *         "cached": 0,
+                     *         "fetched": 0,
+                     *         "pending": 0
+                     *       },
+                     *       "createdAt": "2026-11-20T16:00:00.000Z",
+                     *       "startedAt": null,
+                     *       "finishedAt": null,
+                     *       "expiresAt": null,
+                     *       "checkAgainSeconds": 2
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `feature_not_in_plan`: The plan does not include channel archives. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `channel_not_found`: The channel does not exist. `playlist_not_found`: The playlist does not exist. */
+            404: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `idempotency_conflict`: The Idempotency-Key was used with another request. */
+            409: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `invalid_request`: The body is too large. */
+            413: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `invalid_request`: The body is not JSON. */
+            415: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. `too_many_jobs`: The organization has too many unfinished jobs. `too_many_jobs`: The organization stores too many results. */
+            429: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    /**
+                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
+                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
+                     */
+                    "RateLimit-Policy"?: string;
+                    /**
+                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
+                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
+                     */
+                    RateLimit?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the window ends and requests are allowed again. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
+            503: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
         };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `internal_error`: An unexpected error occurred. */
-      500: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
-      503: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-    };
-  };
-  cancelAnyJob: {
-    parameters: {
-      query?: never;
-      header?: never;
-      path: {
-        /** @description The ID of the job (`job_…`). */
-        id: string;
-      };
-      cookie?: never;
     };
-    requestBody?: never;
-    responses: {
-      /** @description The canceled job. */
-      200: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          /**
-           * @example {
-           *       "id": "job_3VqTb8yWm2LkR0sXcE9a1D",
-           *       "state": "canceled",
-           *       "reason": null,
-           *       "channel": {
-           *         "id": "UCharbourlight__________",
-           *         "name": "Harbour Light Workshop",
-           *         "handle": "@harbourlight"
-           *       },
-           *       "playlist": null,
-           *       "request": {
-           *         "channel": "@harbourlight",
-           *         "playlist": null,
-           *         "videos": null,
-           *         "languages": [
-           *           "en",
-           *           "de"
-           *         ],
-           *         "match": "all",
-           *         "kinds": [],
-           *         "include": [],
-           *         "chunkSeconds": null,
-           *         "limit": null,
-           *         "since": null,
-           *         "onQuota": "pause"
-           *       },
-           *       "summary": {
-           *         "total": 1480,
-           *         "succeeded": 612,
-           *         "failed": 38,
-           *         "cached": 100,
-           *         "fetched": 512,
-           *         "pending": 830
-           *       },
-           *       "createdAt": "2026-11-20T16:00:00.000Z",
-           *       "startedAt": "2026-11-20T16:00:01.000Z",
-           *       "finishedAt": "2026-11-20T16:21:44.000Z",
-           *       "expiresAt": "2026-11-23T16:21:44.000Z",
-           *       "checkAgainSeconds": null
-           *     }
-           */
-          'application/json': components['schemas']['Job'];
-        };
-      };
-      /** @description `invalid_request`: A parameter or a field is invalid. */
-      400: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
-      401: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
-          'WWW-Authenticate'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. */
-      403: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `job_not_found`: The job does not exist. `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
-      404: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `method_not_allowed`: The endpoint does not support the method. */
-      405: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description The methods that the endpoint supports. */
-          Allow?: string;
-          [name: string]: unknown;
+    getJob: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The ID of the job (`job_…`). */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The job. */
+            200: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /**
+                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
+                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
+                     */
+                    "RateLimit-Policy"?: string;
+                    /**
+                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
+                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
+                     */
+                    RateLimit?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the window ends and requests are allowed again. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "job_3VqTb8yWm2LkR0sXcE9a1D",
+                     *       "state": "running",
+                     *       "reason": null,
+                     *       "channel": {
+                     *         "id": "UCharbourlight__________",
+                     *         "name": "Harbour Light Workshop",
+                     *         "handle": "@harbourlight"
+                     *       },
+                     *       "playlist": null,
+                     *       "request": {
+                     *         "channel": "@harbourlight",
+                     *         "playlist": null,
+                     *         "videos": null,
+                     *         "languages": [
+                     *           "en",
+                     *           "de"
+                     *         ],
+                     *         "match": "all",
+                     *         "kinds": [],
+                     *         "include": [],
+                     *         "chunkSeconds": null,
+                     *         "limit": null,
+                     *         "since": null,
+                     *         "onQuota": "pause"
+                     *       },
+                     *       "summary": {
+                     *         "total": 1480,
+                     *         "succeeded": 612,
+                     *         "failed": 38,
+                     *         "cached": 100,
+                     *         "fetched": 512,
+                     *         "pending": 830
+                     *       },
+                     *       "createdAt": "2026-11-20T16:00:00.000Z",
+                     *       "startedAt": "2026-11-20T16:00:01.000Z",
+                     *       "finishedAt": null,
+                     *       "expiresAt": null,
+                     *       "checkAgainSeconds": 2
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `job_not_found`: The organization has no job with this ID. */
+            404: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
+            429: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    /**
+                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
+                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
+                     */
+                    "RateLimit-Policy"?: string;
+                    /**
+                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
+                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
+                     */
+                    RateLimit?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the window ends and requests are allowed again. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
+            503: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
         };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `job_finished`: The job has already been completed or has failed. */
-      409: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `invalid_request`: The body is too large. */
-      413: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `invalid_request`: The body is not JSON. */
-      415: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
-      429: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          /**
-           * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-           * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-           */
-          'RateLimit-Policy'?: string;
-          /**
-           * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-           * @example "minute";r=59;t=60, "month";r=4975;t=604800
-           */
-          RateLimit?: string;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the window ends and requests are allowed again. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `internal_error`: An unexpected error occurred. */
-      500: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
-      503: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-    };
-  };
-  listAudit: {
-    parameters: {
-      query?: {
-        /** @description The maximum number of items to return. Values above 100 are treated as 100. */
-        limit?: number;
-        /** @description The `next` value of the previous page. By default the first page is returned. */
-        after?: string;
-        /** @description The ID of an organization, deleted or not. By default the changes of all organizations are returned. */
-        organization?: string;
-      };
-      header?: never;
-      path?: never;
-      cookie?: never;
     };
-    requestBody?: never;
-    responses: {
-      /** @description A page of changes, newest first. */
-      200: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          /**
-           * @example {
-           *       "entries": [
-           *         {
-           *           "id": "4212",
-           *           "at": "2026-11-20T16:00:00.000Z",
-           *           "actor": "admin",
-           *           "action": "organization.plan_changed",
-           *           "organizationId": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
-           *           "target": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
-           *           "before": {
-           *             "plan": "free"
-           *           },
-           *           "after": {
-           *             "plan": "pro"
-           *           },
-           *           "requestId": "invoice-2026-11",
-           *           "callId": "8f14c5e2-6d0b-4a57-9e31-0c2f7be4d813",
-           *           "address": "203.0.113.9",
-           *           "person": {
-           *             "sub": "5f1c8c52-0b7e-4c1d-9a51-7c2f0e7a9b60",
-           *             "email": "ada@example.com"
-           *           }
-           *         }
-           *       ],
-           *       "next": null
-           *     }
-           */
-          'application/json': components['schemas']['AuditPage'];
-        };
-      };
-      /** @description `invalid_request`: A parameter or a field is invalid. */
-      400: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
+    deleteJob: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The ID of the job (`job_…`). */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The job was deleted. */
+            204: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /**
+                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
+                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
+                     */
+                    "RateLimit-Policy"?: string;
+                    /**
+                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
+                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
+                     */
+                    RateLimit?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the window ends and requests are allowed again. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `job_not_found`: The organization has no job with this ID. */
+            404: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
+            429: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    /**
+                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
+                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
+                     */
+                    "RateLimit-Policy"?: string;
+                    /**
+                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
+                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
+                     */
+                    RateLimit?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the window ends and requests are allowed again. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
+            503: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
         };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
-        };
-      };
-      /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
-      401: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
-          'WWW-Authenticate'?: string;
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
+    };
+    cancelJob: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The ID of the job (`job_…`). */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The canceled job. */
+            200: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /**
+                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
+                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
+                     */
+                    "RateLimit-Policy"?: string;
+                    /**
+                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
+                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
+                     */
+                    RateLimit?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the window ends and requests are allowed again. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "job_3VqTb8yWm2LkR0sXcE9a1D",
+                     *       "state": "canceled",
+                     *       "reason": null,
+                     *       "channel": {
+                     *         "id": "UCharbourlight__________",
+                     *         "name": "Harbour Light Workshop",
+                     *         "handle": "@harbourlight"
+                     *       },
+                     *       "playlist": null,
+                     *       "request": {
+                     *         "channel": "@harbourlight",
+                     *         "playlist": null,
+                     *         "videos": null,
+                     *         "languages": [
+                     *           "en",
+                     *           "de"
+                     *         ],
+                     *         "match": "all",
+                     *         "kinds": [],
+                     *         "include": [],
+                     *         "chunkSeconds": null,
+                     *         "limit": null,
+                     *         "since": null,
+                     *         "onQuota": "pause"
+                     *       },
+                     *       "summary": {
+                     *         "total": 1480,
+                     *         "succeeded": 612,
+                     *         "failed": 38,
+                     *         "cached": 100,
+                     *         "fetched": 512,
+                     *         "pending": 830
+                     *       },
+                     *       "createdAt": "2026-11-20T16:00:00.000Z",
+                     *       "startedAt": "2026-11-20T16:00:01.000Z",
+                     *       "finishedAt": "2026-11-20T16:21:44.000Z",
+                     *       "expiresAt": "2026-11-23T16:21:44.000Z",
+                     *       "checkAgainSeconds": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `job_not_found`: The organization has no job with this ID. */
+            404: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `job_finished`: The job has already been completed or has failed. */
+            409: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `invalid_request`: The body is too large. */
+            413: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `invalid_request`: The body is not JSON. */
+            415: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
+            429: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    /**
+                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
+                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
+                     */
+                    "RateLimit-Policy"?: string;
+                    /**
+                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
+                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
+                     */
+                    RateLimit?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the window ends and requests are allowed again. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
+            503: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
         };
-      };
-      /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. */
-      403: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
+    };
+    resumeJob: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The ID of the job (`job_…`). */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The job. */
+            200: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /**
+                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
+                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
+                     */
+                    "RateLimit-Policy"?: string;
+                    /**
+                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
+                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
+                     */
+                    RateLimit?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the window ends and requests are allowed again. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "job_3VqTb8yWm2LkR0sXcE9a1D",
+                     *       "state": "running",
+                     *       "reason": null,
+                     *       "channel": {
+                     *         "id": "UCharbourlight__________",
+                     *         "name": "Harbour Light Workshop",
+                     *         "handle": "@harbourlight"
+                     *       },
+                     *       "playlist": null,
+                     *       "request": {
+                     *         "channel": "@harbourlight",
+                     *         "playlist": null,
+                     *         "videos": null,
+                     *         "languages": [
+                     *           "en",
+                     *           "de"
+                     *         ],
+                     *         "match": "all",
+                     *         "kinds": [],
+                     *         "include": [],
+                     *         "chunkSeconds": null,
+                     *         "limit": null,
+                     *         "since": null,
+                     *         "onQuota": "pause"
+                     *       },
+                     *       "summary": {
+                     *         "total": 1480,
+                     *         "succeeded": 612,
+                     *         "failed": 38,
+                     *         "cached": 100,
+                     *         "fetched": 512,
+                     *         "pending": 830
+                     *       },
+                     *       "createdAt": "2026-11-20T16:00:00.000Z",
+                     *       "startedAt": "2026-11-20T16:00:01.000Z",
+                     *       "finishedAt": null,
+                     *       "expiresAt": null,
+                     *       "checkAgainSeconds": 2
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `job_not_found`: The organization has no job with this ID. */
+            404: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `job_finished`: The job has already been completed. */
+            409: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `results_expired`: The results were deleted at `expiresAt`. */
+            410: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `invalid_request`: The body is too large. */
+            413: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `invalid_request`: The body is not JSON. */
+            415: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. `too_many_jobs`: The organization has too many unfinished jobs. `too_many_jobs`: The organization stores too many results. */
+            429: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    /**
+                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
+                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
+                     */
+                    "RateLimit-Policy"?: string;
+                    /**
+                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
+                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
+                     */
+                    RateLimit?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the window ends and requests are allowed again. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
+            503: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
         };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
+    };
+    getJobResults: {
+        parameters: {
+            query?: {
+                /** @description The maximum number of entries to return. JSON: 25 by default, and values above 100 are treated as 100. NDJSON: all by default. */
+                limit?: number;
+                /** @description The `next` of the previous page, or the `cursor` of a line of NDJSON. By default the entries begin with the first one. */
+                after?: number;
+            };
+            header?: never;
+            path: {
+                /** @description The ID of the job (`job_…`). */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Entries in the order in which they became final. JSON is a page; NDJSON (`Accept: application/x-ndjson`) has all entries from `after` on. */
+            200: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /**
+                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
+                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
+                     */
+                    "RateLimit-Policy"?: string;
+                    /**
+                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
+                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
+                     */
+                    RateLimit?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the window ends and requests are allowed again. */
+                    "X-RateLimit-Reset"?: number;
+                    /** @description `Accept-Encoding, Accept`: the body is compressed for clients that accept gzip, and NDJSON for clients that accept it. */
+                    Vary?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "results": [
+                     *         {
+                     *           "position": 1,
+                     *           "videoId": "hl-dinghy__",
+                     *           "ok": true,
+                     *           "metadata": {
+                     *             "title": "We rebuilt a 1962 dinghy from the keel up",
+                     *             "url": "https://www.youtube.com/watch?v=hl-dinghy__",
+                     *             "publishedAt": "2026-10-31T19:00:00Z",
+                     *             "publishedText": "17 hours ago",
+                     *             "durationSeconds": 612,
+                     *             "viewCount": 1214330,
+                     *             "thumbnailUrl": "https://i.ytimg.com/vi/hl-dinghy__/hqdefault.jpg",
+                     *             "kind": "video",
+                     *             "captionTracks": [
+                     *               {
+                     *                 "languageCode": "en",
+                     *                 "name": "English",
+                     *                 "generated": false
+                     *               },
+                     *               {
+                     *                 "languageCode": "en",
+                     *                 "name": "English (auto-generated)",
+                     *                 "generated": true
+                     *               }
+                     *             ]
+                     *           },
+                     *           "transcript": {
+                     *             "en": [
+                     *               {
+                     *                 "text": "Good morning from the boatyard.",
+                     *                 "start": 0.24,
+                     *                 "duration": 3.12
+                     *               },
+                     *               {
+                     *                 "text": "This little dinghy was built in 1962.",
+                     *                 "start": 3.4,
+                     *                 "duration": 2.9
+                     *               }
+                     *             ]
+                     *           },
+                     *           "cached": false
+                     *         },
+                     *         {
+                     *           "position": 2,
+                     *           "videoId": "hl-silent__",
+                     *           "ok": false,
+                     *           "metadata": {
+                     *             "title": "One hour of planing larch, no talking",
+                     *             "url": "https://www.youtube.com/watch?v=hl-silent__",
+                     *             "publishedAt": null,
+                     *             "publishedText": "3 weeks ago",
+                     *             "durationSeconds": 3600,
+                     *             "viewCount": 512044,
+                     *             "thumbnailUrl": "https://i.ytimg.com/vi/hl-silent__/hqdefault.jpg",
+                     *             "kind": "video",
+                     *             "captionTracks": []
+                     *           },
+                     *           "transcript": {},
+                     *           "cached": false,
+                     *           "error": {
+                     *             "code": "transcript_unavailable",
+                     *             "retryable": false,
+                     *             "message": "This video has no captions."
+                     *           }
+                     *         }
+                     *       ],
+                     *       "next": 2,
+                     *       "job": {
+                     *         "id": "job_3VqTb8yWm2LkR0sXcE9a1D",
+                     *         "state": "running",
+                     *         "reason": null,
+                     *         "channel": {
+                     *           "id": "UCharbourlight__________",
+                     *           "name": "Harbour Light Workshop",
+                     *           "handle": "@harbourlight"
+                     *         },
+                     *         "playlist": null,
+                     *         "request": {
+                     *           "channel": "@harbourlight",
+                     *           "playlist": null,
+                     *           "videos": null,
+                     *           "languages": [
+                     *             "en",
+                     *             "de"
+                     *           ],
+                     *           "match": "all",
+                     *           "kinds": [],
+                     *           "include": [],
+                     *           "chunkSeconds": null,
+                     *           "limit": null,
+                     *           "since": null,
+                     *           "onQuota": "pause"
+                     *         },
+                     *         "summary": {
+                     *           "total": 1480,
+                     *           "succeeded": 612,
+                     *           "failed": 38,
+                     *           "cached": 100,
+                     *           "fetched": 512,
+                     *           "pending": 830
+                     *         },
+                     *         "createdAt": "2026-11-20T16:00:00.000Z",
+                     *         "startedAt": "2026-11-20T16:00:01.000Z",
+                     *         "finishedAt": null,
+                     *         "expiresAt": null,
+                     *         "checkAgainSeconds": 2
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["JobResults"];
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `job_not_found`: The organization has no job with this ID. */
+            404: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `results_expired`: The results were deleted at `expiresAt`. */
+            410: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: The API key has too many requests for transcripts, uploads and job results in progress. `rate_limited`: Too many requests without a valid API key from this address. */
+            429: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    /**
+                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
+                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
+                     */
+                    "RateLimit-Policy"?: string;
+                    /**
+                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
+                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
+                     */
+                    RateLimit?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the window ends and requests are allowed again. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. `service_unavailable`: The service has too many requests for transcripts, uploads and job results in progress. */
+            503: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
         };
-      };
-      /** @description `not_found`: The organization does not exist. `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
-      404: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
+    };
+    listSubscriptions: {
+        parameters: {
+            query?: {
+                /** @description The maximum number of subscriptions to return. Values above 100 are treated as 100. */
+                limit?: number;
+                /** @description The `next` value of the previous page. By default the first page is returned. */
+                after?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of subscriptions, newest first. */
+            200: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /**
+                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
+                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
+                     */
+                    "RateLimit-Policy"?: string;
+                    /**
+                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
+                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
+                     */
+                    RateLimit?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the window ends and requests are allowed again. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "subscriptions": [
+                     *         {
+                     *           "id": "sub_6NfRk2pVx8ZbQ1mLtY4c9H",
+                     *           "state": "active",
+                     *           "reason": null,
+                     *           "channel": {
+                     *             "id": "UCharbourlight__________",
+                     *             "name": "Harbour Light Workshop",
+                     *             "handle": "@harbourlight"
+                     *           },
+                     *           "request": {
+                     *             "channel": "@harbourlight",
+                     *             "languages": [
+                     *               "en",
+                     *               "de"
+                     *             ],
+                     *             "match": "all",
+                     *             "kinds": [
+                     *               "video"
+                     *             ],
+                     *             "include": [],
+                     *             "chunkSeconds": null,
+                     *             "checkMinutes": 60,
+                     *             "start": "now"
+                     *           },
+                     *           "summary": {
+                     *             "total": 3,
+                     *             "succeeded": 1,
+                     *             "failed": 1,
+                     *             "cached": 0,
+                     *             "fetched": 1,
+                     *             "pending": 1
+                     *           },
+                     *           "createdAt": "2026-11-20T16:00:00.000Z",
+                     *           "checkedAt": "2026-11-24T09:17:03.000Z",
+                     *           "nextCheckAt": "2026-11-24T10:17:00.000Z"
+                     *         }
+                     *       ],
+                     *       "next": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Subscriptions"];
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
+            429: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    /**
+                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
+                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
+                     */
+                    "RateLimit-Policy"?: string;
+                    /**
+                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
+                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
+                     */
+                    RateLimit?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the window ends and requests are allowed again. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
+            503: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
         };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
+    };
+    createSubscription: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the request safe to repeat: the same key and body return the subscription that the first request has created, another body is 409 `idempotency_conflict`. Printable ASCII characters, such as a UUID; stored as long as the subscription, for the organization. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewSubscriptionBody"];
+            };
+        };
+        responses: {
+            /** @description The new subscription, or the one that a request with the same key has created. */
+            201: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /**
+                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
+                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
+                     */
+                    "RateLimit-Policy"?: string;
+                    /**
+                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
+                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
+                     */
+                    RateLimit?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the window ends and requests are allowed again. */
+                    "X-RateLimit-Reset"?: number;
+                    /** @description The path of the subscription: `/subscriptions/{id}`. */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "sub_6NfRk2pVx8ZbQ1mLtY4c9H",
+                     *       "state": "active",
+                     *       "reason": null,
+                     *       "channel": null,
+                     *       "request": {
+                     *         "channel": "@harbourlight",
+                     *         "languages": [
+                     *           "en",
+                     *           "de"
+                     *         ],
+                     *         "match": "all",
+                     *         "kinds": [
+                     *           "video"
+                     *         ],
+                     *         "include": [],
+                     *         "chunkSeconds": null,
+                     *         "checkMinutes": 60,
+                     *         "start": "now"
+                     *       },
+                     *       "summary": {
+                     *         "total": 0,
+                     *         "succeeded": 0,
+                     *         "failed": 0,
+                     *         "cached": 0,
+                     *         "fetched": 0,
+                     *         "pending": 0
+                     *       },
+                     *       "createdAt": "2026-11-20T16:00:00.000Z",
+                     *       "checkedAt": null,
+                     *       "nextCheckAt": "2026-11-20T16:00:00.000Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Subscription"];
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `feature_not_in_plan`: The plan does not include channel subscriptions. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `channel_not_found`: The channel does not exist. */
+            404: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `idempotency_conflict`: The Idempotency-Key was used with another request. */
+            409: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `invalid_request`: The body is too large. */
+            413: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `invalid_request`: The body is not JSON. */
+            415: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. `too_many_subscriptions`: The organization has too many subscriptions. `too_many_jobs`: The organization stores too many results. */
+            429: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    /**
+                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
+                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
+                     */
+                    "RateLimit-Policy"?: string;
+                    /**
+                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
+                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
+                     */
+                    RateLimit?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the window ends and requests are allowed again. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
+            503: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
         };
-      };
-      /** @description `method_not_allowed`: The endpoint does not support the method. */
-      405: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description The methods that the endpoint supports. */
-          Allow?: string;
-          [name: string]: unknown;
+    };
+    getSubscription: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The ID of the subscription (`sub_…`). */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The subscription. */
+            200: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /**
+                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
+                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
+                     */
+                    "RateLimit-Policy"?: string;
+                    /**
+                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
+                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
+                     */
+                    RateLimit?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the window ends and requests are allowed again. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "sub_6NfRk2pVx8ZbQ1mLtY4c9H",
+                     *       "state": "active",
+                     *       "reason": null,
+                     *       "channel": {
+                     *         "id": "UCharbourlight__________",
+                     *         "name": "Harbour Light Workshop",
+                     *         "handle": "@harbourlight"
+                     *       },
+                     *       "request": {
+                     *         "channel": "@harbourlight",
+                     *         "languages": [
+                     *           "en",
+                     *           "de"
+                     *         ],
+                     *         "match": "all",
+                     *         "kinds": [
+                     *           "video"
+                     *         ],
+                     *         "include": [],
+                     *         "chunkSeconds": null,
+                     *         "checkMinutes": 60,
+                     *         "start": "now"
+                     *       },
+                     *       "summary": {
+                     *         "total": 3,
+                     *         "succeeded": 1,
+                     *         "failed": 1,
+                     *         "cached": 0,
+                     *         "fetched": 1,
+                     *         "pending": 1
+                     *       },
+                     *       "createdAt": "2026-11-20T16:00:00.000Z",
+                     *       "checkedAt": "2026-11-24T09:17:03.000Z",
+                     *       "nextCheckAt": "2026-11-24T10:17:00.000Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Subscription"];
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `subscription_not_found`: The organization has no subscription with this ID. */
+            404: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
+            429: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    /**
+                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
+                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
+                     */
+                    "RateLimit-Policy"?: string;
+                    /**
+                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
+                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
+                     */
+                    RateLimit?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the window ends and requests are allowed again. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
+            503: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
         };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
+    };
+    deleteSubscription: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The ID of the subscription (`sub_…`). */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The subscription was deleted. */
+            204: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /**
+                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
+                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
+                     */
+                    "RateLimit-Policy"?: string;
+                    /**
+                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
+                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
+                     */
+                    RateLimit?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the window ends and requests are allowed again. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `subscription_not_found`: The organization has no subscription with this ID. */
+            404: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
+            429: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    /**
+                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
+                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
+                     */
+                    "RateLimit-Policy"?: string;
+                    /**
+                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
+                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
+                     */
+                    RateLimit?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the window ends and requests are allowed again. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
+            503: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
         };
-      };
-      /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
-      429: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          /**
-           * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
-           * @example "minute";q=60;w=60, "month";q=5000;w=2592000
-           */
-          'RateLimit-Policy'?: string;
-          /**
-           * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
-           * @example "minute";r=59;t=60, "month";r=4975;t=604800
-           */
-          RateLimit?: string;
-          /** @description Requests per minute that the key may make. */
-          'X-RateLimit-Limit'?: number;
-          /** @description Requests that remain in the current window of one minute. */
-          'X-RateLimit-Remaining'?: number;
-          /** @description Seconds until the window ends and requests are allowed again. */
-          'X-RateLimit-Reset'?: number;
-          [name: string]: unknown;
+    };
+    changeSubscription: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The ID of the subscription (`sub_…`). */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SubscriptionChangeBody"];
+            };
+        };
+        responses: {
+            /** @description The changed subscription. */
+            200: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /**
+                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
+                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
+                     */
+                    "RateLimit-Policy"?: string;
+                    /**
+                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
+                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
+                     */
+                    RateLimit?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the window ends and requests are allowed again. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "sub_6NfRk2pVx8ZbQ1mLtY4c9H",
+                     *       "state": "paused",
+                     *       "reason": "paused_by_caller",
+                     *       "channel": {
+                     *         "id": "UCharbourlight__________",
+                     *         "name": "Harbour Light Workshop",
+                     *         "handle": "@harbourlight"
+                     *       },
+                     *       "request": {
+                     *         "channel": "@harbourlight",
+                     *         "languages": [
+                     *           "en",
+                     *           "de"
+                     *         ],
+                     *         "match": "all",
+                     *         "kinds": [
+                     *           "video"
+                     *         ],
+                     *         "include": [],
+                     *         "chunkSeconds": null,
+                     *         "checkMinutes": 60,
+                     *         "start": "now"
+                     *       },
+                     *       "summary": {
+                     *         "total": 3,
+                     *         "succeeded": 1,
+                     *         "failed": 1,
+                     *         "cached": 0,
+                     *         "fetched": 1,
+                     *         "pending": 1
+                     *       },
+                     *       "createdAt": "2026-11-20T16:00:00.000Z",
+                     *       "checkedAt": "2026-11-24T09:17:03.000Z",
+                     *       "nextCheckAt": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Subscription"];
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `subscription_not_found`: The organization has no subscription with this ID. */
+            404: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `invalid_request`: The body is too large. */
+            413: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `invalid_request`: The body is not JSON. */
+            415: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
+            429: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    /**
+                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
+                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
+                     */
+                    "RateLimit-Policy"?: string;
+                    /**
+                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
+                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
+                     */
+                    RateLimit?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the window ends and requests are allowed again. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
+            503: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
         };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
+    };
+    checkSubscription: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The ID of the subscription (`sub_…`). */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The subscription, which is checked soon. */
+            202: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /**
+                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
+                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
+                     */
+                    "RateLimit-Policy"?: string;
+                    /**
+                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
+                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
+                     */
+                    RateLimit?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the window ends and requests are allowed again. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "sub_6NfRk2pVx8ZbQ1mLtY4c9H",
+                     *       "state": "active",
+                     *       "reason": null,
+                     *       "channel": {
+                     *         "id": "UCharbourlight__________",
+                     *         "name": "Harbour Light Workshop",
+                     *         "handle": "@harbourlight"
+                     *       },
+                     *       "request": {
+                     *         "channel": "@harbourlight",
+                     *         "languages": [
+                     *           "en",
+                     *           "de"
+                     *         ],
+                     *         "match": "all",
+                     *         "kinds": [
+                     *           "video"
+                     *         ],
+                     *         "include": [],
+                     *         "chunkSeconds": null,
+                     *         "checkMinutes": 60,
+                     *         "start": "now"
+                     *       },
+                     *       "summary": {
+                     *         "total": 3,
+                     *         "succeeded": 1,
+                     *         "failed": 1,
+                     *         "cached": 0,
+                     *         "fetched": 1,
+                     *         "pending": 1
+                     *       },
+                     *       "createdAt": "2026-11-20T16:00:00.000Z",
+                     *       "checkedAt": "2026-11-24T09:17:03.000Z",
+                     *       "nextCheckAt": "2026-11-24T10:17:00.000Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Subscription"];
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `subscription_not_found`: The organization has no subscription with this ID. */
+            404: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `conflict`: The caller has paused the subscription. */
+            409: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `invalid_request`: The body is too large. */
+            413: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `invalid_request`: The body is not JSON. */
+            415: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. `rate_limited`: A check was requested a moment ago. */
+            429: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    /**
+                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
+                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
+                     */
+                    "RateLimit-Policy"?: string;
+                    /**
+                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
+                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
+                     */
+                    RateLimit?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the window ends and requests are allowed again. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
+            503: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
         };
-      };
-      /** @description `internal_error`: An unexpected error occurred. */
-      500: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
+    };
+    getSubscriptionResults: {
+        parameters: {
+            query?: {
+                /** @description The maximum number of entries to return. JSON: 25 by default, and values above 100 are treated as 100. NDJSON: all by default. */
+                limit?: number;
+                /** @description The `next` of the previous page, or the `cursor` of a line of NDJSON. By default the entries begin with the first one. */
+                after?: number;
+            };
+            header?: never;
+            path: {
+                /** @description The ID of the subscription (`sub_…`). */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Entries in the order in which they became final, each upload once. JSON is a page; NDJSON (`Accept: application/x-ndjson`) has all entries from `after` on. */
+            200: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /**
+                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
+                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
+                     */
+                    "RateLimit-Policy"?: string;
+                    /**
+                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
+                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
+                     */
+                    RateLimit?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the window ends and requests are allowed again. */
+                    "X-RateLimit-Reset"?: number;
+                    /** @description `Accept-Encoding, Accept`: the body is compressed for clients that accept gzip, and NDJSON for clients that accept it. */
+                    Vary?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "results": [
+                     *         {
+                     *           "videoId": "hl-dinghy__",
+                     *           "ok": true,
+                     *           "metadata": {
+                     *             "title": "We rebuilt a 1962 dinghy from the keel up",
+                     *             "url": "https://www.youtube.com/watch?v=hl-dinghy__",
+                     *             "publishedAt": "2026-10-31T19:00:00Z",
+                     *             "publishedText": "17 hours ago",
+                     *             "durationSeconds": 612,
+                     *             "viewCount": 1214330,
+                     *             "thumbnailUrl": "https://i.ytimg.com/vi/hl-dinghy__/hqdefault.jpg",
+                     *             "kind": "video",
+                     *             "captionTracks": [
+                     *               {
+                     *                 "languageCode": "en",
+                     *                 "name": "English",
+                     *                 "generated": false
+                     *               },
+                     *               {
+                     *                 "languageCode": "en",
+                     *                 "name": "English (auto-generated)",
+                     *                 "generated": true
+                     *               }
+                     *             ]
+                     *           },
+                     *           "transcript": {
+                     *             "en": [
+                     *               {
+                     *                 "text": "Good morning from the boatyard.",
+                     *                 "start": 0.24,
+                     *                 "duration": 3.12
+                     *               },
+                     *               {
+                     *                 "text": "This little dinghy was built in 1962.",
+                     *                 "start": 3.4,
+                     *                 "duration": 2.9
+                     *               }
+                     *             ]
+                     *           },
+                     *           "cached": false
+                     *         },
+                     *         {
+                     *           "videoId": "hl-silent__",
+                     *           "ok": false,
+                     *           "metadata": {
+                     *             "title": "One hour of planing larch, no talking",
+                     *             "url": "https://www.youtube.com/watch?v=hl-silent__",
+                     *             "publishedAt": null,
+                     *             "publishedText": "3 weeks ago",
+                     *             "durationSeconds": 3600,
+                     *             "viewCount": 512044,
+                     *             "thumbnailUrl": "https://i.ytimg.com/vi/hl-silent__/hqdefault.jpg",
+                     *             "kind": "video",
+                     *             "captionTracks": []
+                     *           },
+                     *           "transcript": {},
+                     *           "cached": false,
+                     *           "error": {
+                     *             "code": "transcript_unavailable",
+                     *             "retryable": false,
+                     *             "message": "This video has no captions."
+                     *           }
+                     *         }
+                     *       ],
+                     *       "next": 2,
+                     *       "subscription": {
+                     *         "id": "sub_6NfRk2pVx8ZbQ1mLtY4c9H",
+                     *         "state": "active",
+                     *         "reason": null,
+                     *         "channel": {
+                     *           "id": "UCharbourlight__________",
+                     *           "name": "Harbour Light Workshop",
+                     *           "handle": "@harbourlight"
+                     *         },
+                     *         "request": {
+                     *           "channel": "@harbourlight",
+                     *           "languages": [
+                     *             "en",
+                     *             "de"
+                     *           ],
+                     *           "match": "all",
+                     *           "kinds": [
+                     *             "video"
+                     *           ],
+                     *           "include": [],
+                     *           "chunkSeconds": null,
+                     *           "checkMinutes": 60,
+                     *           "start": "now"
+                     *         },
+                     *         "summary": {
+                     *           "total": 3,
+                     *           "succeeded": 1,
+                     *           "failed": 1,
+                     *           "cached": 0,
+                     *           "fetched": 1,
+                     *           "pending": 1
+                     *         },
+                     *         "createdAt": "2026-11-20T16:00:00.000Z",
+                     *         "checkedAt": "2026-11-24T09:17:03.000Z",
+                     *         "nextCheckAt": "2026-11-24T10:17:00.000Z"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["SubscriptionResults"];
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `subscription_not_found`: The organization has no subscription with this ID. */
+            404: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `results_expired`: Results after the cursor were deleted. */
+            410: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: The API key has too many requests for transcripts, uploads and job results in progress. `rate_limited`: Too many requests without a valid API key from this address. */
+            429: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    /**
+                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
+                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
+                     */
+                    "RateLimit-Policy"?: string;
+                    /**
+                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
+                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
+                     */
+                    RateLimit?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the window ends and requests are allowed again. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. `service_unavailable`: The service has too many requests for transcripts, uploads and job results in progress. */
+            503: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
         };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
+    };
+    listWebhooks: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The webhooks, oldest first, without their secrets. */
+            200: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /**
+                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
+                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
+                     */
+                    "RateLimit-Policy"?: string;
+                    /**
+                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
+                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
+                     */
+                    RateLimit?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the window ends and requests are allowed again. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "webhooks": [
+                     *         {
+                     *           "id": "whk_0a1b2c3d4e5f6a7b8c9d0e1f",
+                     *           "url": "https://app.example.com/hooks/transcripts",
+                     *           "events": [
+                     *             "job.completed",
+                     *             "job.failed"
+                     *           ],
+                     *           "createdAt": "2026-11-20T16:00:00.000Z",
+                     *           "previousSecretUntil": null,
+                     *           "failingSince": null,
+                     *           "disabledAt": null,
+                     *           "disabledReason": null
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Webhooks"];
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
+            429: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    /**
+                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
+                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
+                     */
+                    "RateLimit-Policy"?: string;
+                    /**
+                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
+                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
+                     */
+                    RateLimit?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the window ends and requests are allowed again. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
+            503: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
         };
-      };
-      /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
-      503: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description Seconds to wait before a retry. */
-          'Retry-After'?: number;
-          [name: string]: unknown;
+    };
+    createWebhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewWebhookBody"];
+            };
+        };
+        responses: {
+            /** @description The new webhook, including its secret. */
+            201: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /**
+                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
+                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
+                     */
+                    "RateLimit-Policy"?: string;
+                    /**
+                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
+                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
+                     */
+                    RateLimit?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the window ends and requests are allowed again. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "whk_0a1b2c3d4e5f6a7b8c9d0e1f",
+                     *       "url": "https://app.example.com/hooks/transcripts",
+                     *       "events": [
+                     *         "job.completed",
+                     *         "job.failed"
+                     *       ],
+                     *       "createdAt": "2026-11-20T16:00:00.000Z",
+                     *       "previousSecretUntil": null,
+                     *       "failingSince": null,
+                     *       "disabledAt": null,
+                     *       "disabledReason": null,
+                     *       "secret": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwYTZxAbNxQYQ="
+                     *     }
+                     */
+                    "application/json": components["schemas"]["WebhookWithSecret"];
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `feature_not_in_plan`: The plan does not include channel archives. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `conflict`: The organization has too many webhooks. `conflict`: The service has no key for the secrets of webhooks. */
+            409: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `invalid_request`: The body is too large. */
+            413: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `invalid_request`: The body is not JSON. */
+            415: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
+            429: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    /**
+                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
+                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
+                     */
+                    "RateLimit-Policy"?: string;
+                    /**
+                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
+                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
+                     */
+                    RateLimit?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the window ends and requests are allowed again. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
+            503: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
         };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
+    };
+    deleteWebhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The ID of the webhook (`whk_…`). */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The webhook is deleted. */
+            204: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /**
+                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
+                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
+                     */
+                    "RateLimit-Policy"?: string;
+                    /**
+                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
+                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
+                     */
+                    RateLimit?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the window ends and requests are allowed again. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `not_found`: The webhook does not exist, or belongs to another organization. */
+            404: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
+            429: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    /**
+                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
+                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
+                     */
+                    "RateLimit-Policy"?: string;
+                    /**
+                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
+                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
+                     */
+                    RateLimit?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the window ends and requests are allowed again. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
+            503: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
         };
-      };
     };
-  };
-  getLive: {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    rotateWebhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The ID of the webhook (`whk_…`). */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The webhook, including its new secret. */
+            200: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /**
+                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
+                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
+                     */
+                    "RateLimit-Policy"?: string;
+                    /**
+                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
+                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
+                     */
+                    RateLimit?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the window ends and requests are allowed again. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "whk_0a1b2c3d4e5f6a7b8c9d0e1f",
+                     *       "url": "https://app.example.com/hooks/transcripts",
+                     *       "events": [
+                     *         "job.completed",
+                     *         "job.failed"
+                     *       ],
+                     *       "createdAt": "2026-11-20T16:00:00.000Z",
+                     *       "previousSecretUntil": "2026-11-22T09:30:00.000Z",
+                     *       "failingSince": null,
+                     *       "disabledAt": null,
+                     *       "disabledReason": null,
+                     *       "secret": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwYTZxAbNxQYQ="
+                     *     }
+                     */
+                    "application/json": components["schemas"]["WebhookWithSecret"];
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `feature_not_in_plan`: The plan does not include channel archives. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `not_found`: The webhook does not exist, or belongs to another organization. */
+            404: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `conflict`: The service has no key for the secrets of webhooks. */
+            409: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `invalid_request`: The body is too large. */
+            413: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `invalid_request`: The body is not JSON. */
+            415: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
+            429: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    /**
+                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
+                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
+                     */
+                    "RateLimit-Policy"?: string;
+                    /**
+                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
+                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
+                     */
+                    RateLimit?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the window ends and requests are allowed again. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
+            503: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
     };
-    requestBody?: never;
-    responses: {
-      /** @description The process is alive. */
-      200: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
+    testWebhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The ID of the webhook (`whk_…`). */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Whether the receiver accepted the event. */
+            200: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /**
+                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
+                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
+                     */
+                    "RateLimit-Policy"?: string;
+                    /**
+                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
+                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
+                     */
+                    RateLimit?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the window ends and requests are allowed again. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "delivered": false,
+                     *       "responseStatus": 500,
+                     *       "error": "The receiver responded with 500.",
+                     *       "durationMs": 184
+                     *     }
+                     */
+                    "application/json": components["schemas"]["WebhookTestResult"];
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `feature_not_in_plan`: The plan does not include channel archives. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `not_found`: The webhook does not exist, or belongs to another organization. */
+            404: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `conflict`: The secret of the webhook cannot be read. */
+            409: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `invalid_request`: The body is too large. */
+            413: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `invalid_request`: The body is not JSON. */
+            415: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
+            429: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    /**
+                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
+                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
+                     */
+                    "RateLimit-Policy"?: string;
+                    /**
+                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
+                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
+                     */
+                    RateLimit?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the window ends and requests are allowed again. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
+            503: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
         };
-        content: {
-          'application/json': components['schemas']['Live'];
+    };
+    listWebhookDeliveries: {
+        parameters: {
+            query?: {
+                /** @description The maximum number of deliveries to return. Values above 100 are treated as 100. */
+                limit?: number;
+                /** @description The `next` value of the previous page. By default the first page is returned. */
+                after?: string;
+            };
+            header?: never;
+            path: {
+                /** @description The ID of the webhook (`whk_…`). */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of deliveries, newest first. */
+            200: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /**
+                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
+                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
+                     */
+                    "RateLimit-Policy"?: string;
+                    /**
+                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
+                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
+                     */
+                    RateLimit?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the window ends and requests are allowed again. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "deliveries": [
+                     *         {
+                     *           "id": "msg_5b1f0c9e7d8a4e3fb2c1a09f8e7d6c5b",
+                     *           "type": "job.completed",
+                     *           "state": "pending",
+                     *           "createdAt": "2026-11-20T17:12:00.000Z",
+                     *           "attempts": 2,
+                     *           "lastAttemptAt": "2026-11-20T17:12:05.900Z",
+                     *           "nextAttemptAt": "2026-11-20T17:17:03.100Z",
+                     *           "responseStatus": 503,
+                     *           "error": "The receiver responded with 503.",
+                     *           "durationMs": 91
+                     *         }
+                     *       ],
+                     *       "next": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["WebhookDeliveriesPage"];
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `not_found`: The webhook does not exist, or belongs to another organization. */
+            404: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
+            429: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    /**
+                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
+                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
+                     */
+                    "RateLimit-Policy"?: string;
+                    /**
+                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
+                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
+                     */
+                    RateLimit?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the window ends and requests are allowed again. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
+            503: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
         };
-      };
-      /** @description `method_not_allowed`: The endpoint does not support the method. */
-      405: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description The methods that the endpoint supports. */
-          Allow?: string;
-          [name: string]: unknown;
+    };
+    sendMcpMessage: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The revision of the protocol. */
+                "MCP-Protocol-Version"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        /** @description A JSON-RPC 2.0 message of at most 65536 bytes. Batches are not supported. */
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @enum {string} */
+                    jsonrpc: "2.0";
+                    id?: string | number;
+                    /** @example tools/call */
+                    method: string;
+                    params?: Record<string, never>;
+                };
+            };
+        };
+        responses: {
+            /** @description The JSON-RPC response; as server-sent events (`text/event-stream`) for the revisions of 2025. */
+            200: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /**
+                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
+                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
+                     */
+                    "RateLimit-Policy"?: string;
+                    /**
+                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
+                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
+                     */
+                    RateLimit?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the window ends and requests are allowed again. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": Record<string, never>;
+                };
+            };
+            /** @description The message is a notification, which has no response. */
+            202: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /**
+                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
+                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
+                     */
+                    "RateLimit-Policy"?: string;
+                    /**
+                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
+                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
+                     */
+                    RateLimit?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the window ends and requests are allowed again. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The body is not one JSON-RPC message (an error of JSON-RPC), or not JSON (`invalid_request`). */
+            400: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": Record<string, never>;
+                };
+            };
+            /** @description `unauthorized`: The API key is missing. `invalid_api_key`: The API key is invalid. `invalid_token`: The access token is invalid. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `invalid_request`: The page that sends the request is not allowed to. `organization_not_linked`: No organization is linked to that of the access token. `client_blocked`: The client of the access token is blocked. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The revision of the protocol requires that the client accepts JSON and server-sent events. */
+            406: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": Record<string, never>;
+                };
+            };
+            /** @description `invalid_request`: The body is too large. */
+            413: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `invalid_request`: The body is not JSON. */
+            415: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: The rate limit of the API key is exceeded. `rate_limited`: Too many requests without a valid API key from this address. */
+            429: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    /**
+                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
+                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
+                     */
+                    "RateLimit-Policy"?: string;
+                    /**
+                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
+                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
+                     */
+                    RateLimit?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the window ends and requests are allowed again. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
+            503: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
         };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
+    };
+    listOrganizations: {
+        parameters: {
+            query?: {
+                /** @description The maximum number of items to return. Values above 100 are treated as 100. */
+                limit?: number;
+                /** @description The `next` value of the previous page. By default the first page is returned. */
+                after?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of organizations, oldest first. */
+            200: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "organizations": [
+                     *         {
+                     *           "id": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
+                     *           "name": "Acme",
+                     *           "plan": "pro",
+                     *           "monthlyLimit": null,
+                     *           "externalId": null,
+                     *           "createdAt": "2026-11-02T09:30:00.000Z"
+                     *         }
+                     *       ],
+                     *       "next": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["OrganizationsPage"];
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
+            404: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
+            429: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    /**
+                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
+                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
+                     */
+                    "RateLimit-Policy"?: string;
+                    /**
+                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
+                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
+                     */
+                    RateLimit?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the window ends and requests are allowed again. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
+            503: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
         };
-      };
     };
-  };
-  getReady: {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    createOrganization: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewOrganizationBody"];
+            };
+        };
+        responses: {
+            /** @description The new organization. */
+            201: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
+                     *       "name": "Acme",
+                     *       "plan": "pro",
+                     *       "monthlyLimit": null,
+                     *       "externalId": null,
+                     *       "createdAt": "2026-11-02T09:30:00.000Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["CreatedOrganization"];
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
+            404: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `conflict`: Another organization has the external ID. */
+            409: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `invalid_request`: The body is too large. */
+            413: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `invalid_request`: The body is not JSON. */
+            415: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
+            429: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    /**
+                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
+                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
+                     */
+                    "RateLimit-Policy"?: string;
+                    /**
+                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
+                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
+                     */
+                    RateLimit?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the window ends and requests are allowed again. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
+            503: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
     };
-    requestBody?: never;
-    responses: {
-      /** @description The service can serve requests. The status is `degraded` while a non-critical dependency is down. */
-      200: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
+    getOrganization: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The ID of the organization (`org_…`). */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The organization. */
+            200: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
+                     *       "name": "Acme",
+                     *       "plan": "pro",
+                     *       "monthlyLimit": null,
+                     *       "externalId": null,
+                     *       "createdAt": "2026-11-02T09:30:00.000Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Organization"];
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `not_found`: The organization does not exist. `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
+            404: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
+            429: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    /**
+                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
+                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
+                     */
+                    "RateLimit-Policy"?: string;
+                    /**
+                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
+                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
+                     */
+                    RateLimit?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the window ends and requests are allowed again. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
+            503: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
         };
-        content: {
-          'application/json': components['schemas']['Ready'];
+    };
+    deleteOrganization: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The ID of the organization (`org_…`). */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The deleted organization. */
+            200: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
+                     *       "name": "Acme",
+                     *       "plan": "pro",
+                     *       "monthlyLimit": null,
+                     *       "externalId": null,
+                     *       "createdAt": "2026-11-02T09:30:00.000Z",
+                     *       "deletedAt": "2026-11-20T16:00:00.000Z",
+                     *       "revokedKeys": 2
+                     *     }
+                     */
+                    "application/json": components["schemas"]["DeletedOrganization"];
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `not_found`: The organization does not exist. `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
+            404: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
+            429: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    /**
+                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
+                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
+                     */
+                    "RateLimit-Policy"?: string;
+                    /**
+                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
+                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
+                     */
+                    RateLimit?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the window ends and requests are allowed again. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
+            503: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
         };
-      };
-      /** @description `method_not_allowed`: The endpoint does not support the method. */
-      405: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description The methods that the endpoint supports. */
-          Allow?: string;
-          [name: string]: unknown;
+    };
+    changeOrganization: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The ID of the organization (`org_…`). */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["OrganizationChangeBody"];
+            };
+        };
+        responses: {
+            /** @description The updated organization. */
+            200: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
+                     *       "name": "Acme",
+                     *       "plan": "pro",
+                     *       "monthlyLimit": null,
+                     *       "externalId": null,
+                     *       "createdAt": "2026-11-02T09:30:00.000Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Organization"];
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `not_found`: The organization does not exist. `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
+            404: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `conflict`: Another organization has the external ID. */
+            409: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `invalid_request`: The body is too large. */
+            413: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `invalid_request`: The body is not JSON. */
+            415: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
+            429: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    /**
+                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
+                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
+                     */
+                    "RateLimit-Policy"?: string;
+                    /**
+                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
+                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
+                     */
+                    RateLimit?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the window ends and requests are allowed again. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
+            503: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
         };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
+    };
+    listKeys: {
+        parameters: {
+            query?: {
+                /** @description The maximum number of items to return. Values above 100 are treated as 100. */
+                limit?: number;
+                /** @description The `next` value of the previous page. By default the first page is returned. */
+                after?: string;
+            };
+            header?: never;
+            path: {
+                /** @description The ID of the organization (`org_…`). */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of keys, oldest first. */
+            200: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "keys": [
+                     *         {
+                     *           "id": "key_5b1f6a2c9d3e4f7081a2b3c4",
+                     *           "organizationId": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
+                     *           "name": "server",
+                     *           "kind": "key",
+                     *           "client": null,
+                     *           "prefix": "ctk_4fGh2K",
+                     *           "monthlyLimit": null,
+                     *           "createdAt": "2026-11-02T09:31:00.000Z",
+                     *           "expiresAt": null,
+                     *           "revokedAt": null,
+                     *           "lastUsedAt": null,
+                     *           "replacedBy": null
+                     *         }
+                     *       ],
+                     *       "next": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["KeysPage"];
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `not_found`: The organization does not exist. `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
+            404: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
+            429: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    /**
+                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
+                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
+                     */
+                    "RateLimit-Policy"?: string;
+                    /**
+                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
+                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
+                     */
+                    RateLimit?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the window ends and requests are allowed again. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
+            503: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
         };
-      };
-      /** @description A critical dependency is down, or the service is shutting down. */
-      503: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
+    };
+    issueKey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The ID of the organization (`org_…`). */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewKeyBody"];
+            };
+        };
+        responses: {
+            /** @description The new key, including its plaintext. */
+            201: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "key_5b1f6a2c9d3e4f7081a2b3c4",
+                     *       "organizationId": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
+                     *       "name": "server",
+                     *       "kind": "key",
+                     *       "client": null,
+                     *       "prefix": "ctk_4fGh2K",
+                     *       "monthlyLimit": null,
+                     *       "createdAt": "2026-11-02T09:31:00.000Z",
+                     *       "expiresAt": null,
+                     *       "revokedAt": null,
+                     *       "lastUsedAt": null,
+                     *       "replacedBy": null,
+                     *       "key": "ctk_4fGh2K…"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["IssuedKey"];
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `not_found`: The organization does not exist. `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
+            404: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `invalid_request`: The body is too large. */
+            413: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `invalid_request`: The body is not JSON. */
+            415: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
+            429: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    /**
+                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
+                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
+                     */
+                    "RateLimit-Policy"?: string;
+                    /**
+                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
+                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
+                     */
+                    RateLimit?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the window ends and requests are allowed again. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
+            503: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
         };
-        content: {
-          'application/json': components['schemas']['Ready'];
+    };
+    rotateKey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The ID of the key (`key_…`), not the key itself. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RotationBody"];
+            };
+        };
+        responses: {
+            /** @description The new key, including its plaintext, and the old key. */
+            201: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "key_c4b3a2817f4e3d9c2a6f1b5b",
+                     *       "organizationId": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
+                     *       "name": "server",
+                     *       "kind": "key",
+                     *       "client": null,
+                     *       "prefix": "ctk_4fGh2K",
+                     *       "monthlyLimit": null,
+                     *       "createdAt": "2026-11-02T09:31:00.000Z",
+                     *       "expiresAt": null,
+                     *       "revokedAt": null,
+                     *       "lastUsedAt": null,
+                     *       "replacedBy": null,
+                     *       "key": "ctk_4fGh2K…",
+                     *       "replaced": {
+                     *         "id": "key_5b1f6a2c9d3e4f7081a2b3c4",
+                     *         "organizationId": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
+                     *         "name": "server",
+                     *         "kind": "key",
+                     *         "client": null,
+                     *         "prefix": "ctk_4fGh2K",
+                     *         "monthlyLimit": null,
+                     *         "createdAt": "2026-11-02T09:31:00.000Z",
+                     *         "expiresAt": null,
+                     *         "revokedAt": null,
+                     *         "lastUsedAt": null,
+                     *         "replacedBy": "key_c4b3a2817f4e3d9c2a6f1b5b"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["RotatedKey"];
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `not_found`: The key does not exist. `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
+            404: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `conflict`: The key is revoked, expired or already replaced. `conflict`: The key is a client of the identity provider. */
+            409: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `invalid_request`: The body is too large. */
+            413: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `invalid_request`: The body is not JSON. */
+            415: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
+            429: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    /**
+                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
+                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
+                     */
+                    "RateLimit-Policy"?: string;
+                    /**
+                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
+                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
+                     */
+                    RateLimit?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the window ends and requests are allowed again. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
+            503: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
         };
-      };
     };
-  };
-  getMetrics: {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    revokeKey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The ID of the key (`key_…`), not the key itself. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The revoked key. */
+            200: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "key_5b1f6a2c9d3e4f7081a2b3c4",
+                     *       "organizationId": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
+                     *       "name": "server",
+                     *       "kind": "key",
+                     *       "client": null,
+                     *       "prefix": "ctk_4fGh2K",
+                     *       "monthlyLimit": null,
+                     *       "createdAt": "2026-11-02T09:31:00.000Z",
+                     *       "expiresAt": null,
+                     *       "revokedAt": "2026-11-20T18:00:00.000Z",
+                     *       "lastUsedAt": null,
+                     *       "replacedBy": null,
+                     *       "stillValid": []
+                     *     }
+                     */
+                    "application/json": components["schemas"]["RevokedKey"];
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `not_found`: The key does not exist. `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
+            404: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
+            429: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    /**
+                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
+                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
+                     */
+                    "RateLimit-Policy"?: string;
+                    /**
+                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
+                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
+                     */
+                    RateLimit?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the window ends and requests are allowed again. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
+            503: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
     };
-    requestBody?: never;
-    responses: {
-      /** @description All metrics. docs/monitoring.md describes them. */
-      200: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
+    unblockClient: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The ID of the key (`key_…`), not the key itself. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The client. */
+            200: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "key_5b1f6a2c9d3e4f7081a2b3c4",
+                     *       "organizationId": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
+                     *       "name": "reports",
+                     *       "kind": "oidc",
+                     *       "client": "reports",
+                     *       "prefix": null,
+                     *       "monthlyLimit": null,
+                     *       "createdAt": "2026-11-02T09:31:00.000Z",
+                     *       "expiresAt": null,
+                     *       "revokedAt": null,
+                     *       "lastUsedAt": "2026-11-20T15:59:00.000Z",
+                     *       "replacedBy": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Key"];
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `not_found`: The key does not exist. `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
+            404: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `conflict`: The key is an API key, which stays revoked. */
+            409: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `invalid_request`: The body is too large. */
+            413: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `invalid_request`: The body is not JSON. */
+            415: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
+            429: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    /**
+                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
+                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
+                     */
+                    "RateLimit-Policy"?: string;
+                    /**
+                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
+                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
+                     */
+                    RateLimit?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the window ends and requests are allowed again. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
+            503: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
         };
-        content: {
-          /**
-           * @example # HELP ct_entries_total Entries of responses, and videos of archive jobs that are not tried again: cached, fetched, or the code of their failure.
-           *     # TYPE ct_entries_total counter
-           *     ct_entries_total{outcome="cached"} 1207
-           *     ct_entries_total{outcome="fetched"} 311
-           */
-          'text/plain': string;
+    };
+    getOrganizationUsage: {
+        parameters: {
+            query?: {
+                /** @description Whether to compare the count of every month with the sum of its settled calls. */
+                verify?: "true" | "false";
+                /** @description The first day (UTC) of a report. By default the first day of the current month. */
+                from?: string;
+                /** @description The day (UTC) after the last day of a report, at most 400 days after `from`. By default the first day of the next month. */
+                to?: string;
+                /** @description What the rows of a report stand for: a day, an API key, or a channel, playlist or video. By default `day` when `from` or `to` is given; with none of the three no report is returned. */
+                by?: "day" | "key" | "resource";
+            };
+            header?: never;
+            path: {
+                /** @description The ID of the organization (`org_…`). */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The usage of the current calendar month. */
+            200: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "organization": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
+                     *       "plan": "pro",
+                     *       "period": {
+                     *         "start": "2026-11-01T00:00:00.000Z",
+                     *         "end": "2026-12-01T00:00:00.000Z"
+                     *       },
+                     *       "limit": 5000,
+                     *       "used": 120,
+                     *       "reserved": 25,
+                     *       "remaining": 4855,
+                     *       "history": [
+                     *         {
+                     *           "period": "2026-11",
+                     *           "used": 120
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["AdminUsage"];
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `not_found`: The organization does not exist. `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
+            404: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
+            429: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    /**
+                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
+                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
+                     */
+                    "RateLimit-Policy"?: string;
+                    /**
+                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
+                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
+                     */
+                    RateLimit?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the window ends and requests are allowed again. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
+            503: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
         };
-      };
-      /** @description `unauthorized`: The metrics token is missing or invalid, while `METRICS_TOKEN` is set. */
-      401: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
-          'WWW-Authenticate'?: string;
-          [name: string]: unknown;
+    };
+    pruneUsage: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What was removed. */
+            200: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "retentionMonths": 24,
+                     *       "keptFrom": "2024-11",
+                     *       "periods": 3,
+                     *       "calls": 4120
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Pruned"];
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
+            404: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `invalid_request`: The body is too large. */
+            413: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `invalid_request`: The body is not JSON. */
+            415: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
+            429: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    /**
+                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
+                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
+                     */
+                    "RateLimit-Policy"?: string;
+                    /**
+                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
+                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
+                     */
+                    RateLimit?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the window ends and requests are allowed again. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
+            503: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
         };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
+    };
+    cancelAnyJob: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The ID of the job (`job_…`). */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The canceled job. */
+            200: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "job_3VqTb8yWm2LkR0sXcE9a1D",
+                     *       "state": "canceled",
+                     *       "reason": null,
+                     *       "channel": {
+                     *         "id": "UCharbourlight__________",
+                     *         "name": "Harbour Light Workshop",
+                     *         "handle": "@harbourlight"
+                     *       },
+                     *       "playlist": null,
+                     *       "request": {
+                     *         "channel": "@harbourlight",
+                     *         "playlist": null,
+                     *         "videos": null,
+                     *         "languages": [
+                     *           "en",
+                     *           "de"
+                     *         ],
+                     *         "match": "all",
+                     *         "kinds": [],
+                     *         "include": [],
+                     *         "chunkSeconds": null,
+                     *         "limit": null,
+                     *         "since": null,
+                     *         "onQuota": "pause"
+                     *       },
+                     *       "summary": {
+                     *         "total": 1480,
+                     *         "succeeded": 612,
+                     *         "failed": 38,
+                     *         "cached": 100,
+                     *         "fetched": 512,
+                     *         "pending": 830
+                     *       },
+                     *       "createdAt": "2026-11-20T16:00:00.000Z",
+                     *       "startedAt": "2026-11-20T16:00:01.000Z",
+                     *       "finishedAt": "2026-11-20T16:21:44.000Z",
+                     *       "expiresAt": "2026-11-23T16:21:44.000Z",
+                     *       "checkAgainSeconds": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `job_not_found`: The job does not exist. `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
+            404: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `job_finished`: The job has already been completed or has failed. */
+            409: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `invalid_request`: The body is too large. */
+            413: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `invalid_request`: The body is not JSON. */
+            415: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
+            429: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    /**
+                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
+                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
+                     */
+                    "RateLimit-Policy"?: string;
+                    /**
+                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
+                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
+                     */
+                    RateLimit?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the window ends and requests are allowed again. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
+            503: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
         };
-      };
-      /** @description `method_not_allowed`: The endpoint does not support the method. */
-      405: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          /** @description The methods that the endpoint supports. */
-          Allow?: string;
-          [name: string]: unknown;
+    };
+    listAudit: {
+        parameters: {
+            query?: {
+                /** @description The maximum number of items to return. Values above 100 are treated as 100. */
+                limit?: number;
+                /** @description The `next` value of the previous page. By default the first page is returned. */
+                after?: string;
+                /** @description The ID of an organization, deleted or not. By default the changes of all organizations are returned. */
+                organization?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of changes, newest first. */
+            200: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "entries": [
+                     *         {
+                     *           "id": "4212",
+                     *           "at": "2026-11-20T16:00:00.000Z",
+                     *           "actor": "admin",
+                     *           "action": "organization.plan_changed",
+                     *           "organizationId": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
+                     *           "target": "org_0a1b2c3d4e5f6a7b8c9d0e1f",
+                     *           "before": {
+                     *             "plan": "free"
+                     *           },
+                     *           "after": {
+                     *             "plan": "pro"
+                     *           },
+                     *           "requestId": "invoice-2026-11",
+                     *           "callId": "8f14c5e2-6d0b-4a57-9e31-0c2f7be4d813",
+                     *           "address": "203.0.113.9",
+                     *           "person": {
+                     *             "sub": "5f1c8c52-0b7e-4c1d-9a51-7c2f0e7a9b60",
+                     *             "email": "ada@example.com"
+                     *           }
+                     *         }
+                     *       ],
+                     *       "next": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["AuditPage"];
+                };
+            };
+            /** @description `invalid_request`: A parameter or a field is invalid. */
+            400: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `not_found`: The organization does not exist. `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
+            404: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `rate_limited`: Too many requests without a valid admin token from this address. */
+            429: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    /**
+                     * @description The limits: calls of the key in a `minute`, and transcripts of the organization in a `month`, each with its quota `q` and its window `w` in seconds.
+                     * @example "minute";q=60;w=60, "month";q=5000;w=2592000
+                     */
+                    "RateLimit-Policy"?: string;
+                    /**
+                     * @description What remains of each limit (`r`), and the seconds until it is whole again (`t`).
+                     * @example "minute";r=59;t=60, "month";r=4975;t=604800
+                     */
+                    RateLimit?: string;
+                    /** @description Requests per minute that the key may make. */
+                    "X-RateLimit-Limit"?: number;
+                    /** @description Requests that remain in the current window of one minute. */
+                    "X-RateLimit-Remaining"?: number;
+                    /** @description Seconds until the window ends and requests are allowed again. */
+                    "X-RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `service_unavailable`: The database is unavailable, or the service is shutting down. */
+            503: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
         };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
+    };
+    getLive: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The process is alive. */
+            200: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Live"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
         };
-      };
-      /** @description `internal_error`: An unexpected error occurred. */
-      500: {
-        headers: {
-          /** @description The ID of the request. */
-          'X-Request-Id'?: string;
-          [name: string]: unknown;
+    };
+    getReady: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The service can serve requests. The status is `degraded` while a non-critical dependency is down. */
+            200: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Ready"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description A critical dependency is down, or the service is shutting down. */
+            503: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Ready"];
+                };
+            };
         };
-        content: {
-          'application/json': components['schemas']['ErrorAnswer'];
+    };
+    getMetrics: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description All metrics. docs/monitoring.md describes them. */
+            200: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example # HELP ct_entries_total Entries of responses, and videos of archive jobs that are not tried again: cached, fetched, or the code of their failure.
+                     *     # TYPE ct_entries_total counter
+                     *     ct_entries_total{outcome="cached"} 1207
+                     *     ct_entries_total{outcome="fetched"} 311
+                     */
+                    "text/plain": string;
+                };
+            };
+            /** @description `unauthorized`: The metrics token is missing or invalid, while `METRICS_TOKEN` is set. */
+            401: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
+                    "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `method_not_allowed`: The endpoint does not support the method. */
+            405: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    /** @description The methods that the endpoint supports. */
+                    Allow?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `internal_error`: An unexpected error occurred. */
+            500: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
         };
-      };
     };
-  };
 }

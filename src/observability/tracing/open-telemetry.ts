@@ -2,6 +2,7 @@ import { diag, DiagLogLevel } from '@opentelemetry/api';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import { defaultResource, detectResources, envDetector, resourceFromAttributes } from '@opentelemetry/resources';
 import { BatchSpanProcessor, NodeTracerProvider } from '@opentelemetry/sdk-trace-node';
+import { VERSION } from '../../config/package.js';
 import { withTimeout } from '../../domain/with-timeout.js';
 
 const SERVICE_NAME = 'channel-transcripts';
@@ -23,7 +24,7 @@ export function startTracing(onFailure: (cause: string) => void): () => Promise<
   );
   const provider = new NodeTracerProvider({
     resource: defaultResource()
-      .merge(resourceFromAttributes({ 'service.name': SERVICE_NAME }))
+      .merge(resourceFromAttributes({ 'service.name': SERVICE_NAME, 'service.version': VERSION }))
       .merge(detectResources({ detectors: [envDetector] })),
     spanProcessors: [new BatchSpanProcessor(new OTLPTraceExporter())],
   });

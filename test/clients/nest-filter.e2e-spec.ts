@@ -1,0 +1,128 @@
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import {
+  ChannelTranscripts,
+  ChannelTranscriptsError,
+  ChannelTranscriptsExceptionFilter,
+  ChannelTranscriptsModule,
+} from '@channel-transcripts/nest';
+import {
+  ConsoleLogger,
+  Controller,
+  Get,
+  Inject,
+  Logger,
+  Module,
+  Param,
+  Query,
+  type INestApplication,
+} from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import type { Server } from 'node:http';
+import { ERROR_STATUSES } from '../../src/domain/error-codes.js';
+import { startService, type TestOrganization, type TestService } from '../harness/service.js';
+
+/** About the program and its account, which are nothing that its callers may see. */
+const HIDDEN = [
+  ...['unauthorized', 'invalid_api_key', 'invalid_token', 'plan_limit_exceeded', 'feature_not_in_plan'],
+  ...['organization_not_linked', 'not_found', 'method_not_allowed', 'internal_error'],
+];
+const NOT_AVAILABLE = {
+  statusCode: 502,
+  code: 'transcripts_unavailable',
+  message: 'Transcripts are not available.',
+  retryable: false,
+};
+
+@Controller()
+class Estate {
+  constructor(@Inject(ChannelTranscripts) private readonly transcripts: ChannelTranscripts) {}
+
+  @Get('channels/:id')
+  channel(@Param('id') id: string, @Query('limit') limit: string): Promise<unknown> {
+    return this.transcripts.transcripts(id, { limit: Number(limit) });
+  }
+
+  @Get('codes/:code')
+  throwOf(@Param('code') code: string): never {
+    throw new ChannelTranscriptsError('Internals.', undefined, code, true, 'r', 7, { limit: 5000 });
+  }
+}
+
+let service: TestService;
+let poor: TestOrganization;
+let program: INestApplication;
+let url: string;
+let apiKey: string;
+
+beforeAll(async () => {
+  service = await startService();
+  poor = await service.organization({ monthlyLimit: 1 });
+  apiKey = poor.key;
+  @Module({
+    imports: [
+      ChannelTranscriptsModule.register({
+        ...{ transport: 'http', baseUrl: service.url, retries: 0 },
+        token: () => Promise.resolve({ token: apiKey, expiresAt: new Date(0) }),
+      }),
+    ],
+    controllers: [Estate],
+  })
+  class Program {}
+  program = await NestFactory.create(Program, { logger: false });
+  program.useGlobalFilters(new ChannelTranscriptsExceptionFilter());
+  await program.listen(0, '127.0.0.1');
+  const server: Server = program.getHttpServer();
+  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+});
+afterAll(async () => {
+  await program.close();
+  await service.close();
+  // Of the process, which runs other tests.
+  Logger.overrideLogger(new ConsoleLogger());
+});
+
+async function get(path: string): Promise<{ status: number; retryAfter: string | null; body: unknown }> {
+  const response = await fetch(url + path);
+  return { status: response.status, retryAfter: response.headers.get('Retry-After'), body: await response.json() };
+}
+
+describe('ChannelTranscriptsExceptionFilter', () => {
+  it('answers what is about the request as the service does', async () => {
+    const message = expect.stringMatching(/^Channel not found/) as unknown;
+    expect(await get('/channels/@no-such-channel?limit=1')).toEqual({
+      status: 404,
+      retryAfter: null,
+      body: { statusCode: 404, code: 'channel_not_found', message, retryable: false },
+    });
+    const { status, body } = await get('/channels/@tidewater?limit=0');
+    expect([status, body]).toMatchObject([400, { code: 'invalid_request', details: [{ field: 'limit' }] }]);
+  });
+
+  it('hides what is about the program: its credential, plan and quota', async () => {
+    const expected = { status: 502, retryAfter: null, body: NOT_AVAILABLE };
+    expect(await get('/channels/@fogsignalradio?limit=3')).toEqual(expected);
+    apiKey = (await service.organization({ plan: 'free' })).key;
+    expect(await get('/channels/@tidewater?limit=1')).toEqual(expected);
+    apiKey = 'ctk_wrong';
+    expect(await get('/channels/@tidewater?limit=1')).toEqual(expected);
+    apiKey = poor.key;
+  });
+
+  it('keeps status, code and Retry-After of failures and limits that pass, without their message', async () => {
+    for (const [code, status] of Object.entries({ rate_limited: 429, upstream_blocked: 502, upstream_busy: 503 })) {
+      const message = 'Transcripts are not available at the moment.';
+      const body = { statusCode: status, code, message, retryable: true };
+      expect(await get(`/codes/${code}`)).toEqual({ status, retryAfter: '7', body });
+    }
+  });
+
+  it('decides for every code of the service, with its status there', async () => {
+    for (const [code, status] of Object.entries(ERROR_STATUSES)) {
+      const answer = await get(`/codes/${code}`);
+      if (HIDDEN.includes(code)) expect([code, answer.body]).toEqual([code, NOT_AVAILABLE]);
+      else expect([code, answer.status, answer.body]).toMatchObject([code, status, { code }]);
+    }
+    expect((await get('/codes/added_later')).body).toEqual(NOT_AVAILABLE);
+  });
+});
