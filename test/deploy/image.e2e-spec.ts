@@ -89,7 +89,14 @@ describe('the image', () => {
     const service = Program.runIn(folder.path, 'main.js', { DATABASE_URL: database.url });
     try {
       const url = await service.url();
-      for (const path of ['/health/ready', '/docs', '/docs/swagger-ui-bundle.js', '/docs/errors', '/docs-json', '/metrics']) {
+      for (const path of [
+        '/health/ready',
+        '/docs',
+        '/docs/swagger-ui-bundle.js',
+        '/docs/errors',
+        '/docs-json',
+        '/metrics',
+      ]) {
         expect([path, (await fetch(url + path)).status]).toEqual([path, 200]);
       }
     } finally {
