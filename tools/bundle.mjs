@@ -101,12 +101,14 @@ for (const [file, { imports }] of Object.entries(metafile.inputs)) {
   }
 }
 
-// `migrate.ts` reads the SQL of the database from beside itself.
-const [bundled] = Object.entries(metafile.outputs).find(
-  ([, { inputs }]) => 'dist/modules/database/migrate.js' in inputs,
-);
-for (const folder of ['migrations', 'functions']) {
-  await cp(join(dist, 'modules/database', folder), join(root, dirname(bundled), folder), { recursive: true });
+// Modules that read files from beside themselves: the SQL of the database, and the page for the operator.
+for (const [module, ...files] of [
+  ['database/migrate.js', 'migrations', 'functions'],
+  ['admin/http/page.controller.js', 'page.html'],
+]) {
+  const [bundled] = Object.entries(metafile.outputs).find(([, { inputs }]) => `dist/modules/${module}` in inputs);
+  for (const file of files)
+    await cp(join(dist, 'modules', dirname(module), file), join(root, dirname(bundled), file), { recursive: true });
 }
 
 await writeFile(join(dist, 'errors.html'), errorsPage(await readFile(join(root, 'docs/errors.md'), 'utf8')));

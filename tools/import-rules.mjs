@@ -71,6 +71,7 @@ const FLOORS = [
     mcp: ['jobs', 'transcripts', 'quota', 'auth', 'rate-limit', 'http', 'observability', 'config', 'domain'],
     // The usage under /admin is a customer's usage and more. Commands print transcripts and run jobs.
     admin: [
+      PORT,
       'jobs',
       'transcripts',
       'quota',

@@ -6,10 +6,18 @@ import { QuotaModule } from '../quota/quota.module.js';
 import { AdminKeysController } from './http/keys.controller.js';
 import { AdminOperationsController } from './http/operations.controller.js';
 import { AdminOrganizationsController } from './http/organizations.controller.js';
+import { AdminPageController } from './http/page.controller.js';
+import { AdminWorkController } from './http/work.controller.js';
 
 /** The admin commands over HTTP, under `/admin`. */
 @Module({
   imports: [AuthModule, JobsModule, OrganizationsModule, QuotaModule],
-  controllers: [AdminOrganizationsController, AdminKeysController, AdminOperationsController],
+  controllers: [
+    AdminOrganizationsController,
+    AdminKeysController,
+    AdminOperationsController,
+    AdminWorkController,
+    AdminPageController,
+  ],
 })
 export class AdminModule {}

@@ -81,8 +81,8 @@ async function compile(file: string): Promise<void> {
   await writeFile(target, code);
 }
 
-/** Copies a file or folder with SQL, which `npm run build:tools` does not, to where the code reads it. */
-async function copySql(path: string): Promise<void> {
+/** Copies a file or folder that is no code, which `npm run build:tools` does not, to where the code reads it. */
+async function copyAsset(path: string): Promise<void> {
   await cp(join(PROJECT, 'src', path), join(PROJECT, 'dist-tools/src', path), { recursive: true });
 }
 
@@ -91,8 +91,9 @@ function compileChanges(): FSWatcher {
   // One after another: a save is several events, and the first ones can find an empty file.
   let changes = Promise.resolve();
   const apply = async (file: string): Promise<void> => {
-    if (file.endsWith('.sql')) {
-      await copySql(file);
+    if (file.endsWith('.html')) await copyAsset(file);
+    else if (file.endsWith('.sql')) {
+      await copyAsset(file);
       // The service starts again when code changes; SQL is not code, so what reads it is written again.
       await compile('database/migrate.ts');
     } else if (file.endsWith('.ts') && !file.endsWith('.spec.ts')) await compile(file);
@@ -173,9 +174,9 @@ async function main(): Promise<void> {
   print('2/4 Starting the service with its embedded PostgreSQL');
   const options = process.argv.slice(2);
   const watched = options.includes('--watch');
-  for (const folder of watched ? ['database/migrations', 'database/functions'] : []) {
+  for (const folder of watched ? ['database/migrations', 'database/functions', 'admin/http/page.html'] : []) {
     await rm(join(PROJECT, 'dist-tools/src', folder), { recursive: true, force: true });
-    await copySql(folder);
+    await copyAsset(folder);
   }
   const compiler = watched ? compileChanges() : undefined;
   const program = compiler ? 'dist-tools/src/main.js' : 'dist/main.js';

@@ -2,6 +2,7 @@ import { Module } from '@nestjs/common';
 import { Registry } from 'prom-client';
 import { Environment } from '../../config/environment.js';
 import { MetricsRegistryModule } from '../../observability/metrics-registry.js';
+import { EgressStates } from '../egress-states.js';
 import { VideoPlatform } from '../video-platform.js';
 import { ChannelControl } from './channel/channel-control.js';
 import { ChannelReader } from './channel/channel-reader.js';
@@ -47,8 +48,9 @@ import { YoutubePlatform } from './youtube-platform.js';
     VideoReader,
     YoutubePlatform,
     { provide: VideoPlatform, useExisting: YoutubePlatform },
+    { provide: EgressStates, useExisting: EgressPool },
   ],
-  exports: [VideoPlatform],
+  exports: [VideoPlatform, EgressStates],
 })
 export class YoutubeModule {}
 

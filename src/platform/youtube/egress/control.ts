@@ -1,3 +1,4 @@
+import type { ControlResult } from '../../egress-states.js';
 import type { UpstreamMetrics } from '../upstream-metrics.js';
 import { report } from '../event-log.js';
 import { Attempt, type EgressUse } from './attempt.js';
@@ -45,6 +46,14 @@ export async function askControl(
   return { subject, end: isUnreached(result) ? 'unreached' : 'unknown', retryAfterSeconds: null };
 }
 
+/** A finding as operators see it. */
+const RESULTS: Readonly<Record<Finding, ControlResult>> = {
+  served: 'served',
+  'client-refused': 'client_refused',
+  'address-refused': 'refused',
+  unknown: 'unknown',
+};
+
 interface Experiment {
   use: EgressUse;
   kind: BudgetKind;
@@ -64,6 +73,7 @@ export function concludeExperiment(
   const { use, kind, client, finding } = fields;
   const retryAfterSeconds = controls.find((control) => control.retryAfterSeconds !== null)?.retryAfterSeconds ?? null;
   if (finding === 'address-refused' && !egress.gateway) egress.gates[use].pause(kind, retryAfterSeconds);
+  egress.gates[use].noteControl(kind, RESULTS[finding]);
   metrics.notice('control', client, finding);
   const asked = { exit: egress.name, ...fields, controls: controls.map((control) => control.subject) };
   report(finding === 'served' ? 'log' : 'warn', 'youtube_control_asked', asked);

@@ -1,3 +1,4 @@
+import type { ControlResult, EgressUseState, LastControl } from '../../egress-states.js';
 import type { EgressSlots, Gate, Line, QueuedRequest, RequestQueue } from './request-queue.js';
 import type { SendingRate } from './sending-rate.js';
 import type { NotSent } from './upstream-response.js';
@@ -63,6 +64,7 @@ export class EgressGate implements Gate {
   /** The kinds of which the rates have counted a request of a started attempt in advance. */
   private readonly counted = new Map<QueuedRequest['attempt'], Set<string>>();
   private pauseInForce: Pause | null = null;
+  private lastControl: LastControl | null = null;
   private readonly lastBlocks = new Map<BudgetKind, { ms: number; endedAtMs: number }>();
 
   constructor(private readonly options: EgressGateOptions) {
@@ -92,6 +94,19 @@ export class EgressGate implements Gate {
     return this.paused && this.pauseRemainingMs === 0;
   }
 
+  /** What operators see. */
+  get state(): Omit<EgressUseState, 'use'> {
+    const { waiting, running } = this.line;
+    return {
+      refusedKind: this.refusedKind,
+      pauseSeconds: this.paused ? Math.ceil(this.pauseRemainingMs / 1_000) : null,
+      waiting,
+      running,
+      pace: [...this.rates].map(([kind, { perMinute }]) => ({ kind, perMinute })),
+      lastControl: this.lastControl,
+    };
+  }
+
   /** The platform refuses the address for a kind of request: nothing that waits is sent. */
   pause(kind: BudgetKind, retryAfterSeconds: number | null): void {
     const { now, onPause, queue, startsSlowly } = this.options;
@@ -117,6 +132,11 @@ export class EgressGate implements Gate {
     this.pauseInForce = null;
     this.options.onPause(kind, null);
     this.options.queue.startNext();
+  }
+
+  /** Notes what a control said, for the operator. */
+  noteControl(kind: BudgetKind, result: ControlResult): void {
+    this.lastControl = { at: new Date(), kind, result };
   }
 
   /** The platform answered a request of a kind, whatever the answer says about the video or channel. */

@@ -2,9 +2,10 @@ import { randomBytes } from 'node:crypto';
 import type { Registry } from 'prom-client';
 import { Agent, type Dispatcher, ProxyAgent } from 'undici';
 import type { Environment } from '../../../config/environment.js';
+import type { EgressState, EgressStates } from '../../egress-states.js';
 import type { Requester } from '../../video-platform.js';
 import { report } from '../event-log.js';
-import type { AttemptEnd, EgressUse } from './attempt.js';
+import { type AttemptEnd, EGRESS_USES, type EgressUse } from './attempt.js';
 import type { Egress } from './egress.js';
 import { type BudgetKind, EgressGate } from './egress-gate.js';
 import { countAttempts, exportEgressStates } from './egress-metrics.js';
@@ -104,6 +105,7 @@ class PoolMember {
     await this.once(use, async (egress) => {
       const end = await control.ask(egress, kind);
       report('log', 'youtube_control_asked', { exit: this.name, use, kind, end });
+      gate.noteControl(kind, end);
       if (end === 'served') gate.resume();
       else if (gate.isDue) gate.pause(kind, null);
     });
@@ -158,7 +160,7 @@ class PoolMember {
 }
 
 /** The egresses, in rotation: those that are refused or not reached are skipped while others are available. */
-export class EgressPool {
+export class EgressPool implements EgressStates {
   private readonly members: readonly PoolMember[];
   private readonly ends: ReturnType<typeof countAttempts>;
   private turn = 0;
@@ -225,6 +227,15 @@ export class EgressPool {
       member.refusedSessions = 0;
       member.gates[use].pause(use === 'video' ? 'player' : 'list', null);
     } else if (end === 'unreached' && this.members.length > 1) void member.check(control);
+  }
+
+  /** What operators see of each egress. */
+  states(): EgressState[] {
+    return this.members.map(({ name, restsUntilMs, gates }) => ({
+      name,
+      resting: restsUntilMs !== null,
+      uses: EGRESS_USES.map((use) => ({ use, ...gates[use].state })),
+    }));
   }
 
   /** Closes every connection, in use or not. */

@@ -1,0 +1,273 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { JobsService } from '../../src/jobs/jobs.service.js';
+import { SubscriptionsService } from '../../src/jobs/subscriptions.service.js';
+import { ChromiumPage, chromiumIsInstalled } from '../harness/chromium.js';
+import { send } from '../harness/http-request.js';
+import { startService, type TestOrganization, type TestService } from '../harness/service.js';
+import { until } from '../harness/until.js';
+import { Program } from '../process/program.js';
+
+const ADMIN_TOKEN = 'an-admin-token-of-the-tests-5d9b';
+const TOKEN = { Authorization: `Bearer ${ADMIN_TOKEN}` };
+const HOSTILE = '<img src=x onerror="document.title=1"><script>alert(1)</script>\u202e"\'&amp;';
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startService({ environment: { ADMIN_TOKEN, JOB_CONCURRENCY: 0 } });
+});
+afterAll(() => service.close());
+
+const admin = async (path: string): Promise<any> =>
+  (await service.request('GET', `/admin${path}`, TOKEN)).body as unknown;
+
+describe('the page for the operator', () => {
+  it('is served without data and without a token, with a policy of its own', async () => {
+    const { status, headers, text } = await service.request('GET', '/admin/ui');
+    expect([status, headers['content-type'], headers['cache-control']]).toEqual([
+      200,
+      'text/html; charset=utf-8',
+      'private, no-store',
+    ]);
+    const policy = String(headers['content-security-policy']);
+    expect(policy).toMatch(/^default-src 'none';.* frame-ancestors 'none'.* connect-src 'self'/);
+    expect(policy).toMatch(/script-src 'sha256-[^ ;]+'; style-src 'sha256-[^ ;]+';/);
+    expect(policy).not.toMatch(/unsafe|nonce|\*/);
+    expect(text).not.toMatch(
+      / on[a-z]+=| style=|https?:\/\/(?!www\.w3\.org\/2000\/svg)|innerHTML|localStorage|sessionStorage/,
+    );
+    expect(text.split('\n').length).toBeLessThanOrEqual(501);
+    expect((await service.request('HEAD', '/admin/ui')).status).toBe(200);
+    expect((await service.request('POST', '/admin/ui')).status).toBe(405);
+  });
+
+  it('is in the built program', async () => {
+    const program = Program.run('main.js', {
+      ...{ DATABASE_URL: service.databaseUrl, YOUTUBE_BASE_URL: service.fakeYoutube.url, ADMIN_TOKEN },
+    });
+    try {
+      const response = await send(await program.url(), 'GET', '/admin/ui');
+      expect([response.status, response.text]).toEqual([200, (await service.request('GET', '/admin/ui')).text]);
+    } finally {
+      await program.stop();
+    }
+  });
+
+  it('does not exist without admin access', async () => {
+    const without = await startService();
+    try {
+      expect((await without.request('GET', '/admin/ui')).status).toBe(404);
+    } finally {
+      await without.close();
+    }
+  });
+});
+
+(chromiumIsInstalled ? describe : describe.skip)('the page for the operator in Chromium', () => {
+  let page: ChromiumPage;
+  let organization: TestOrganization;
+  let jobId: string;
+
+  beforeAll(async () => {
+    organization = await service.organization({ monthlyLimit: 40 });
+    const { id: organizationId, keyId } = organization;
+    const payer = { organizationId, keyId, requestId: 'test' };
+    jobId = (await service.app.get(JobsService).create({ channel: '@tidewater' }, payer)).id;
+    const { id } = await service.app.get(SubscriptionsService).create({ channel: '@harbourlight' }, payer);
+    await service.query(`UPDATE jobs SET state = 'paused', reason = 'upstream_blocked' WHERE id = '${id}'`);
+    await service.get('/channels/@tidewater/transcripts?limit=3', organization.key);
+  });
+  beforeEach(async () => {
+    page = await ChromiumPage.start();
+    await page.resize(1200, 900);
+    await page.open(`${service.url}/admin/ui`);
+  });
+  afterEach(async () => {
+    const { problems, requests } = page;
+    const stored = await page.evaluate<string>(
+      'JSON.stringify([location.href, document.cookie, { ...localStorage }, { ...sessionStorage }])',
+    );
+    await page.close();
+    expect(problems).toEqual([]);
+    expect(requests.filter((url) => !url.startsWith(`${service.url}/admin/`) && url !== 'data:,')).toEqual([]);
+    expect([stored, ...requests].join('\n')).not.toContain(ADMIN_TOKEN);
+  });
+
+  async function signIn(token = ADMIN_TOKEN): Promise<void> {
+    await until(async () => (await page.focused()) === 'Admin token');
+    await page.type(token);
+    await page.press('Enter');
+  }
+
+  /** Reaches a control by the keyboard and presses it. */
+  async function use(name: string): Promise<void> {
+    await page.tabTo(name);
+    await page.press('Enter');
+  }
+
+  const untilTitled = (name: string): Promise<void> =>
+    until(() => page.evaluate<boolean>(`document.querySelector('main h2')?.textContent === ${JSON.stringify(name)}`));
+
+  /** Waits until the page says what was done and has loaded again. */
+  const untilDone = (message: string): Promise<void> =>
+    until(
+      async () =>
+        (await page.evaluate<boolean>('document.activeElement.matches("main h2")')) &&
+        (await page.text()).includes(message),
+    );
+
+  async function openOrganization(): Promise<void> {
+    await signIn();
+    await untilTitled('Organizations');
+    await page.tabTo('Organization ID');
+    await page.type(organization.id);
+    await page.press('Enter');
+    await untilTitled('Test pro');
+  }
+
+  it('says why a token was refused, and shows nothing', async () => {
+    await signIn('wrong');
+    await page.untilShown('admin token');
+    expect(await page.evaluate('document.querySelector("main").childElementCount')).toBe(0);
+    expect(await page.accessible('alert')).not.toEqual([]);
+    await signIn();
+    await untilTitled('Organizations');
+    await use('Sign out');
+    await until(async () => (await page.focused()) === 'Admin token');
+    expect(await page.evaluate('document.querySelector("main").childElementCount')).toBe(0);
+    expect(await page.evaluate('document.querySelector("input").value')).toBe('');
+  });
+
+  it('creates an organization with any name, changes its plan, issues a key once, revokes it, and deletes it', async () => {
+    await signIn();
+    await untilTitled('Organizations');
+    await use('Create an organization');
+    expect(await page.focused()).toBe('Name');
+    await page.type(HOSTILE);
+    await page.tabTo('Monthly limit (empty: that of the plan)');
+    await page.type('7');
+    await page.press('Enter');
+    await untilTitled(HOSTILE);
+    const made = (await admin('/organizations')).organizations.at(-1);
+    expect(made).toMatchObject({ name: HOSTILE, plan: 'pro', monthlyLimit: 7 });
+
+    await use('Change plan or limit');
+    expect(await page.focused()).toBe('Plan');
+    await page.press('Home');
+    await use('Change');
+    await untilDone('Changed.');
+    expect(await admin(`/organizations/${made.id}`)).toMatchObject({ plan: 'free', monthlyLimit: 7 });
+
+    await use('Issue a key');
+    await page.press('Enter');
+    await page.untilShown('Store the key now');
+    const key = await page.evaluate<string>('document.querySelector("#new-key").value');
+    expect((await service.get('/usage', key)).body).toMatchObject({ organization: made.id, limit: 7 });
+    await page.press('Escape');
+    expect(await page.evaluate('document.querySelector("#new-key").value')).toBe(key);
+    await use('I have stored it');
+    await untilDone('Issued a key.');
+    expect(await page.evaluate('document.documentElement.outerHTML')).not.toContain(key);
+
+    await use('Revoke');
+    expect(await page.focused()).toBe('Back');
+    await page.press('Enter');
+    expect((await service.get('/usage', key)).status).toBe(200);
+    await use('Revoke');
+    await use('Revoke');
+    await untilDone('Revoked');
+    expect((await service.get('/usage', key)).status).toBe(401);
+
+    await use('Delete');
+    expect(await page.focused()).toBe('Back');
+    await use('Delete');
+    await untilTitled('Organizations');
+    await untilDone('Deleted');
+    expect((await admin('/organizations')).organizations).not.toContainEqual(made);
+  });
+
+  it('shows usage, keys, jobs, subscriptions and changes of an organization, rotates a key and cancels a job', async () => {
+    await openOrganization();
+    expect(await page.accessible('meter')).toEqual(['meter Used this month: 3 of 40']);
+    expect(await page.accessible('image')).toEqual([
+      expect.stringMatching(/^image (\d{4}-\d{2}: 0, ){5}\d{4}-\d{2}: 3$/),
+    ]);
+    const text = await page.text();
+    for (const shown of ['@tidewater', 'queued', '@harbourlight', 'paused: upstream_blocked', 'active', 'key ctk_'])
+      expect(text).toContain(shown);
+
+    await use('Rotate');
+    await page.press('Enter');
+    await page.untilShown('Store the key now');
+    const key = await page.evaluate<string>('document.querySelector("#new-key").value');
+    await use('I have stored it');
+    await untilDone('Rotated');
+    expect((await service.get('/usage', key)).status).toBe(200);
+    expect(await page.text()).toContain('replaced');
+
+    await use('Cancel');
+    expect(await page.focused()).toBe('Back');
+    await use('Cancel the job');
+    await untilDone('Canceled.');
+    expect((await admin(`/organizations/${organization.id}/jobs`)).jobs).toMatchObject([
+      { id: jobId, state: 'canceled' },
+    ]);
+    expect(await page.text()).toContain('job.canceled');
+  });
+
+  it('shows the egresses and the audit, and an error in words', async () => {
+    await signIn();
+    await untilTitled('Organizations');
+    await use('Egresses');
+    await untilTitled('Egresses');
+    expect(await page.text()).toMatch(/direct[^]*channel: open[^]*video: open[^]*player unlimited/);
+    await use('Audit');
+    await untilTitled('Audit');
+    await page.untilShown('key.issued');
+    await page.evaluate('location.hash = "organizations/org_none"');
+    await untilTitled('Not shown');
+    expect(await page.accessible('alert')).toEqual(['alert ']);
+    expect(await page.text()).toContain('No organization has the ID or name "org_none".');
+    await service.request(
+      'POST',
+      '/admin/organizations',
+      { ...TOKEN, 'Content-Type': 'application/json' },
+      '{"name":"A","plan":"pro"}',
+    );
+    await use('Organizations');
+    await untilTitled('Organizations');
+    await use('Create an organization');
+    await page.type(' ');
+    await page.press('Enter');
+    await until(
+      async () => (await page.evaluate<string>('document.querySelector("dialog .failure").textContent')) !== '',
+    );
+    await page.press('Escape');
+    expect(await page.evaluate('document.querySelector("dialog").open')).toBe(false);
+  });
+
+  it('names every control, and fits a narrow screen in both color schemes', async () => {
+    await openOrganization();
+    await page.resize(360, 800);
+    for (const value of ['light', 'dark']) {
+      await page.send('Emulation.setEmulatedMedia', { features: [{ name: 'prefers-color-scheme', value }] });
+      const [width, background] = await page.evaluate<[number, string]>(
+        '[document.documentElement.scrollWidth, getComputedStyle(document.body).color]',
+      );
+      expect([width, background]).toEqual([360, value === 'light' ? 'rgb(0, 0, 0)' : 'rgb(255, 255, 255)']);
+    }
+    const controls = await page.accessible('button', 'link', 'textbox', 'spinbutton', 'combobox', 'table', 'dialog');
+    expect(controls.length).toBeGreaterThan(10);
+    expect(controls.filter((control) => control.endsWith(' '))).toEqual([]);
+    expect(await page.accessible('cell')).not.toEqual([]);
+  });
+
+  it('runs no script but its own', async () => {
+    const inject =
+      'const s = document.createElement("script"); s.append("document.title = 1"); document.body.append(s);';
+    await page.evaluate(inject);
+    await page.evaluate('try { document.body.innerHTML += "<b>x</b>" } catch { document.title += ", refused" }');
+    await until(() => page.problems.length > 0);
+    expect(page.problems.splice(0).join()).toMatch(/TrustedScript/);
+    expect(await page.evaluate('document.title')).toBe('Channel Transcripts: operator, refused');
+  });
+});
