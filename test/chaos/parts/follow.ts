@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startFakeYoutube } from '../../fake-youtube/fake-youtube.js';
+import { DatabaseClock } from '../../database/database-clock.js';
 import { Fleet } from '../harness/fleet.js';
 import { RandomSource } from '../harness/random.js';
 import type { Customer } from '../harness/service.js';
@@ -21,8 +22,8 @@ const FIRST_UPLOADS = 3;
 const ACTS = 600;
 const ACTS_SHORT = 60;
 const PAUSE_MS_MAX = 120;
-/** Dates of uploads are whole seconds. */
-const AFTER_THE_START_MS = 1_100;
+/** The subscriptions are that old when the history begins: of 250 uploads at once each is a minute older than the one above. */
+const AGE_SECONDS = 6 * 3_600;
 const LOOK_MS = 150;
 const IDLE_MS = 60_000;
 /** Checks at the end, with the time between two of them; the last ones find nothing. */
@@ -56,9 +57,10 @@ export const follow: Part = async (chaosRun) => {
     fleet = await Fleet.start(chaosRun.folder, environment, PROCESSES, new RandomSource(chaosRun.seed));
     const books = new Books(chaosRun.database, databaseUrl);
     const histories = CHANNELS.map((handle) => new ChannelHistory(fakeYoutube, random, handle));
+    const { database } = chaosRun;
+    await new DatabaseClock((statement) => database.query(databaseUrl, statement)).move(-AGE_SECONDS);
     const customers = await createCustomers(fleet, events.url);
     const followers = await createFollowers(fleet, customers, histories);
-    const { database } = chaosRun;
     const world = { fleet, database, databaseUrl, fakeYoutube, customers, histories, followers, events, books, random };
     return await new FollowRun(chaosRun, world).run();
   } finally {
@@ -115,7 +117,7 @@ class FollowRun {
     const { books, followers, random } = this.world;
     const { short, say } = this.chaosRun;
     await until('Every subscription has its start', async () => (await books.open()).unchecked === 0);
-    await sleep(AFTER_THE_START_MS);
+    await this.acts.begin();
     for (const follower of followers) follower.startReading();
     const looks = this.look();
     // An error ends the run before they are awaited.

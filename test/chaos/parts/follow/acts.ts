@@ -34,6 +34,7 @@ const PAUSE_SECONDS = 3_700;
 /** Longer than a slice may be claimed and a reservation lives. */
 const LEASE_SECONDS = 120;
 const MANY_UPLOADS = 250;
+const ACTS_PER_KILL = 15;
 /** A webhook drops events beyond 1,000 deliveries that wait; two subscriptions of one have the same uploads. */
 const DELIVERIES_BEFORE_MANY_MAX = 300;
 const REQUESTS_MS = 20_000;
@@ -47,6 +48,7 @@ export class Acts {
   /** The requests of calls whose response was complete, with what it states as fetched. */
   readonly calls = new Map<string, number>();
   readonly wrong: string[] = [];
+  private count = 0;
   private readonly clock: DatabaseClock;
   private readonly running = new Set<Promise<void>>();
   private readonly kinds: readonly (readonly [weight: number, name: string, act: () => unknown])[];
@@ -75,15 +77,15 @@ export class Acts {
       [3, 'a list that ends early', () => this.endLists()],
       [3, 'refused requests', () => this.refuse()],
       [3, 'failing requests', () => this.during({ kind: random.pick(['500', 'reset', 'cut'] as const), rate: 0.3 })],
-      [8, 'kill -9', () => fleet.replaceOne('SIGKILL')],
+      [4, 'kill -9', () => fleet.replaceOne('SIGKILL')],
       [2, 'leases that end early', () => this.clock.move(LEASE_SECONDS)],
       [3, 'a receiver that fails', () => void (events.fails = true)],
       [3, 'a receiver that works', () => void (events.fails = false)],
       [3, 'a quota that runs out', () => this.limit(random.below(40))],
       [3, 'a raised quota', () => this.limit(NO_LIMIT)],
       [1, 'a plan taken away for a moment', () => this.changePlan()],
-      [8, 'a call', () => this.startCall()],
-      [3, 'an archive job', () => this.createJob()],
+      [12, 'a call', () => this.startCall()],
+      [5, 'an archive job', () => this.createJob()],
       [3, 'a pause by the caller', () => follower().change('paused')],
       [4, 'the end of a pause', () => follower().change('active')],
       [8, 'a requested check', () => follower().check()],
@@ -96,9 +98,16 @@ export class Acts {
     return this.kinds.flatMap(([, name]) => (this.done.has(name) ? [] : [name]));
   }
 
-  /** Every second one is one that was not done yet, as long as there are such. */
+  /** Sets the clock of the database to the real time. */
+  async begin(): Promise<void> {
+    await this.clock.reset();
+  }
+
+  /** Every second one is one that was not done yet, as long as there are such, and some are a kill. */
   async act(): Promise<void> {
-    const { random } = this.world;
+    const { random, fleet } = this.world;
+    if (this.count % ACTS_PER_KILL === ACTS_PER_KILL - 1) await fleet.replaceOne('SIGKILL');
+    this.count += 1;
     const untried = this.kinds.filter(([, name]) => !this.done.has(name));
     const from = untried.length > 0 && random.often(0.5) ? [random.pick(untried)] : this.kinds;
     const [, name, act] = random.weighted(from.map((kind) => [kind[0], kind] as const));
