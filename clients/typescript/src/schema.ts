@@ -10725,12 +10725,12 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `unauthorized`: The admin token is missing or invalid. */
+            /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
                     /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description `Bearer` */
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
@@ -10738,7 +10738,18 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `not_found`: The organization does not exist. `not_found`: `ADMIN_TOKEN` is not set. */
+            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `not_found`: The organization does not exist. `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
             404: {
                 headers: {
                     /** @description The ID of the request. */
@@ -10899,12 +10910,12 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `unauthorized`: The admin token is missing or invalid. */
+            /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
                     /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description `Bearer` */
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
@@ -10912,7 +10923,18 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `not_found`: The organization does not exist. `not_found`: `ADMIN_TOKEN` is not set. */
+            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `not_found`: The organization does not exist. `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
             404: {
                 headers: {
                     /** @description The ID of the request. */
@@ -11052,12 +11074,12 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `unauthorized`: The admin token is missing or invalid. */
+            /** @description `unauthorized`: The admin token is missing or invalid. `invalid_token`: The access token is invalid. */
             401: {
                 headers: {
                     /** @description The ID of the request. */
                     "X-Request-Id"?: string;
-                    /** @description `Bearer` */
+                    /** @description `Bearer`. With `OIDC_ISSUER` also `resource_metadata`, the URL of the metadata for signing in (RFC 9728). */
                     "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
@@ -11065,7 +11087,18 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `not_found`: `ADMIN_TOKEN` is not set. */
+            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. */
+            403: {
+                headers: {
+                    /** @description The ID of the request. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description `not_found`: Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set. */
             404: {
                 headers: {
                     /** @description The ID of the request. */
