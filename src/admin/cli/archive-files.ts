@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { LANGUAGE_MATCHES } from '../../domain/language-codes.js';
+import { languageChoice, LANGUAGE_MATCHES } from '../../domain/language-codes.js';
 import { INCLUDABLE, VIDEO_KINDS, type Channel, type Playlist, type Upload } from '../../domain/transcript.js';
 import type { StoredEntry } from '../../jobs/job.repository.js';
 import { fromJson } from '../../transcripts/cache/keyed-codec.js';
@@ -78,6 +78,16 @@ const index = z.object({
 });
 
 type ArchiveIndex = z.infer<typeof index>;
+
+/** What `include` adds to the metadata. */
+const notesSchema = z.object({
+  description: z.string().nullable().exactOptional(),
+  chapters: z
+    .array(z.object({ title: z.string(), start: z.number() }))
+    .nullable()
+    .exactOptional(),
+  tags: z.array(z.string()).nullable().exactOptional(),
+});
 
 /** What the files need of the result of a video. */
 const storedResult = z.object({
@@ -181,16 +191,14 @@ export class ArchiveFiles {
     const { videoId, metadata, transcript, error } = storedResult.parse(JSON.parse(json));
     const upload = uploadSchema.parse({ ...metadata, videoId, failure: null });
     const { out } = this.options;
-    const { format, languages } = this.options.form;
+    const { format, languages, match, chunkSeconds } = this.options.form;
     const file = error ? null : (this.knownFiles.get(videoId) ?? archiveFileName(upload, format));
     this.current.set(videoId, { position, video: { videoId, title: upload.title, file, error } });
     if (file === null || existsSync(join(out, file))) return;
     const read = await readTranscript(Buffer.from(JSON.stringify(transcript)));
-    const stored = { videoId, metadata: metadataOf(upload), transcript: read };
-    await this.write(
-      file,
-      format === 'json' ? `${json}\n` : [...formatTranscript(format, stored, { languages })].join(''),
-    );
+    const stored = { videoId, metadata: { ...metadataOf(upload), ...notesSchema.parse(metadata) }, transcript: read };
+    const textForm = { languages: languageChoice(languages, match), chunkSeconds: chunkSeconds ?? undefined };
+    await this.write(file, format === 'json' ? `${json}\n` : [...formatTranscript(format, stored, textForm)].join(''));
     this.written++;
   }
 
