@@ -181,6 +181,17 @@ describe('the command archive', () => {
     expect(videosRead()).toEqual(new Set(videos.slice(0, 3).map(({ videoId }) => videoId)));
   });
 
+  it('keeps the file of a video that fails now', async () => {
+    const out = newDirectory();
+    await archive('@3-videos-no-46', out, '--limit', '2');
+    const [before] = indexOf(out).videos;
+    youtube.changeVideos({ videoIds: [before?.videoId ?? ''], as: 'members-only' });
+    await archive('@3-videos-no-46', out);
+    expect(indexOf(out).videos).toHaveLength(3);
+    expect(indexOf(out).videos[0]).toEqual(before);
+    expect(filesOf(out)).toHaveLength(3);
+  });
+
   it('writes only the files that a directory without an index lacks', async () => {
     const out = newDirectory();
     await archive('@tidewater', out);

@@ -126,9 +126,12 @@ export class ArchiveFiles {
     this.knownFiles = new Map(known?.videos.map(({ videoId, file }) => [videoId, file]));
   }
 
-  /** The video above which a job takes the uploads: the newest of the last job of a channel, unless that had another limit. */
+  /**
+   * The video above which a job takes the uploads: the newest of the last job of a channel, unless that had another limit. Null
+   * in a followed directory, because an upload below its first video can still be pending.
+   */
   get since(): string | null {
-    if (!this.known?.channel || this.known.limit !== (this.options.limit ?? null)) return null;
+    if (!this.known?.channel || this.subscription || this.known.limit !== (this.options.limit ?? null)) return null;
     return this.known.videos[0]?.videoId ?? null;
   }
 
@@ -137,9 +140,12 @@ export class ArchiveFiles {
     return this.known?.subscription ?? null;
   }
 
-  /** The newest video of the directory. */
-  get newest(): string | undefined {
-    return this.known?.videos[0]?.videoId;
+  /**
+   * The video above which a new subscription begins: the newest of an archive. When the subscription of the directory was deleted
+   * it is the last one, above which all are delivered again, because the first became final last and is not the newest.
+   */
+  get start(): string | undefined {
+    return this.known?.videos.at(this.subscription ? -1 : 0)?.videoId;
   }
 
   /** Reads the index of the directory, which need not exist. @throws Error when it has something else than this archive */
@@ -162,18 +168,16 @@ export class ArchiveFiles {
   async mark({ channel, playlist }: ArchiveSource, jobId: string): Promise<void> {
     if (this.isMarked) return;
     this.refuseOther(channel ?? playlist);
+    const { limit = null } = this.options;
     // What is known of a complete job stays as it is: the next job begins above its newest video.
-    const { limit = this.options.limit ?? null, videos = [] } = this.known ?? {};
-    const { subscription } = this;
-    await this.writeIndex({ channel, playlist, unfinishedJob: jobId, subscription, limit, videos });
+    await this.writeIndex({ limit, videos: [], ...this.known, channel, playlist, unfinishedJob: jobId });
     this.isMarked = true;
   }
 
   /** Writes the index of a directory whose channel is followed, once and after the files of each part of the feed. @throws as `mark` */
   async saveFollowed(channel: Channel, subscription: z.infer<typeof followed>): Promise<void> {
     this.refuseOther(channel);
-    const { unfinishedJob = null, limit = 0 } = this.known ?? {};
-    await this.writeIndex({ channel, playlist: null, unfinishedJob, subscription, limit, videos: this.videos() });
+    await this.writeIndex({ limit: 0, ...this.known, channel, subscription, videos: this.videos() });
   }
 
   private refuseOther(source: { id: string } | null): void {
@@ -192,9 +196,12 @@ export class ArchiveFiles {
     const upload = uploadSchema.parse({ ...metadata, videoId, failure: null });
     const { out } = this.options;
     const { format, languages, match, chunkSeconds } = this.options.form;
-    const file = error ? null : (this.knownFiles.get(videoId) ?? archiveFileName(upload, format));
-    this.current.set(videoId, { position, video: { videoId, title: upload.title, file, error } });
-    if (file === null || existsSync(join(out, file))) return;
+    const file = this.knownFiles.get(videoId) ?? archiveFileName(upload, format);
+    const exists = existsSync(join(out, file));
+    // A video that fails now keeps the file that an earlier run has written.
+    const state = error && !exists ? { file: null, error } : { file, error: null };
+    this.current.set(videoId, { position, video: { videoId, title: upload.title, ...state } });
+    if (error || exists) return;
     const read = await readTranscript(Buffer.from(JSON.stringify(transcript)));
     const stored = { videoId, metadata: { ...metadataOf(upload), ...notesSchema.parse(metadata) }, transcript: read };
     const textForm = { languages: languageChoice(languages, match), chunkSeconds: chunkSeconds ?? undefined };
@@ -205,8 +212,8 @@ export class ArchiveFiles {
   /** Writes the index of all videos, the newest first, after a completed job. */
   async saveIndex({ channel, playlist }: ArchiveSource): Promise<void> {
     const { limit = null } = this.options;
-    const { subscription } = this;
-    await this.writeIndex({ channel, playlist, unfinishedJob: null, subscription, limit, videos: this.videos() });
+    const videos = this.videos();
+    await this.writeIndex({ ...this.known, channel, playlist, unfinishedJob: null, limit, videos });
   }
 
   private videos(): IndexedVideo[] {
@@ -215,17 +222,8 @@ export class ArchiveFiles {
     return [...current.map(({ video }) => video), ...others];
   }
 
-  private async writeIndex(state: Omit<ArchiveIndex, keyof ArchiveForm>): Promise<void> {
-    const { channel, playlist, unfinishedJob, subscription, limit, videos } = state;
-    const document: ArchiveIndex = {
-      channel,
-      playlist,
-      unfinishedJob,
-      subscription,
-      ...this.options.form,
-      limit,
-      videos,
-    };
+  private async writeIndex(state: Omit<z.input<typeof index>, 'format'>): Promise<void> {
+    const document = index.parse({ ...state, ...this.options.form });
     await this.write(INDEX, `${JSON.stringify(document, null, 2)}\n`);
   }
 
