@@ -1,5 +1,3 @@
-import { createHash } from 'node:crypto';
-import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseChannelReference } from '../../domain/channel-reference.js';
 import { ChannelNotFoundError, counted } from '../../domain/errors.js';
@@ -14,11 +12,7 @@ import type { FeedPage, SubscriptionsService } from '../../jobs/subscriptions.se
 import type { Payer } from '../../quota/quota.service.js';
 import { ArchiveFiles, type ArchiveForm } from './archive-files.js';
 import type { CommandServices } from './command-services.js';
-
-/** How often the subscription is looked at. */
-const INTERVAL_MS = 1_000;
-const SLICES_AT_ONCE = 4;
-const ENTRIES_PER_READ = 50;
+import { directoryKey, ENTRIES_PER_READ, INTERVAL_MS, SLICES_AT_ONCE } from './directory-run.js';
 
 export interface FollowRequest {
   /** The channel as the caller names it. */
@@ -77,9 +71,7 @@ async function findOrCreate(
     const texts = { languages, match, kinds, include, chunkSeconds };
     const request = { channel, checkMinutes, start: start ?? files.start ?? 'now', ...texts };
     // A run that was killed before it wrote the directory finds its subscription again.
-    const key = createHash('sha256')
-      .update(JSON.stringify(['follow', resolve(out), request]))
-      .digest('hex');
+    const key = directoryKey('follow', out, request);
     return subscriptions.create(request, { organizationId, ...payer }, key);
   }
   if (!isNamed(known, channel))
