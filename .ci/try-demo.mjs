@@ -2,6 +2,7 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import assert from 'node:assert/strict';
+import { setTimeout } from 'node:timers/promises';
 
 const lines = readFileSync(process.argv[2], 'utf8').split('\n');
 const run = (line) => execFileSync('bash', ['-c', line], { encoding: 'utf8', maxBuffer: 100_000_000 });
@@ -23,4 +24,17 @@ assert(usage, 'The demo printed no command for the usage.');
 const [header, ...days] = run(usage.trim()).trim().split('\n');
 const sum = days.reduce((total, day) => total + Number(day.split(',')[header.split(',').indexOf('charged')]), 0);
 assert(sum >= first.fetched, `The usage of the Pro organization: ${header} ${days.join(' ')}`);
-console.log(`${curls.length} curl lines and the export of the usage did what they promise.`);
+const [subscribe, publish, check, read] = lines.slice(
+  lines.findIndex((line) => line.includes('# follow a channel')) + 1,
+);
+const subscribed = run(`${subscribe.trim()}; echo "$SUBSCRIPTION"`).trim();
+const following = `SUBSCRIPTION=${subscribed}; `;
+const [published] = JSON.parse(run(publish.trim())).videoIds;
+assert(published, 'The fake YouTube published no video.');
+run(following + check.trim());
+const deadlineMs = Date.now() + 60_000;
+while (!JSON.parse(run(following + read.trim())).results.some(({ videoId }) => videoId === published)) {
+  assert(Date.now() < deadlineMs, `The feed has no entry of ${published}.`);
+  await setTimeout(500);
+}
+console.log(`${curls.length} curl lines, the export of the usage and the commands of following did what they promise.`);

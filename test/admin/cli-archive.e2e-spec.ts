@@ -85,6 +85,21 @@ describe('the command archive of a playlist', () => {
     expect((await archive(SATURDAY.id, out, ...options)).output).toMatch(/5 of 5 .* 0 new files/);
   });
 
+  it('writes Markdown as a call responds it, with the same options', async () => {
+    const out = newDirectory();
+    const options = ['--format', 'markdown', '--languages', 'de,en', '--match', 'first'];
+    options.push('--include', 'description,chapters,tags', '--chunk-seconds', '600');
+    expect(await archive(SATURDAY.id, out, ...options)).toMatchObject({ code: 0 });
+    for (const { videoId, file } of indexOf(out).videos) {
+      const url = `https://www.youtube.com/watch?v=${videoId}`;
+      const { output } = await session.run(['transcripts', url, ...options], variables());
+      expect(output).toContain('Description:');
+      // The third line has the age of the video, which only a list states.
+      const bodyOf = (text: string): string[] => text.split('\n').slice(3);
+      expect(bodyOf(readFileSync(join(out, file ?? ''), 'utf8'))).toEqual(bodyOf(output));
+    }
+  });
+
   it('that is unknown, or a mix, is an error of one line', async () => {
     expect((await archive('PLnobodyhasaplaylistwiththisname', newDirectory())).errorOutput).toMatch(
       /^error: Playlist not found\..*\n$/,
@@ -164,6 +179,17 @@ describe('the command archive', () => {
     expect(filesOf(out).sort()).toEqual([...files].sort());
     expect(indexOf(out).videos).toEqual(videos);
     expect(videosRead()).toEqual(new Set(videos.slice(0, 3).map(({ videoId }) => videoId)));
+  });
+
+  it('keeps the file of a video that fails now', async () => {
+    const out = newDirectory();
+    await archive('@3-videos-no-46', out, '--limit', '2');
+    const [before] = indexOf(out).videos;
+    youtube.changeVideos({ videoIds: [before?.videoId ?? ''], as: 'members-only' });
+    await archive('@3-videos-no-46', out);
+    expect(indexOf(out).videos).toHaveLength(3);
+    expect(indexOf(out).videos[0]).toEqual(before);
+    expect(filesOf(out)).toHaveLength(3);
   });
 
   it('writes only the files that a directory without an index lacks', async () => {

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
@@ -107,6 +107,68 @@ describe('the command follow', () => {
     expect(await run.closed).toEqual([0, null]);
     expect(indexOf(out).videos[0]?.videoId).toBe(videoIds[0]);
     expect(filesOf(out).size).toBe(4);
+  });
+
+  it('leaves its pending uploads to an archive in the same directory', async () => {
+    const out = newDirectory();
+    expect(await start('archive', '@3-videos-no-43', '--out', out).closed).toEqual([0, null]);
+    const [premiere = ''] = youtube.publish({ channel: '@3-videos-no-43', count: 1, as: 'premiere' });
+    const [ready] = youtube.publish({ channel: '@3-videos-no-43', count: 1 });
+    const run = follow('@3-videos-no-43', out);
+    await until(() => indexOf(out).videos.length === 4);
+    run.child.kill('SIGINT');
+    expect(await run.closed).toEqual([0, null]);
+    expect(indexOf(out).videos[0]?.videoId).toBe(ready);
+    youtube.changeVideos({ videoIds: [premiere], as: 'video' });
+    expect(await start('archive', '@3-videos-no-43', '--out', out).closed).toEqual([0, null]);
+    expect(idsOf(out)).toContain(premiere);
+    expect(filesOf(out).size).toBe(5);
+  });
+
+  it('loses no upload when its subscription was deleted', async () => {
+    const out = newDirectory();
+    const run = follow('@3-videos-no-44', out, '--start', '1');
+    await until(() => existsSync(join(out, 'index.json')) && indexOf(out).videos.length === 1);
+    const [pending = ''] = youtube.publish({ channel: '@3-videos-no-44', count: 1, as: 'premiere' });
+    const [ready] = youtube.publish({ channel: '@3-videos-no-44', count: 1 });
+    await database.dataSource.query(
+      'UPDATE jobs SET next_check_at = clock_now(), next_run_at = clock_now() WHERE id = $1',
+      [indexOf(out).subscription?.id],
+    );
+    await until(() => indexOf(out).videos.length === 2);
+    expect(indexOf(out).videos[0]?.videoId).toBe(ready);
+    run.child.kill('SIGINT');
+    expect(await run.closed).toEqual([0, null]);
+    await database.dataSource.query('DELETE FROM jobs WHERE id = $1', [indexOf(out).subscription?.id]);
+    youtube.changeVideos({ videoIds: [pending], as: 'video' });
+    const again = follow('@3-videos-no-44', out);
+    await until(() => indexOf(out).videos.length === 3);
+    again.child.kill('SIGINT');
+    expect(await again.closed).toEqual([0, null]);
+    expect(idsOf(out)).toContain(pending);
+  });
+
+  it('goes on with the oldest stored result when those after its place have expired, and says so once', async () => {
+    const out = newDirectory();
+    const first = follow('@3-videos-no-45', out, '--start', '2');
+    await until(() => existsSync(join(out, 'index.json')) && indexOf(out).videos.length === 2);
+    first.child.kill('SIGINT');
+    expect(await first.closed).toEqual([0, null]);
+    // As if the subscription had delivered both while the command did not run, and their time had passed.
+    const index = indexOf(out);
+    const { id } = index.subscription ?? {};
+    writeFileSync(join(out, 'index.json'), JSON.stringify({ ...index, subscription: { id, after: 0 } }));
+    await database.dataSource.query('UPDATE jobs SET expired_sequence = 2 WHERE id = $1', [id]);
+    for (const warning of [/^warning: 2 results of @3-videos-no-45 expired before a run took them\. .*\n$/, /^$/]) {
+      const [videoId = ''] = youtube.publish({ channel: '@3-videos-no-45', count: 1 });
+      await database.dataSource.query('UPDATE jobs SET check_requested_at = NULL');
+      const run = follow('@3-videos-no-45', out);
+      await until(() => idsOf(out).includes(videoId));
+      run.child.kill('SIGINT');
+      expect(await run.closed).toEqual([0, null]);
+      expect(await run.errorOutput).toMatch(warning);
+    }
+    expect(indexOf(out).subscription?.after).toBe(4);
   });
 
   it('ends with one line for what cannot be followed there, and leaves nothing', async () => {

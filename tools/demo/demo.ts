@@ -110,8 +110,25 @@ async function waitForExit(child: ChildProcess): Promise<void> {
   if (child.exitCode === null && child.signalCode === null) await new Promise((resolve) => child.once('exit', resolve));
 }
 
+/** The commands that follow a channel, on which the second one publishes. */
+function printFollowing(base: string, youtubeUrl: string, key: string): void {
+  const authorized = `-H "Authorization: Bearer ${key}" `;
+  const post = (url: string, body: object, header = authorized): string =>
+    `curl -s ${header}-H "Content-Type: application/json" -d '${JSON.stringify(body)}' "${url}"`;
+  const channel = '@harbourlight';
+  print(
+    '  # follow a channel: subscribe, publish a video on the fake YouTube, check, and read the feed some seconds later',
+  );
+  const created = post(`${base}/subscriptions`, { channel, start: 1 });
+  print(`  SUBSCRIPTION=$(${created} | grep -o 'sub_[0-9A-Za-z]*')`);
+  print(`  ${post(`${youtubeUrl}/fake-youtube/publish`, { channel }, '')}`);
+  print(`  ${post(`${base}/subscriptions/$SUBSCRIPTION/check`, {})}`);
+  print(`  curl -s ${authorized}"${base}/subscriptions/$SUBSCRIPTION/results"`);
+}
+
 function printInstructions(
   base: string,
+  youtubeUrl: string,
   dataFolder: string,
   { pro, free, small }: Record<'pro' | 'free' | 'small', DemoOrganization>,
 ): void {
@@ -138,6 +155,7 @@ function printInstructions(
     ['404: unknown channel', curl(pro.key, '/channels/@no-such-channel/transcripts', '-si')],
   ];
   for (const [what, line] of more) print(`  # ${what}\n  ${line}`);
+  printFollowing(base, youtubeUrl, pro.key);
   print('  # the usage of the Pro organization as CSV, for an invoice');
   print(`  DATABASE_URL= DATA_DIR=${dataFolder} npm run --silent cli -- usage ${pro.id} --by day --csv`);
   print();
@@ -216,7 +234,7 @@ async function main(): Promise<void> {
       '2',
     );
     print('4/4 Issued an API key for each');
-    printInstructions(base, environment.DATA_DIR, { pro, free, small });
+    printInstructions(base, fakeYoutube.url, environment.DATA_DIR, { pro, free, small });
     service.once('exit', () => {
       if (!stopping) process.stderr.write('The service exited unexpectedly.\n');
       void stop(1);

@@ -1,3 +1,4 @@
+import type { ListOptions } from './client.js';
 import { defined, itemsOf, RETRIES_WHILE_FOLLOWING, type CallOptions, type Http } from './http.js';
 import type { components } from './schema.js';
 
@@ -16,17 +17,8 @@ export type JobSource = { channel: string } | { playlist: string } | { videos: r
 
 type NewJob = Schemas['NewJobBody'];
 
-export interface JobOptions extends CallOptions {
-  /** Language codes in order of preference; `*`, as the last, is the original language of the video. */
-  languages?: readonly string[];
-  /** `first`: only the first of the languages that a video has. */
-  match?: 'all' | 'first';
-  /** Only videos of these kinds, of a channel or a playlist. */
-  kinds?: readonly ('video' | 'short' | 'live' | 'upcoming')[];
-  /** What to add to the metadata. */
-  include?: readonly ('description' | 'chapters' | 'tags')[];
-  /** Joins the segments to chunks of about so many seconds. */
-  chunkSeconds?: number;
+/** `kinds` are for a channel or a playlist. */
+export interface JobOptions extends Omit<ListOptions, 'limit'> {
   /** The number of videos, from the start of the list; all by default. */
   limit?: number;
   /** The ID of a video: only the uploads of the channel that are newer than it. */

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { LANGUAGE_MATCHES } from '../../domain/language-codes.js';
+import { languageChoice, LANGUAGE_MATCHES } from '../../domain/language-codes.js';
 import { INCLUDABLE, VIDEO_KINDS, type Channel, type Playlist, type Upload } from '../../domain/transcript.js';
 import type { StoredEntry } from '../../jobs/job.repository.js';
 import { fromJson } from '../../transcripts/cache/keyed-codec.js';
@@ -79,6 +79,16 @@ const index = z.object({
 
 type ArchiveIndex = z.infer<typeof index>;
 
+/** What `include` adds to the metadata. */
+const notesSchema = z.object({
+  description: z.string().nullable().exactOptional(),
+  chapters: z
+    .array(z.object({ title: z.string(), start: z.number() }))
+    .nullable()
+    .exactOptional(),
+  tags: z.array(z.string()).nullable().exactOptional(),
+});
+
 /** What the files need of the result of a video. */
 const storedResult = z.object({
   videoId: z.string(),
@@ -116,9 +126,12 @@ export class ArchiveFiles {
     this.knownFiles = new Map(known?.videos.map(({ videoId, file }) => [videoId, file]));
   }
 
-  /** The video above which a job takes the uploads: the newest of the last job of a channel, unless that had another limit. */
+  /**
+   * The video above which a job takes the uploads: the newest of the last job of a channel, unless that had another limit. Null
+   * in a followed directory, because an upload below its first video can still be pending.
+   */
   get since(): string | null {
-    if (!this.known?.channel || this.known.limit !== (this.options.limit ?? null)) return null;
+    if (!this.known?.channel || this.subscription || this.known.limit !== (this.options.limit ?? null)) return null;
     return this.known.videos[0]?.videoId ?? null;
   }
 
@@ -127,9 +140,12 @@ export class ArchiveFiles {
     return this.known?.subscription ?? null;
   }
 
-  /** The newest video of the directory. */
-  get newest(): string | undefined {
-    return this.known?.videos[0]?.videoId;
+  /**
+   * The video above which a new subscription begins: the newest of an archive. When the subscription of the directory was deleted
+   * it is the last one, above which all are delivered again, because the first became final last and is not the newest.
+   */
+  get start(): string | undefined {
+    return this.known?.videos.at(this.subscription ? -1 : 0)?.videoId;
   }
 
   /** Reads the index of the directory, which need not exist. @throws Error when it has something else than this archive */
@@ -152,18 +168,16 @@ export class ArchiveFiles {
   async mark({ channel, playlist }: ArchiveSource, jobId: string): Promise<void> {
     if (this.isMarked) return;
     this.refuseOther(channel ?? playlist);
+    const { limit = null } = this.options;
     // What is known of a complete job stays as it is: the next job begins above its newest video.
-    const { limit = this.options.limit ?? null, videos = [] } = this.known ?? {};
-    const { subscription } = this;
-    await this.writeIndex({ channel, playlist, unfinishedJob: jobId, subscription, limit, videos });
+    await this.writeIndex({ limit, videos: [], ...this.known, channel, playlist, unfinishedJob: jobId });
     this.isMarked = true;
   }
 
   /** Writes the index of a directory whose channel is followed, once and after the files of each part of the feed. @throws as `mark` */
   async saveFollowed(channel: Channel, subscription: z.infer<typeof followed>): Promise<void> {
     this.refuseOther(channel);
-    const { unfinishedJob = null, limit = 0 } = this.known ?? {};
-    await this.writeIndex({ channel, playlist: null, unfinishedJob, subscription, limit, videos: this.videos() });
+    await this.writeIndex({ limit: 0, ...this.known, channel, subscription, videos: this.videos() });
   }
 
   private refuseOther(source: { id: string } | null): void {
@@ -181,24 +195,25 @@ export class ArchiveFiles {
     const { videoId, metadata, transcript, error } = storedResult.parse(JSON.parse(json));
     const upload = uploadSchema.parse({ ...metadata, videoId, failure: null });
     const { out } = this.options;
-    const { format, languages } = this.options.form;
-    const file = error ? null : (this.knownFiles.get(videoId) ?? archiveFileName(upload, format));
-    this.current.set(videoId, { position, video: { videoId, title: upload.title, file, error } });
-    if (file === null || existsSync(join(out, file))) return;
+    const { format, languages, match, chunkSeconds } = this.options.form;
+    const file = this.knownFiles.get(videoId) ?? archiveFileName(upload, format);
+    const exists = existsSync(join(out, file));
+    // A video that fails now keeps the file that an earlier run has written.
+    const state = error && !exists ? { file: null, error } : { file, error: null };
+    this.current.set(videoId, { position, video: { videoId, title: upload.title, ...state } });
+    if (error || exists) return;
     const read = await readTranscript(Buffer.from(JSON.stringify(transcript)));
-    const stored = { videoId, metadata: metadataOf(upload), transcript: read };
-    await this.write(
-      file,
-      format === 'json' ? `${json}\n` : [...formatTranscript(format, stored, { languages })].join(''),
-    );
+    const stored = { videoId, metadata: { ...metadataOf(upload), ...notesSchema.parse(metadata) }, transcript: read };
+    const textForm = { languages: languageChoice(languages, match), chunkSeconds: chunkSeconds ?? undefined };
+    await this.write(file, format === 'json' ? `${json}\n` : [...formatTranscript(format, stored, textForm)].join(''));
     this.written++;
   }
 
   /** Writes the index of all videos, the newest first, after a completed job. */
   async saveIndex({ channel, playlist }: ArchiveSource): Promise<void> {
     const { limit = null } = this.options;
-    const { subscription } = this;
-    await this.writeIndex({ channel, playlist, unfinishedJob: null, subscription, limit, videos: this.videos() });
+    const videos = this.videos();
+    await this.writeIndex({ ...this.known, channel, playlist, unfinishedJob: null, limit, videos });
   }
 
   private videos(): IndexedVideo[] {
@@ -207,17 +222,8 @@ export class ArchiveFiles {
     return [...current.map(({ video }) => video), ...others];
   }
 
-  private async writeIndex(state: Omit<ArchiveIndex, keyof ArchiveForm>): Promise<void> {
-    const { channel, playlist, unfinishedJob, subscription, limit, videos } = state;
-    const document: ArchiveIndex = {
-      channel,
-      playlist,
-      unfinishedJob,
-      subscription,
-      ...this.options.form,
-      limit,
-      videos,
-    };
+  private async writeIndex(state: Omit<z.input<typeof index>, 'format'>): Promise<void> {
+    const document = index.parse({ ...state, ...this.options.form });
     await this.write(INDEX, `${JSON.stringify(document, null, 2)}\n`);
   }
 

@@ -1,5 +1,3 @@
-import { createHash } from 'node:crypto';
-import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ChannelNotFoundError, PlaylistNotFoundError } from '../../domain/errors.js';
 import { parsePlaylistReference } from '../../domain/playlist-reference.js';
@@ -10,13 +8,10 @@ import type { JobsService } from '../../jobs/jobs.service.js';
 import type { Payer } from '../../quota/quota.service.js';
 import { ArchiveFiles, type ArchiveOptions, type ArchiveSource } from './archive-files.js';
 import type { CommandServices } from './command-services.js';
+import { directoryKey, ENTRIES_PER_READ, INTERVAL_MS, SLICES_AT_ONCE } from './directory-run.js';
 
-/** How often the job is looked at. */
-const INTERVAL_MS = 500;
 /** A job that does nothing for so long only waits to try failed videos again. */
 const WAIT_SECONDS_MAX = 300;
-const SLICES_AT_ONCE = 4;
-const ENTRIES_PER_READ = 50;
 const AWAITED_SHOWN_MAX = 10;
 
 export interface ArchiveRequest extends ArchiveOptions {
@@ -68,9 +63,7 @@ async function startJob(
   const options = { languages, match, kinds, include, chunkSeconds };
   const source = parsePlaylistReference(reference) ? { playlist: reference } : { channel: reference, since };
   const request = { ...source, ...options, limit, onQuota: 'pause' } as const;
-  const key = createHash('sha256')
-    .update(JSON.stringify([resolve(out), request]))
-    .digest('hex');
+  const key = directoryKey('archive', out, request);
   const job = await jobs.create(request, payer, key);
   const { id, state, expiresAt } = job;
   if (expiresAt !== null && Date.parse(expiresAt) <= Date.now()) {

@@ -1,19 +1,18 @@
-import { createHash } from 'node:crypto';
-import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseChannelReference } from '../../domain/channel-reference.js';
-import { ChannelNotFoundError } from '../../domain/errors.js';
+import { ChannelNotFoundError, counted } from '../../domain/errors.js';
 import type { SubscriptionDto } from '../../jobs/dto/subscription.dto.js';
-import { CheckRequestedError, SubscriptionNotFoundError, type Start } from '../../jobs/subscription.js';
-import type { SubscriptionsService } from '../../jobs/subscriptions.service.js';
+import {
+  CheckRequestedError,
+  CursorExpiredError,
+  SubscriptionNotFoundError,
+  type Start,
+} from '../../jobs/subscription.js';
+import type { FeedPage, SubscriptionsService } from '../../jobs/subscriptions.service.js';
 import type { Payer } from '../../quota/quota.service.js';
 import { ArchiveFiles, type ArchiveForm } from './archive-files.js';
 import type { CommandServices } from './command-services.js';
-
-/** How often the subscription is looked at. */
-const INTERVAL_MS = 1_000;
-const SLICES_AT_ONCE = 4;
-const ENTRIES_PER_READ = 50;
+import { directoryKey, ENTRIES_PER_READ, INTERVAL_MS, SLICES_AT_ONCE } from './directory-run.js';
 
 export interface FollowRequest {
   /** The channel as the caller names it. */
@@ -22,6 +21,14 @@ export interface FollowRequest {
   form: ArchiveForm;
   checkMinutes: number;
   start?: Start | undefined;
+}
+
+/** What a run shows while it goes on. */
+export interface FollowReport {
+  /** A line about the progress, instead of the one before. */
+  progress(line: string): void;
+  /** A line that stays. */
+  warning(line: string): void;
 }
 
 /** What a run has done. */
@@ -36,14 +43,13 @@ export interface FollowResult {
  * subscription and the place in its feed, so that the next run goes on from there.
  *
  * @param stop ends the run
- * @param report shows a line about the progress
  * @throws ChannelNotFoundError, and Error when the directory has something else or cannot be written
  */
 export async function followChannel(
   request: FollowRequest,
   services: CommandServices,
   stop: AbortSignal,
-  report: (line: string) => void,
+  report: FollowReport,
 ): Promise<FollowResult> {
   const files = await ArchiveFiles.open(request);
   const payer = await services.payer();
@@ -52,7 +58,7 @@ export async function followChannel(
   return new FollowRun(subscription, payer, services, files, report).untilStopped(stop);
 }
 
-/** The subscription of the directory, or a new one, which begins above the newest video that the directory has. */
+/** The subscription of the directory, or a new one, which begins above what the directory has. */
 async function findOrCreate(
   { out, channel, checkMinutes, start, form }: FollowRequest,
   files: ArchiveFiles,
@@ -63,11 +69,9 @@ async function findOrCreate(
   if (!known) {
     const { languages, match, kinds, include, chunkSeconds } = form;
     const texts = { languages, match, kinds, include, chunkSeconds };
-    const request = { channel, checkMinutes, start: start ?? files.newest ?? 'now', ...texts };
+    const request = { channel, checkMinutes, start: start ?? files.start ?? 'now', ...texts };
     // A run that was killed before it wrote the directory finds its subscription again.
-    const key = createHash('sha256')
-      .update(JSON.stringify(['follow', resolve(out), request]))
-      .digest('hex');
+    const key = directoryKey('follow', out, request);
     return subscriptions.create(request, { organizationId, ...payer }, key);
   }
   if (!isNamed(known, channel))
@@ -118,7 +122,7 @@ class FollowRun {
     private readonly payer: Payer,
     private readonly services: CommandServices,
     private readonly files: ArchiveFiles,
-    private readonly report: (line: string) => void,
+    private readonly report: FollowReport,
   ) {
     if (files.subscription?.id === subscription.id) this.after = files.subscription.after;
   }
@@ -131,7 +135,7 @@ class FollowRun {
         await this.takeResults();
         const { reason, checkedAt } = this.subscription;
         if (reason === 'channel_not_found' && checkedAt === null) throw new ChannelNotFoundError();
-        this.report(progressOf(this.subscription, this.files.written));
+        this.report.progress(progressOf(this.subscription, this.files.written));
         await sleep(INTERVAL_MS, undefined, { signal: stop }).catch(() => undefined);
       }
       await background.stop();
@@ -148,14 +152,8 @@ class FollowRun {
   /** Writes the results that follow those which are written, and then the place after them. */
   private async takeResults(): Promise<void> {
     for (;;) {
-      const page = { limit: ENTRIES_PER_READ, after: this.after };
-      const { subscriptions } = this.services;
-      const { entries, next, ...read } = await subscriptions.results(
-        this.payer.organizationId,
-        this.subscription.id,
-        page,
-      );
-      const { id, channel } = (this.subscription = read.subscription);
+      const { entries, next, subscription } = await this.readFeed(this.after);
+      const { id, channel } = (this.subscription = subscription);
       if (!channel) return;
       if (this.after === undefined) {
         await this.files.saveFollowed(channel, { id, after: 0 });
@@ -163,9 +161,24 @@ class FollowRun {
       }
       // The last one that came is the first of the index.
       for (const entry of entries) await this.files.add({ ...entry, position: -entry.sequence });
-      if (entries.length === 0) return;
+      if (next === this.after) return;
       this.after = next;
       await this.files.saveFollowed(channel, { id, after: next });
+    }
+  }
+
+  /** Reads a part of the feed; without the entries that have expired since the last run. */
+  private async readFeed(after: number | undefined): Promise<FeedPage> {
+    const [{ organizationId }, { id, request }] = [this.payer, this.subscription];
+    try {
+      return await this.services.subscriptions.results(organizationId, id, { limit: ENTRIES_PER_READ, after });
+    } catch (error) {
+      if (!(error instanceof CursorExpiredError)) throw error;
+      const lost = counted(error.oldest - (after ?? 0), 'result');
+      this.report.warning(
+        `warning: ${lost} of ${request.channel} expired before a run took them. Run archive with this directory for the missing files.`,
+      );
+      return this.readFeed(error.oldest);
     }
   }
 }

@@ -22,7 +22,7 @@ import { ENTRY_FORMATS } from '../../transcripts/response/transcripts-response.j
 import { ARCHIVE_FORMATS, archiveForm, nameOf, type ArchiveForm } from './archive-files.js';
 import { archiveList, type ArchiveRequest, type ArchiveResult } from './archive-run.js';
 import { wholeNumberArgument, type CommandResult, type RunWork } from './output.js';
-import { followChannel, type FollowRequest } from './follow-run.js';
+import { followChannel, type FollowReport, type FollowRequest } from './follow-run.js';
 import { printTranscripts, type PrintOptions } from './print-transcripts.js';
 
 const REFERENCE =
@@ -130,7 +130,7 @@ export function addFollowCommand(program: Command, run: RunWork): void {
     run(
       async (services) => {
         const request = { channel, out, start, checkMinutes, form: archiveForm(form) };
-        const work = (stop: AbortSignal) => followChannel(request, services, stop, showProgress);
+        const work = (stop: AbortSignal) => followChannel(request, services, stop, followReport);
         const { subscription, written } = await untilSignal(work).finally(() => showProgress(''));
         const files = `${written} new ${written === 1 ? 'file' : 'files'} in ${out}`;
         return {
@@ -157,6 +157,14 @@ function showProgress(line: string): void {
   const { stderr } = process;
   if (stderr.isTTY) stderr.write(`${CLEAR_LINE}${line.slice(0, stderr.columns - 1)}`);
 }
+
+const followReport: FollowReport = {
+  progress: showProgress,
+  warning: (line) => {
+    showProgress('');
+    process.stderr.write(`${line}\n`);
+  },
+};
 
 /** Runs work that ends early, and cleanly, on the first signal. The second one ends the process. */
 async function untilSignal<T>(work: (stop: AbortSignal) => Promise<T>): Promise<T> {
