@@ -330,13 +330,16 @@ function toJob(row: JobRow): JobDto {
   const { id, state, reason } = row;
   const request = fromJson(Buffer.from(row.request), requestSchema);
   if (!request) throw new Error(`The request of the job ${id} cannot be read.`);
+  const { channel, summary, createdAt } = commonFields(row);
   return {
     id,
     state,
     reason,
+    channel,
     playlist: (row.playlist !== null && fromJson(Buffer.from(row.playlist), playlistSchema)) || null,
     request,
-    ...commonFields(row),
+    summary,
+    createdAt,
     startedAt: row.started_at?.toISOString() ?? null,
     finishedAt: row.finished_at?.toISOString() ?? null,
     expiresAt: row.expires_at?.toISOString() ?? null,
