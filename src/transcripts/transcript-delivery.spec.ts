@@ -103,6 +103,7 @@ describe('the delivery of a call', () => {
     const reading = batches.next().then(() => (progress.isRead = true));
     for (; !progress.isRead; progress.turns += 1) await new Promise((resolve) => setImmediate(resolve));
     await reading;
+    await batches.return();
     expect(progress.turns).toBeGreaterThan(5);
   });
 
