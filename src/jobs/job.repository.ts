@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { Injectable, Logger } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { Environment } from '../config/environment.js';
@@ -9,8 +10,8 @@ import type { TranscriptText } from '../transcripts/cache/transcript-text.js';
 import type { Payer } from '../quota/quota.service.js';
 import { channelSchema } from '../transcripts/sources/channel-uploads.js';
 import { playlistSchema } from '../transcripts/sources/playlist-source.js';
-import type { JobDto, JobRequestDto } from './dto/job.dto.js';
-import { requestSchema } from './job-request.js';
+import type { JobDto } from './dto/job.dto.js';
+import { requestSchema, type NewJob } from './job-request.js';
 import { isTransition, type Cause, type JobState } from './job-states.js';
 import { checkAgainSeconds, type JobCursor, type JobReason } from './job.js';
 
@@ -139,14 +140,16 @@ export class JobRepository {
    */
   async create(
     id: string,
-    request: JobRequestDto,
+    { request, videoIds }: NewJob,
     { organizationId, keyId }: Payer,
     idempotencyKey: string | undefined,
   ): Promise<{ outcome: CreateOutcome; job: JobDto | undefined }> {
     const { JOB_RESULTS_TTL_HOURS, JOBS_PER_ORGANIZATION } = this.environment;
     const job = {
       ...{ id, organization_id: organizationId, key_id: keyId, idempotency_key: idempotencyKey },
-      ...{ request: JSON.stringify(request), video_limit: request.limit },
+      ...{ videos: videoIds, video_limit: request.limit },
+      // The same key with other videos is a conflict. They are stored once, as the list of the job.
+      request: JSON.stringify({ ...request, videosHash: videoIds && hashOf(videoIds) }),
       results_seconds: JOB_RESULTS_TTL_HOURS * SECONDS_PER_HOUR,
     };
     const [row] = await this.change<JobRow & { outcome: CreateOutcome }>(
@@ -305,6 +308,10 @@ export class JobRepository {
   change<Row>(organizationId: string | null, statement: string, ...values: unknown[]): Promise<Row[]> {
     return queryWithDeadline<Row[]>(this.database, statement, values, organizationId ?? undefined);
   }
+}
+
+function hashOf(videoIds: readonly string[]): string {
+  return createHash('sha256').update(videoIds.join()).digest('base64url');
 }
 
 const logger = new Logger('Jobs');
