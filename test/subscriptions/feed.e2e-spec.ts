@@ -124,8 +124,16 @@ describe('a followed channel', () => {
     const client = clientOf(messageUrl(service));
     try {
       const read = (message: object) => request(client, { apiKey, ...message }, 'subscriptions.results');
-      expect((await read({ id, after: 1, limit: 1 })).events).toEqual([await feedOf(apiKey, id, '?after=1&limit=1')]);
-      expect((await read({ id })).events).toEqual([await feedOf(apiKey, id)]);
+      const headers = { Authorization: `Bearer ${apiKey}`, Accept: 'application/x-ndjson' };
+      for (const [query, fields, count] of [
+        ['?after=1&limit=1', { after: 1, limit: 1 }, 1],
+        ['', {}, 3],
+      ] as const) {
+        const { text } = await service.request('GET', `/subscriptions/${id}/results${query}`, headers);
+        const { events } = await read({ id, ...fields });
+        expect(events).toEqual(linesOf(text));
+        expect(events).toHaveLength(count + 1);
+      }
       const errors: [message: object, code: string][] = [
         [{}, 'invalid_request'],
         [{ id, after: -1 }, 'invalid_request'],
