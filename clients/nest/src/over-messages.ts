@@ -1,8 +1,13 @@
 import {
+  feedOf,
+  followFeed,
   isChannelTranscriptsError,
+  pause,
   statedError,
   type CallOptions,
   type ChannelUploads,
+  type FeedLine,
+  type FollowOptions,
   type ListOptions,
   type TranscriptsEvent,
   type TranscriptsOptions,
@@ -16,6 +21,7 @@ import { ChannelTranscripts, type Operations } from './channel-transcripts.js';
 
 const TIMEOUT_SECONDS_DEFAULT = 120;
 const PROBE_TIMEOUT_SECONDS = 5;
+const RESULTS_PER_PAGE = 100;
 
 type Events = AsyncGenerator<TranscriptsEvent, void, undefined>;
 
@@ -61,6 +67,18 @@ export class MessageChannelTranscripts extends ChannelTranscripts {
 
   readonly uploads = (id: string, options: UploadsOptions = {}): Promise<ChannelUploads> =>
     only(this.send<ChannelUploads>('channels.uploads', { id }, options));
+
+  readonly subscriptions: Operations['subscriptions'] = {
+    follow: (id: string, { after, ...options }: FollowOptions = {}) => {
+      const read = async (cursor: number | undefined) => {
+        const fields = { id, limit: RESULTS_PER_PAGE, ...(cursor !== undefined && { after: cursor }) };
+        const lines: FeedLine[] = [];
+        for await (const line of this.send<FeedLine>('subscriptions.results', fields, options)) lines.push(line);
+        return feedOf(lines);
+      };
+      return followFeed(read, after, (seconds) => pause(seconds, options.signal));
+    },
+  };
 
   /**
    * Returns why the service is not ready; undefined when it is. A message without `id` costs nothing: a service that is ready
