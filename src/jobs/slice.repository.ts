@@ -68,8 +68,8 @@ export class SliceRepository {
               (result.job).listed_at IS NOT NULL OR coalesce((result.job).list_retry_at > clock_now(), false) AS listed,
               (result.job).next_check_at::text AS due_at,
               (extract(epoch FROM clock_now() - (result.job).next_check_at) * 1000)::double precision AS due_age_ms,
-              extract(epoch FROM clock_now() - coalesce((result.job).checked_at, (result.job).created_at))::double precision
-                AS unread_seconds, clock_now() AS now
+              coalesce(extract(epoch FROM clock_now() - (result.job).unread_since), 0)::double precision AS unread_seconds,
+              clock_now() AS now
          FROM job_claim($1, $2, $3) result JOIN organizations organization ON organization.id = (result.job).organization_id`,
       [claim, this.environment.REQUEST_DEADLINE_SECONDS + CLAIM_MARGIN_SECONDS, organizationId],
     );

@@ -16,7 +16,7 @@ export interface ClaimedSubscription {
   /** When the check became due, as the database writes it, and how long ago that was. */
   dueAt: string;
   dueAgeMs: number;
-  /** How long the channel was not read. */
+  /** How long its checks have failed; 0 after one that read its page. */
   unreadSeconds: number;
   /** The uploads up to there were seen by earlier walks; null for the first walk. */
   seenPosition: number | null;

@@ -189,4 +189,15 @@ describe('a channel that cannot be read', () => {
     expect(await run.row()).toMatchObject({ state: 'running', reason: null });
     expect(await run.feedIds()).toEqual(published);
   });
+
+  it('is not taken for unread while nobody has tried to read it', async () => {
+    const [idle, paused] = [await followed('@tidewater'), await followed('@tidewater')];
+    youtube().changeChannel({ channel: '@tidewater', terminated: true });
+    await check(paused);
+    await paused.change('paused');
+    await steps.pass(4 * DAY);
+    await paused.change('running');
+    await check(idle, paused);
+    for (const run of [idle, paused]) expect(await run.row()).toMatchObject({ state: 'running', check_in: 30 });
+  });
 });

@@ -152,6 +152,9 @@ BEGIN
   END IF;
   IF job.check_seconds IS NOT NULL THEN
     IF v_slice.is_check THEN
+      IF v_slice.delay_seconds > 0 THEN
+        job.unread_since := coalesce(job.unread_since, v_now);
+      END IF;
       job.next_check_at := coalesce(v_due, job.next_check_at);
       v_due := v_now;
     END IF;
@@ -169,7 +172,7 @@ BEGIN
       continuation = CASE WHEN NOT v_slice.restart_list THEN continuation END,
       remove_at = CASE WHEN check_seconds IS NOT NULL AND v_counts.events IS NOT NULL
                        THEN coalesce(remove_at, v_now + make_interval(secs => results_seconds)) ELSE remove_at END,
-      state = job.state, reason = job.reason, next_check_at = job.next_check_at,
+      state = job.state, reason = job.reason, next_check_at = job.next_check_at, unread_since = job.unread_since,
       next_run_at = CASE WHEN finished_at IS NULL THEN v_due END
     WHERE id = p_job_id RETURNING * INTO job;
   RETURN NEXT;
@@ -207,7 +210,7 @@ BEGIN
     SELECT * FROM candidate ORDER BY organization_id
   LOOP
     UPDATE jobs SET state = CASE WHEN v_job.is_deleted THEN 'canceled' ELSE 'running' END, reason = NULL,
-        next_run_at = clock_now()
+        unread_since = NULL, next_run_at = clock_now()
       WHERE id = v_job.id RETURNING * INTO job;
     old_state := v_job.state;
     RETURN NEXT;

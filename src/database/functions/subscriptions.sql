@@ -85,10 +85,11 @@ BEGIN
     job.state := 'running';
     job.reason := NULL;
     job.setbacks := 0;
+    job.unread_since := NULL;
     job.next_check_at := v_now;
   END IF;
   UPDATE jobs SET check_seconds = job.check_seconds, next_check_at = job.next_check_at, state = job.state, reason = job.reason,
-      setbacks = job.setbacks, next_run_at = subscription_next_run(job, v_now)
+      setbacks = job.setbacks, unread_since = job.unread_since, next_run_at = subscription_next_run(job, v_now)
     WHERE id = p_id RETURNING * INTO job;
   RETURN NEXT;
 END $$;
@@ -156,7 +157,7 @@ BEGIN
       last_position = last_position + v_added.videos, continuation = v_check.continuation, sees_all = v_check.sees_all,
       seen_position = CASE WHEN v_check.ended THEN last_position + v_added.videos ELSE seen_position END,
       checked_at = CASE WHEN v_check.continuation IS NULL THEN v_now ELSE checked_at END,
-      setbacks = 0, claim = NULL, claimed_until = NULL, state = job.state, reason = job.reason, next_check_at = job.next_check_at,
+      unread_since = NULL, setbacks = 0, claim = NULL, claimed_until = NULL, state = job.state, reason = job.reason, next_check_at = job.next_check_at,
       next_run_at = CASE WHEN finished_at IS NULL THEN subscription_next_run(job, v_now) END
     WHERE id = p_job_id RETURNING * INTO job;
   RETURN NEXT;

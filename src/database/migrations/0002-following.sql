@@ -13,6 +13,8 @@ ALTER TABLE jobs
   ADD COLUMN next_check_at timestamptz,
   -- When the list was last read up to an upload that was seen.
   ADD COLUMN checked_at timestamptz,
+  -- When the first of the checks failed that have failed since the last one that read its page.
+  ADD COLUMN unread_since timestamptz,
   -- When the caller last asked for a check.
   ADD COLUMN check_requested_at timestamptz,
   -- The rows up to here were seen by earlier checks: a check reads the list until it meets one of them. Null before the first
