@@ -86,7 +86,7 @@ describe('a check that has read nothing', () => {
     const subscription = {
       ...{ isCheck: true, dueAt: '', dueAgeMs: 0, unreadSeconds: 4 * DAY, seenPosition: 1, nowMs: 0 },
     };
-    const walk = { start: null, kinds: [], createdAtMs: 0, seesAll: false, added: 0, delivered: 0 };
+    const walk = { start: null, kinds: [], createdAtMs: 0, seenAtMs: 0, seesAll: false, added: 0, delivered: 0 };
     const ended = endOf({ job, setbacks: 0, subscription: { ...subscription, walk } }, outcome);
     expect(ended).toMatchObject({ state: 'paused', reason: 'plan_limit_exceeded' });
   });

@@ -82,6 +82,19 @@ describe('a subscription', () => {
     expect(await run.charged()).toBe(250);
   });
 
+  it('misses no upload below a stream that was seen and moves to when it ran', async () => {
+    const run = await followed('@tidewater');
+    const stream = youtube().publish({ channel: '@tidewater', as: 'premiere' });
+    await check(run);
+    await steps.pass(DAY);
+    const below = youtube().publish({ channel: '@tidewater', count: 90 });
+    youtube().changeVideos({ videoIds: stream, as: 'video' });
+    const above = youtube().publish({ channel: '@tidewater', count: 20 });
+    youtube().changeChannel({ channel: '@tidewater', order: [...above, ...stream, ...below] });
+    await check(run);
+    expect([...(await run.feedIds())].sort()).toEqual([...stream, ...below, ...above].sort());
+  });
+
   it('waits for the text of a premiere, of a live stream and of a video without captions', async () => {
     const run = await followed('@tidewater');
     const premiere = youtube().publish({ channel: '@tidewater', as: 'premiere' });
@@ -163,6 +176,34 @@ describe('a check', () => {
     await run.dueNow();
     await steps.run(slice);
     expect(await steps.claimed()).toMatchObject({ subscription: { isCheck: true } });
+  });
+
+  it('that fails neither consumes one that was asked for meanwhile, nor undoes that the caller lets it go on', async () => {
+    const [active, paused] = [await followed('@tidewater'), await followed('@nobody-at-all')];
+    youtube().changeChannel({ channel: '@tidewater', terminated: true });
+    for (const run of [active, paused]) {
+      await run.dueNow();
+      const slice = await steps.claimed();
+      await steps.pass(1);
+      await (run === active ? run.dueNow() : run.change('running'));
+      await steps.run(slice);
+      expect(await run.row()).toMatchObject({ state: 'running', check_in: 0 });
+    }
+  });
+
+  it('that is asked for, or due to a pause that ends, in the middle of a walk reads the newest uploads', async () => {
+    const run = await followed('@tidewater');
+    const later: string[] = [];
+    for (const goOn of [() => run.dueNow(), () => run.change('paused').then(() => run.change('running'))]) {
+      later.push(...youtube().publish({ channel: '@tidewater', count: 150 }));
+      await run.dueNow();
+      await steps.steps(1);
+      later.push(...youtube().publish({ channel: '@tidewater' }));
+      await steps.pass(1);
+      await goOn();
+      await steps.finish();
+      expect([...(await run.feedIds())].sort()).toEqual([...later].sort());
+    }
   });
 });
 

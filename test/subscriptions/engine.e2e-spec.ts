@@ -104,6 +104,17 @@ describe('the caller of a subscription', () => {
     for (let times = 0; times < 10; times++) await check(run);
     expect(await run.row()).toMatchObject({ pending: 1, failed: 0 });
   });
+
+  it('has a stream asked for again that was live when it was listed', async () => {
+    const run = await followed();
+    steps.service.fakeYoutube.publish({ channel: '@tidewater', as: 'live' });
+    for (let times = 0; times < 3; times++) {
+      await check(run);
+      const [video] = await steps.service.query(`SELECT retries FROM job_videos
+        WHERE job_id = '${run.id}' AND state = 'pending'`);
+      expect(video?.['retries']).toBe(Math.min(times + 1, 2));
+    }
+  });
 });
 
 describe('the slices of subscriptions', () => {

@@ -20,6 +20,8 @@ ALTER TABLE jobs
   -- The rows up to here were seen by earlier checks: a check reads the list until it meets one of them. Null before the first
   -- check has ended.
   ADD COLUMN seen_position integer,
+  -- When that check has ended.
+  ADD COLUMN seen_at timestamptz,
   -- Whether every upload of the channel was seen, so that any other one is new wherever the list has it.
   ADD COLUMN sees_all boolean NOT NULL DEFAULT false;
 
