@@ -243,5 +243,6 @@ function subscriptionOf(row: ClaimedRow, { job }: ChangedJob): ClaimedSubscripti
     ...{ seenAtMs: (row.seen_at ?? row.created_at).getTime(), seesAll: row.sees_all },
     ...{ added: row.last_position - (seenPosition ?? 0), delivered: row.total },
   };
-  return { isCheck: dueAgeMs >= 0, dueAt, dueAgeMs, unreadSeconds, seenPosition, walk, nowMs: row.now.getTime() };
+  const dueAtMs = Date.now() - dueAgeMs;
+  return { isCheck: dueAgeMs >= 0, dueAt, dueAtMs, unreadSeconds, seenPosition, walk, nowMs: row.now.getTime() };
 }
