@@ -287,6 +287,12 @@ describe('a walk', () => {
     expect(step(null)).toEqual(['seen', 'seen', 'ended']);
   });
 
+  it('takes an empty list for an error of the platform: its uploads can be older', () => {
+    const sees = (page: Partial<WalkPage>) =>
+      walkPage(FIRST, { uploads, next: null, incomplete: false, ...page }, new Map()).seesAll;
+    expect([sees({}), sees({ uploads: [] })]).toEqual([true, false]);
+  });
+
   it('goes no deeper than 500 uploads for its start, nor than 5,000 for a seen one', () => {
     const end = (walk: Walk) => walkPage(walk, { uploads, next: 'next', incomplete: false }, new Map()).end;
     const deepest = { start: 'z', added: 497 };

@@ -80,7 +80,7 @@ export function walkPage(
   return {
     ...{ added, changed },
     end: met || isLast ? 'ended' : page.next === null ? 'read_again' : 'continue',
-    seesAll: walk.seesAll || (walk.start !== null && isLast),
+    seesAll: walk.seesAll || (walk.start !== null && isLast && walk.added + added.length > 0),
   };
 }
 
