@@ -168,7 +168,9 @@ BEGIN
       v_due := v_now;
     END IF;
     v_due := subscription_next_run(job, v_due);
-    PERFORM subscription_upload_events(job, v_counts.events);
+    IF job.deleted_at IS NULL THEN
+      PERFORM subscription_upload_events(job, v_counts.events);
+    END IF;
   -- When all its videos are tried again later, it has no slice before. Without a delay it has none.
   ELSIF v_due IS NOT NULL AND NOT EXISTS (
     SELECT FROM job_videos WHERE job_id = p_job_id AND state = 'pending' AND coalesce(retry_at, v_due) <= v_due) THEN
