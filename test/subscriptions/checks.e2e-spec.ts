@@ -207,6 +207,24 @@ describe('a check', () => {
   });
 });
 
+describe('videos that the platform blocks', () => {
+  it('wait for the end of the block also when a check succeeds, or the caller changes the interval', async () => {
+    const run = await followed('@tidewater');
+    await steps.service.query(`UPDATE jobs SET reason = 'upstream_blocked', setbacks = 4 WHERE id = '${run.id}'`);
+    youtube().publish({ channel: '@tidewater', count: 3 });
+    await run.dueNow();
+    await steps.steps(1);
+    expect(await run.row()).toMatchObject({ state: 'running', reason: 'upstream_blocked', setbacks: 4, pending: 3 });
+    await steps.service.query(`UPDATE jobs SET next_run_at = clock_now() + interval '60 s' WHERE id = '${run.id}'`);
+    await run.change(null, 86_400);
+    expect(await run.row()).toMatchObject({ run_in: 60 });
+    await steps.finish();
+    await steps.pass(60);
+    await steps.steps(1);
+    expect(await run.row()).toMatchObject({ reason: null, setbacks: 0, succeeded: 1, pending: 2 });
+  });
+});
+
 describe('a channel that cannot be read', () => {
   it('pauses a subscription at once when it does not exist', async () => {
     const run = await followed('@nobody-at-all');

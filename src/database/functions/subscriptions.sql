@@ -91,7 +91,7 @@ BEGIN
   END IF;
   UPDATE jobs SET check_seconds = job.check_seconds, next_check_at = job.next_check_at, state = job.state, reason = job.reason,
       setbacks = job.setbacks, unread_since = job.unread_since,
-      continuation = job.continuation, next_run_at = subscription_next_run(job, v_now)
+      continuation = job.continuation, next_run_at = subscription_next_run(job, greatest(job.next_run_at, v_now))
     WHERE id = p_id RETURNING * INTO job;
   RETURN NEXT;
 END $$;
@@ -131,6 +131,7 @@ DECLARE
   v_now timestamptz;
   v_added record;
   v_overtaken boolean;
+  v_blocked text := 'upstream_blocked';
 BEGIN
   SELECT * INTO v_check FROM json_to_record(p_check) AS page (
     due_at timestamptz, channel_id text, channel text, added json, changed json, continuation text, ended boolean, sees_all boolean);
@@ -154,10 +155,15 @@ BEGIN
   IF v_check.continuation IS NULL AND NOT v_overtaken THEN
     job.next_check_at := subscription_tick(v_check.channel_id, job.check_seconds, v_now);
   END IF;
+  -- The platform blocks the videos, of which a check does not know whether that has ended.
+  IF job.reason IS DISTINCT FROM 'upstream_blocked' OR job.unread_since IS NOT NULL THEN
+    job.setbacks := 0;
+    v_blocked := NULL;
+  END IF;
   -- A pause for which checks go on stays: they do not know whether it has ended.
   IF job.finished_at IS NULL AND coalesce(job.reason, '') NOT IN ('paused_by_caller', 'plan_limit_exceeded') THEN
     job.state := 'running';
-    job.reason := CASE WHEN v_check.continuation IS NULL AND NOT v_check.ended THEN 'list_incomplete' END;
+    job.reason := CASE WHEN v_check.continuation IS NULL AND NOT v_check.ended THEN 'list_incomplete' ELSE v_blocked END;
   END IF;
   UPDATE jobs SET channel_id = v_check.channel_id, channel = v_check.channel, total = total + v_added.pending,
       last_position = last_position + v_added.videos, sees_all = v_check.sees_all,
@@ -165,7 +171,8 @@ BEGIN
       seen_position = CASE WHEN v_check.ended THEN last_position + v_added.videos ELSE seen_position END,
       seen_at = CASE WHEN v_check.ended THEN v_now ELSE seen_at END,
       checked_at = CASE WHEN v_check.continuation IS NULL THEN v_now ELSE checked_at END,
-      unread_since = NULL, setbacks = 0, claim = NULL, claimed_until = NULL, state = job.state, reason = job.reason, next_check_at = job.next_check_at,
+      unread_since = NULL, setbacks = job.setbacks, claim = NULL, claimed_until = NULL, state = job.state,
+      reason = job.reason, next_check_at = job.next_check_at,
       next_run_at = CASE WHEN finished_at IS NULL THEN subscription_next_run(job, v_now) END
     WHERE id = p_job_id RETURNING * INTO job;
   RETURN NEXT;
