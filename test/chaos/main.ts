@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
 import { database } from './parts/database.js';
+import { follow } from './parts/follow.js';
 import { fuzz } from './parts/fuzz.js';
 import { jobs } from './parts/jobs.js';
 import { memory } from './parts/memory.js';
@@ -12,7 +13,7 @@ import { upstream } from './parts/upstream.js';
 import { startDatabase } from './harness/database.js';
 import type { Check, Part } from './chaos-run.js';
 
-const PARTS: Readonly<Record<string, Part>> = { fuzz, upstream, database, crashes, jobs, memory };
+const PARTS: Readonly<Record<string, Part>> = { fuzz, upstream, database, crashes, jobs, follow, memory };
 
 /** Mostly waits, for recoveries and leases: the short form runs it beside the others. The whole run measures each alone. */
 const WAITING: string = 'database';

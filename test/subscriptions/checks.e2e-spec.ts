@@ -95,6 +95,19 @@ describe('a subscription', () => {
     expect([...(await run.feedIds())].sort()).toEqual([...stream, ...below, ...above].sort());
   });
 
+  it('misses none when uploads above them are deleted between two pages of a check', async () => {
+    const run = await followed('@tidewater');
+    const [first = '', second = '', ...others] = youtube().publish({ channel: '@tidewater', count: 150 });
+    await run.dueNow();
+    await steps.steps(1);
+    youtube().changeVideos({ videoIds: [first, second], deleted: true });
+    await steps.steps(1);
+    const later = youtube().publish({ channel: '@tidewater', count: 10 });
+    await check(run);
+    expect(await run.feedIds()).toEqual(expect.arrayContaining([...others, ...later]));
+    expect(await run.row()).toMatchObject({ total: 160, pending: 0, last_sequence: 160 });
+  });
+
   it('waits for the text of a premiere, of a live stream and of a video without captions', async () => {
     const run = await followed('@tidewater');
     const premiere = youtube().publish({ channel: '@tidewater', as: 'premiere' });

@@ -123,14 +123,15 @@ END $$;
 
 -- Stores one page of a check: its new uploads, and what it states anew about pending ones. The walk goes on at the
 -- continuation, or has ended with an upload that was seen; else the list is read again from its first page. No row without the
--- claim. A check that was requested meanwhile stays due.
+-- claim. A check that was requested meanwhile stays due. An upload that is deleted between the readings of two pages moves
+-- another one past both, so a walk of several pages is repeated at once until it finds nothing new.
 CREATE OR REPLACE FUNCTION subscription_commit_check(p_job_id text, p_claim uuid, p_check json)
 RETURNS TABLE (old_state text, job jobs) LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
   v_check record;
   v_now timestamptz;
   v_added record;
-  v_overtaken boolean;
+  v_repeated boolean;
   v_blocked text := 'upstream_blocked';
 BEGIN
   SELECT * INTO v_check FROM json_to_record(p_check) AS page (
@@ -151,8 +152,14 @@ BEGIN
   UPDATE job_videos video SET upload = given.upload, retries = 0, retry_at = NULL
     FROM json_to_recordset(v_check.changed) AS given (position integer, upload text)
     WHERE video.job_id = p_job_id AND video.position = given.position AND video.state = 'pending';
-  v_overtaken := job.next_check_at <> v_check.due_at;
-  IF v_check.continuation IS NULL AND NOT v_overtaken THEN
+  IF job.continuation IS NULL THEN
+    job.read_position := job.last_position;
+  END IF;
+  v_repeated := job.next_check_at <> v_check.due_at
+    OR v_check.ended AND job.continuation IS NOT NULL AND job.last_position + v_added.videos > job.read_position;
+  IF v_repeated THEN
+    job.next_check_at := v_now;
+  ELSIF v_check.continuation IS NULL THEN
     job.next_check_at := subscription_tick(v_check.channel_id, job.check_seconds, v_now);
   END IF;
   -- The platform blocks the videos, of which a check does not know whether that has ended.
@@ -166,11 +173,11 @@ BEGIN
     job.reason := CASE WHEN v_check.continuation IS NULL AND NOT v_check.ended THEN 'list_incomplete' ELSE v_blocked END;
   END IF;
   UPDATE jobs SET channel_id = v_check.channel_id, channel = v_check.channel, total = total + v_added.pending,
-      last_position = last_position + v_added.videos, sees_all = v_check.sees_all,
-      continuation = CASE WHEN NOT v_overtaken THEN v_check.continuation END,
-      seen_position = CASE WHEN v_check.ended THEN last_position + v_added.videos ELSE seen_position END,
-      seen_at = CASE WHEN v_check.ended THEN v_now ELSE seen_at END,
-      checked_at = CASE WHEN v_check.continuation IS NULL THEN v_now ELSE checked_at END,
+      last_position = last_position + v_added.videos, sees_all = v_check.sees_all, read_position = job.read_position,
+      continuation = CASE WHEN NOT v_repeated THEN v_check.continuation END,
+      seen_position = CASE WHEN v_check.ended AND NOT v_repeated THEN last_position + v_added.videos ELSE seen_position END,
+      seen_at = CASE WHEN v_check.ended AND NOT v_repeated THEN v_now ELSE seen_at END,
+      checked_at = CASE WHEN v_check.continuation IS NULL AND NOT v_repeated THEN v_now ELSE checked_at END,
       unread_since = NULL, setbacks = job.setbacks, claim = NULL, claimed_until = NULL, state = job.state,
       reason = job.reason, next_check_at = job.next_check_at,
       next_run_at = CASE WHEN finished_at IS NULL THEN subscription_next_run(job, v_now) END

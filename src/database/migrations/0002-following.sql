@@ -22,6 +22,8 @@ ALTER TABLE jobs
   ADD COLUMN seen_position integer,
   -- When that check has ended.
   ADD COLUMN seen_at timestamptz,
+  -- The last position when a check last read the first page of the list.
+  ADD COLUMN read_position integer,
   -- Whether every upload of the channel was seen, so that any other one is new wherever the list has it.
   ADD COLUMN sees_all boolean NOT NULL DEFAULT false;
 

@@ -8,7 +8,7 @@ import { settledState } from '../harness/settled.js';
 import { atMost, equal, nothing, type Check, type ChaosRun, type Part } from '../chaos-run.js';
 import { Archive } from './jobs/archive.js';
 import { JobFaults, type Targets } from './jobs/faults.js';
-import { Fleet } from './jobs/fleet.js';
+import { Fleet } from '../harness/fleet.js';
 import { outlookIn, violationsIn } from './jobs/snapshot.js';
 
 const PROCESSES = 3;

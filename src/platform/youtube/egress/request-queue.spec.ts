@@ -345,6 +345,14 @@ describe('what cannot be served before its deadline', () => {
     expect(sent).toEqual(['first', 'text']);
   });
 
+  it('is not what starts at once, however long attempts take', () => {
+    let nowMs = performance.now();
+    const { line, ask, sent } = newQueue(2, () => (nowMs += 0.001));
+    learn(line, 60);
+    void ask('first', within(10));
+    expect(sent).toEqual(['first']);
+  });
+
   it.each([
     ['nothing else happens', false],
     ['requests end all the time', true],

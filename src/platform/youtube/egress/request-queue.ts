@@ -96,7 +96,8 @@ export class Line {
 interface Waiting {
   readonly request: QueuedRequest;
   readonly requester: Requester;
-  readonly sinceMs: number;
+  /** Whether it could not start at once. */
+  hasWaited: boolean;
   background: boolean;
   readonly begun: boolean;
   readonly start: () => void;
@@ -167,7 +168,7 @@ export class RequestQueue {
       const waiting: Waiting = {
         request,
         requester: { organizationId, fairnessKey },
-        sinceMs: this.now(),
+        hasWaited: false,
         background: isBackground(context),
         begun: this.hasBegun(line, context),
         start: () => resolve(this.runNow(line, waiting, send)),
@@ -180,8 +181,9 @@ export class RequestQueue {
       context.signal.addEventListener('abort', abort, { once: true });
       if (request.attempt.started) ofKind(line.continued, waiting.background).add(waiting);
       else startsOf(line, waiting).add(waiting, waiting.requester);
+      this.startNext();
+      waiting.hasWaited = true;
     });
-    this.startNext();
     return result.finally(() => context.signal.removeEventListener('abort', abort));
   }
 
@@ -233,7 +235,7 @@ export class RequestQueue {
   private takeStart(line: Line, starts: TurnQueue<Waiting>, background: boolean): Waiting | undefined {
     while (starts.size > 0 && line.gate.startWaitMs(background) <= 0) {
       const waiting = starts.take();
-      const lateness = waiting && this.lateness(line, waiting.request, 0, waiting.sinceMs < this.now());
+      const lateness = waiting && this.lateness(line, waiting.request, 0, waiting.hasWaited);
       if (waiting && !lateness) return waiting;
       if (lateness) waiting.refuse(lateness);
     }

@@ -1,7 +1,7 @@
 import { generatedChannelByHandle } from '../../../fake-youtube/catalogue/generated-channels.js';
 import type { Customer } from '../../harness/service.js';
 import { at } from '../../harness/transcripts.js';
-import type { Fleet } from './fleet.js';
+import type { Fleet } from '../../harness/fleet.js';
 
 const SUMMARY = ['total', 'succeeded', 'failed', 'cached', 'fetched', 'pending'] as const;
 type Summary = Record<(typeof SUMMARY)[number], number>;

@@ -6,7 +6,7 @@ import type { Database } from '../../harness/database.js';
 import type { RandomSource } from '../../harness/random.js';
 import type { Customer, Service } from '../../harness/service.js';
 import type { Archive } from './archive.js';
-import type { Fleet } from './fleet.js';
+import type { Fleet } from '../../harness/fleet.js';
 import { outlookIn } from './snapshot.js';
 
 /** Longer than a slice may be claimed and a reservation lives. */

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { send, type HttpResponse } from '../../../harness/http-request.js';
-import type { RandomSource } from '../../harness/random.js';
-import { ADMIN_TOKEN, Service, type Customer } from '../../harness/service.js';
+import { send, type HttpResponse } from '../../harness/http-request.js';
+import type { RandomSource } from './random.js';
+import { ADMIN_TOKEN, Service, type Customer } from './service.js';
 
 /** A request is repeated on processes at random for this long, since any of them may be killed or without its database. */
 const ANSWERED_WITHIN_MS = 60_000;
