@@ -39,6 +39,7 @@ export interface JobRow {
   /** Null for an archive job. */
   check_seconds: number | null;
   seen_position: number | null;
+  seen_at: Date | null;
   sees_all: boolean;
   created_at: Date;
   started_at: Date | null;
