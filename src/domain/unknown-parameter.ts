@@ -1,3 +1,6 @@
+/** Of many unknown names the first ones show the mistake. A body can have tens of thousands, each of which takes time. */
+const UNKNOWN_SHOWN_MAX = 20;
+
 /** A shorter part of a name would mean too many parameters. */
 const PREFIX_CHARACTERS_MIN = 3;
 /** Letters that a misspelled name may have too many, too few or wrong; of a short one only one. */
@@ -15,6 +18,19 @@ const OTHER_NAMES = new Map(
     types: 'kinds',
   }),
 );
+
+/** Describes the first names of parameters that do not exist; the last description states how many more there are. */
+export function unknownParameters(
+  names: readonly string[],
+  describe: (name: string) => { field: string; message: string },
+): { field: string; message: string }[] {
+  const more = names.length - UNKNOWN_SHOWN_MAX;
+  return names.slice(0, UNKNOWN_SHOWN_MAX).map((name, index) => {
+    const { field, message } = describe(name);
+    const isLast = more > 0 && index === UNKNOWN_SHOWN_MAX - 1;
+    return { field, message: isLast ? `${message} ${more} more unknown names are not listed.` : message };
+  });
+}
 
 /**
  * The message about a parameter that does not exist: it names those that do, and the one that is meant.

@@ -4,7 +4,7 @@ import { Transform } from 'class-transformer';
 import { getMetadataStorage, IsString, Min, ValidateBy, ValidateIf } from 'class-validator';
 import { InvalidRequestError, type InvalidField } from '../domain/errors.js';
 import { redactApiKeys } from '../domain/api-key-text.js';
-import { unknownParameterMessage } from '../domain/unknown-parameter.js';
+import { unknownParameterMessage, unknownParameters } from '../domain/unknown-parameter.js';
 import { createRedactor, type Redactor } from '../observability/logging/redaction.js';
 import { legiblePath } from './request-paths.js';
 
@@ -125,12 +125,10 @@ export class StrictValidationPipe extends ValidationPipe {
     if (metadata.type === 'custom') return value;
     // The whitelist does not detect names that every object inherits, such as __proto__ and constructor.
     const inherited = isObjectOrArray(value) ? Object.keys(value).filter((name) => name in Object.prototype) : [];
-    if (inherited.length > 0)
-      throw new InvalidRequestError(
-        inherited.map((name) =>
-          unknownParameter(name, parametersOf(metadata.metatype && new metadata.metatype()), this.redact),
-        ),
-      );
+    if (inherited.length > 0) {
+      const valid = parametersOf(metadata.metatype && new metadata.metatype());
+      throw new InvalidRequestError(unknownParameters(inherited, (name) => unknownParameter(name, valid, this.redact)));
+    }
     // class-transformer recurses into every field.
     if (isNestedDeeper(value, NESTING_LEVELS_MAX)) throw new InvalidRequestError([NESTED_TOO_DEEP]);
     return super.transform(value, metadata);
@@ -144,15 +142,23 @@ const NESTED_TOO_DEEP: InvalidField = {
 
 /** Invalid parameters first, then unknown ones. */
 function invalidFields(errors: readonly ValidationError[], redact: Redactor): InvalidField[] {
-  const isUnknown = ({ constraints = {} }: ValidationError): boolean => WHITELIST_RULE in constraints;
+  const unknown = errors.filter(isUnknown);
+  const valid = parametersOf(unknown[0]?.target);
   return [
     ...errors
       .filter((error) => !isUnknown(error))
       .flatMap(({ property: field, constraints = {} }) =>
         Object.values(constraints).map((message) => ({ field, message })),
       ),
-    ...errors.filter(isUnknown).map(({ property, target }) => unknownParameter(property, parametersOf(target), redact)),
+    ...unknownParameters(
+      unknown.map(({ property }) => property),
+      (name) => unknownParameter(name, valid, redact),
+    ),
   ];
+}
+
+function isUnknown({ constraints = {} }: ValidationError): boolean {
+  return WHITELIST_RULE in constraints;
 }
 
 /** The names that the class of an object declares. */

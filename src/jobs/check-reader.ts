@@ -69,18 +69,18 @@ export class CheckReader {
   private async page(
     job: JobDto,
     continuation: string | null,
-    { walk, dueAgeMs, seenPosition, nowMs }: ClaimedSubscription,
+    { walk, dueAtMs, seenPosition, nowMs }: ClaimedSubscription,
     call: Call,
   ): Promise<CheckedPage> {
     const known = job.channel ?? (await this.channels.find(job.request.channel ?? '', call));
     const listed =
       continuation === null
-        ? await this.newest.page(known.id, dueAgeMs, call)
+        ? await this.newest.page(known.id, dueAtMs, call)
         : await this.platform.listUploadsPage(known.id, continuation, call);
     const checked = walkPage(walk, listed, await this.store.knownUploads(job.id, seenPosition, listed.uploads), nowMs);
     if (checked.added.length + checked.changed.length === 0) return { checked, channel: known, next: listed.next };
     const channel = await this.channels.find(known.id, call);
-    const page = continuation === null ? await this.newest.described(known.id, dueAgeMs, call) : listed;
+    const page = continuation === null ? await this.newest.described(known.id, dueAtMs, call) : listed;
     // A page that is described can be a later one, or have more uploads.
     const uploads = await this.store.knownUploads(job.id, seenPosition, page.uploads);
     return { checked: walkPage(walk, page, uploads, nowMs), channel, next: page.next };

@@ -29,8 +29,9 @@ describe('a subscription tries a video again', () => {
     expect(delays(failed('upstream_failure'))).toEqual([600, HOUR, 6 * HOUR, DAY, DAY, DAY]);
   });
 
-  it('that is live or announced for 30 days', () => {
-    for (const code of ['video_live', 'video_not_live_yet'] as const) expect(delays(failed(code))).toHaveLength(33);
+  it('that is live for 30 days, and announced for more than a year', () => {
+    expect(delays(failed('video_live'))).toHaveLength(33);
+    expect(delays(failed('video_not_live_yet'))).toHaveLength(403);
   });
 
   it('without captions until it is three days old, or for three days when its date is not known', () => {
@@ -51,19 +52,18 @@ describe('a subscription tries a video again', () => {
 
 describe('a check that has read nothing', () => {
   const end = (
-    type: 'channel_not_found' | 'blocked',
+    type: 'channel_not_found' | 'blocked' | 'failed',
     { job = RUNNING_JOB_EXAMPLE, unreadDays = 0 }: { job?: JobDto; unreadDays?: number } = {},
-  ) =>
-    endOfCheck(
-      { job, setbacks: 1 },
-      { unreadSeconds: unreadDays * DAY },
-      { type },
-      endOf({ job, setbacks: 1, subscription: null }, { type }),
-    );
+  ) => {
+    const outcome: SliceOutcome = type === 'failed' ? { type, restartList: false } : { type };
+    const jobEnd = endOf({ job, setbacks: 1, subscription: null }, outcome);
+    return endOfCheck({ job, setbacks: 1 }, { unreadSeconds: unreadDays * DAY }, outcome, jobEnd);
+  };
 
   it('is tried again after growing pauses', () => {
     expect(end('channel_not_found')).toMatchObject({ state: null, reason: null, delaySeconds: 60, setbacks: 2 });
     expect(end('blocked')).toMatchObject({ state: null, reason: 'upstream_blocked', delaySeconds: 60, setbacks: 2 });
+    expect(end('failed')).toMatchObject({ state: null, reason: null, delaySeconds: 60, setbacks: 2 });
   });
 
   it('pauses a subscription whose channel was never found, or not read for three days, and is tried again daily', () => {
@@ -74,7 +74,8 @@ describe('a check that has read nothing', () => {
     });
     expect(end('blocked', { job: NEW_JOB_EXAMPLE })).toMatchObject({ state: null });
     expect(end('channel_not_found', { unreadDays: 3 })).toMatchObject({ ...paused, reason: 'channel_not_found' });
-    expect(end('blocked', { unreadDays: 3 })).toMatchObject({ ...paused, reason: 'upstream_blocked' });
+    for (const type of ['blocked', 'failed'] as const)
+      expect(end(type, { unreadDays: 3 })).toMatchObject({ ...paused, reason: 'upstream_blocked' });
   });
 
   it.each<SliceOutcome>([
@@ -84,9 +85,9 @@ describe('a check that has read nothing', () => {
   ])('does not end the pause of a subscription without quota: %j', (outcome) => {
     const job = { ...RUNNING_JOB_EXAMPLE, state: 'paused', reason: 'plan_limit_exceeded' } as const;
     const subscription = {
-      ...{ isCheck: true, dueAt: '', dueAgeMs: 0, unreadSeconds: 4 * DAY, seenPosition: 1, nowMs: 0 },
+      ...{ isCheck: true, dueAt: '', dueAtMs: 0, unreadSeconds: 4 * DAY, seenPosition: 1, nowMs: 0 },
     };
-    const walk = { start: null, kinds: [], createdAtMs: 0, seesAll: false, added: 0, delivered: 0 };
+    const walk = { start: null, kinds: [], createdAtMs: 0, seenAtMs: 0, seesAll: false, added: 0, delivered: 0 };
     const ended = endOf({ job, setbacks: 0, subscription: { ...subscription, walk } }, outcome);
     expect(ended).toMatchObject({ state: 'paused', reason: 'plan_limit_exceeded' });
   });

@@ -16,8 +16,8 @@ const DAY_SECONDS = 86_400;
 /** For so long what may get a text soon is tried again, after the retries of a job once a day. */
 const AWAITED_SECONDS = 3 * DAY_SECONDS;
 const AWAITED_RETRIES = RETRY_DELAYS_SECONDS.length + 3;
-/** What is live or announced, for so many days. */
-const STREAM_RETRIES = RETRY_DELAYS_SECONDS.length + 30;
+/** For so many days what is live is tried again, and what is announced, which can be far ahead. */
+const STREAM_DAYS = { video_live: 30, video_not_live_yet: 400 };
 /** After this time a channel that cannot be read pauses its subscription. */
 const UNREAD_SECONDS_MAX = 3 * DAY_SECONDS;
 
@@ -25,7 +25,7 @@ const UNREAD_SECONDS_MAX = 3 * DAY_SECONDS;
 export function followedRetrySeconds({ error, metadata }: FailedEntry, retries: number): number | undefined {
   const delaySeconds = RETRY_DELAYS_SECONDS[retries] ?? DAY_SECONDS;
   if (error.code === 'video_live' || error.code === 'video_not_live_yet')
-    return retries < STREAM_RETRIES ? delaySeconds : undefined;
+    return retries < RETRY_DELAYS_SECONDS.length + STREAM_DAYS[error.code] ? delaySeconds : undefined;
   if (retries >= AWAITED_RETRIES) return undefined;
   if (error.retryable) return delaySeconds;
   const awaitsCaptions =
@@ -52,14 +52,16 @@ export function endOfCheck(
   end: SliceEnd,
 ): SliceEnd {
   const stays = { ...end, state: job.state === 'paused' ? ('paused' as const) : null, reason: job.reason };
-  if (outcome.type === 'stopped' || outcome.type === 'failed') return stays;
-  if (outcome.type !== 'channel_not_found' && outcome.type !== 'blocked') return end;
+  if (outcome.type === 'stopped') return stays;
+  const isFailure = outcome.type === 'channel_not_found' || outcome.type === 'blocked' || outcome.type === 'failed';
+  if (!isFailure) return end;
   const setback = { ...stays, delaySeconds: setbackDelaySeconds(setbacks), setbacks: setbacks + 1 };
   if (job.reason === 'plan_limit_exceeded') return setback;
-  const reason = outcome.type === 'blocked' ? 'upstream_blocked' : outcome.type;
+  const reason = outcome.type === 'channel_not_found' ? outcome.type : 'upstream_blocked';
   const wasNeverFound = outcome.type === 'channel_not_found' && job.channel === null;
   if (wasNeverFound || unreadSeconds >= UNREAD_SECONDS_MAX)
     return { ...setback, state: 'paused', reason, delaySeconds: DAY_SECONDS };
+  if (outcome.type === 'failed') return setback;
   return { ...setback, state: null, reason: outcome.type === 'blocked' ? reason : null };
 }
 

@@ -7,13 +7,21 @@ import type { JobRequestDto } from './dto/job.dto.js';
 import { ON_QUOTA, TEXT_FIELDS } from './job.js';
 
 /** The request of a new job as a call, a tool or a command has it: what is absent has its default. */
-export type WantedJob = { [Name in keyof JobRequestDto]?: JobRequestDto[Name] | undefined };
+export type WantedJob = { [Name in keyof Omit<JobRequestDto, 'videos'>]?: JobRequestDto[Name] | undefined } & {
+  videos?: readonly string[] | null | undefined;
+};
+
+/** A new job: its request, and the IDs of its videos, which are stored as its list. */
+export interface NewJob {
+  request: JobRequestDto;
+  videoIds: readonly string[] | undefined;
+}
 
 /** The stored request of a job. That of a subscription is read as one too, by the defaults. */
 export const requestSchema: z.ZodType<JobRequestDto> = z.object({
   channel: z.string().nullable(),
   playlist: z.string().nullable().default(null),
-  videos: z.array(z.string()).nullable().default(null),
+  videos: z.number().nullable().default(null),
   ...TEXT_FIELDS,
   limit: z.number().nullable().default(null),
   since: z.string().nullable().default(null),
@@ -26,19 +34,20 @@ const SOURCES = ['channel', 'playlist', 'videos'] as const;
 const UNSTORABLE = /[\p{Cc}\p{Cs}]/u;
 
 /**
- * The request of a new job as it is stored: with every field, and the videos as IDs, each once.
+ * The request of a new job with every field, and its videos as IDs, each once.
  *
  * @throws InvalidRequestError | ChannelNotFoundError | PlaylistNotFoundError when the text is no reference to one
  */
-export function jobRequest(wanted: WantedJob): JobRequestDto {
+export function newJob(wanted: WantedJob): NewJob {
   const { channel = null, playlist = null, languages = [], match = 'all', kinds = [], include = [] } = wanted;
   const { chunkSeconds = null, limit = null, since = null, onQuota = 'pause' } = wanted;
   refuseOtherSources(wanted);
   if (channel !== null) requireChannelReference(channel);
   if (playlist !== null && (UNSTORABLE.test(playlist) || !playlistId(playlist, 'playlist')))
     throw new PlaylistNotFoundError();
-  const videos = wanted.videos ? [...new Set(parseVideoList(wanted.videos))] : null;
-  return { channel, playlist, videos, languages, match, kinds, include, chunkSeconds, limit, since, onQuota };
+  const videoIds = wanted.videos ? [...new Set(parseVideoList(wanted.videos))] : undefined;
+  const form = { languages, match, kinds, include, chunkSeconds };
+  return { request: { channel, playlist, videos: videoIds?.length ?? null, ...form, limit, since, onQuota }, videoIds };
 }
 
 /** @throws ChannelNotFoundError when a text is no reference to a channel, or cannot be stored */

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { Injectable, Logger } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { Environment } from '../config/environment.js';
@@ -9,8 +10,8 @@ import type { TranscriptText } from '../transcripts/cache/transcript-text.js';
 import type { Payer } from '../quota/quota.service.js';
 import { channelSchema } from '../transcripts/sources/channel-uploads.js';
 import { playlistSchema } from '../transcripts/sources/playlist-source.js';
-import type { JobDto, JobRequestDto } from './dto/job.dto.js';
-import { requestSchema } from './job-request.js';
+import type { JobDto } from './dto/job.dto.js';
+import { requestSchema, type NewJob } from './job-request.js';
 import { isTransition, type Cause, type JobState } from './job-states.js';
 import { checkAgainSeconds, type JobCursor, type JobReason } from './job.js';
 
@@ -38,6 +39,7 @@ export interface JobRow {
   /** Null for an archive job. */
   check_seconds: number | null;
   seen_position: number | null;
+  seen_at: Date | null;
   sees_all: boolean;
   created_at: Date;
   started_at: Date | null;
@@ -139,14 +141,16 @@ export class JobRepository {
    */
   async create(
     id: string,
-    request: JobRequestDto,
+    { request, videoIds }: NewJob,
     { organizationId, keyId }: Payer,
     idempotencyKey: string | undefined,
   ): Promise<{ outcome: CreateOutcome; job: JobDto | undefined }> {
     const { JOB_RESULTS_TTL_HOURS, JOBS_PER_ORGANIZATION } = this.environment;
     const job = {
       ...{ id, organization_id: organizationId, key_id: keyId, idempotency_key: idempotencyKey },
-      ...{ request: JSON.stringify(request), video_limit: request.limit },
+      ...{ videos: videoIds, video_limit: request.limit },
+      // The same key with other videos is a conflict. They are stored once, as the list of the job.
+      request: JSON.stringify({ ...request, videosHash: videoIds && hashOf(videoIds) }),
       results_seconds: JOB_RESULTS_TTL_HOURS * SECONDS_PER_HOUR,
     };
     const [row] = await this.change<JobRow & { outcome: CreateOutcome }>(
@@ -307,6 +311,10 @@ export class JobRepository {
   }
 }
 
+function hashOf(videoIds: readonly string[]): string {
+  return createHash('sha256').update(videoIds.join()).digest('base64url');
+}
+
 const logger = new Logger('Jobs');
 
 /** Logs the change of a job's state. @returns the changed job */
@@ -330,13 +338,16 @@ function toJob(row: JobRow): JobDto {
   const { id, state, reason } = row;
   const request = fromJson(Buffer.from(row.request), requestSchema);
   if (!request) throw new Error(`The request of the job ${id} cannot be read.`);
+  const { channel, summary, createdAt } = commonFields(row);
   return {
     id,
     state,
     reason,
+    channel,
     playlist: (row.playlist !== null && fromJson(Buffer.from(row.playlist), playlistSchema)) || null,
     request,
-    ...commonFields(row),
+    summary,
+    createdAt,
     startedAt: row.started_at?.toISOString() ?? null,
     finishedAt: row.finished_at?.toISOString() ?? null,
     expiresAt: row.expires_at?.toISOString() ?? null,

@@ -110,11 +110,12 @@ export class TooManyJobsError extends DomainError {
 export class StoredResultsLimitError extends DomainError {
   /** @param stored what the organization stores the maximum of */
   constructor(stored: { jobs: number } | { megabytes: number }) {
-    const maximum = 'jobs' in stored ? `${stored.jobs} jobs` : `${stored.megabytes} MB of job results`;
-    super(
-      'too_many_jobs',
-      `Your organization stores ${maximum}, the maximum. ` + 'Delete finished jobs, or wait until they expire.',
-      { retryAfterSeconds: JOBS_RETRY_AFTER_SECONDS },
-    );
+    const [maximum, remedy] =
+      'jobs' in stored
+        ? [`${stored.jobs} jobs`, 'Delete finished jobs, or wait until they expire.']
+        : [`${stored.megabytes} MB of results`, 'Delete finished jobs or subscriptions, or wait until results expire.'];
+    super('too_many_jobs', `Your organization stores ${maximum}, the maximum. ${remedy}`, {
+      retryAfterSeconds: JOBS_RETRY_AFTER_SECONDS,
+    });
   }
 }

@@ -27,13 +27,14 @@ import { SubscriptionsService } from './subscriptions.service.js';
     JobRepository,
     JobsService,
     JobWorker,
+    ResultsResponse,
     SliceReader,
     SliceRepository,
     SliceRunner,
     SubscriptionRepository,
     SubscriptionsService,
   ],
-  exports: [BackgroundModule, JobsService, JobWorker, SubscriptionsService],
+  exports: [BackgroundModule, JobsService, JobWorker, ResultsResponse, SubscriptionsService],
 })
 export class JobEngineModule {}
 
@@ -41,7 +42,6 @@ export class JobEngineModule {}
 @Module({
   imports: [AuthModule, JobEngineModule, TranscriptsModule],
   controllers: [JobsController, SubscriptionsController],
-  providers: [ResultsResponse],
   exports: [JobEngineModule],
 })
 export class JobsModule {}

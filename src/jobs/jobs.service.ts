@@ -17,7 +17,7 @@ import {
   TooManyJobsError,
   toCursor,
 } from './job.js';
-import { jobRequest, type WantedJob } from './job-request.js';
+import { newJob, type WantedJob } from './job-request.js';
 import { JobWorker } from './job-worker.js';
 import {
   JobRepository,
@@ -52,18 +52,18 @@ export class JobsService {
    *
    * @param payer the key that creates the job, and the organization that is charged
    * @throws TooManyJobsError | StoredResultsLimitError | IdempotencyConflictError | InvalidApiKeyError when the organization
-   * was deleted, and what `jobRequest` throws
+   * was deleted, and what `newJob` throws
    */
   async create(wanted: WantedJob, payer: Payer, idempotencyKey?: string): Promise<JobDto> {
-    const request = jobRequest(wanted);
+    const created = newJob(wanted);
     const id = `job_${bytesToBase62(randomBytes(16))}`;
-    const { outcome, job } = await this.store.create(id, request, payer, idempotencyKey);
+    const { outcome, job } = await this.store.create(id, created, payer, idempotencyKey);
     if (outcome === 'conflict') throw new IdempotencyConflictError();
     if (outcome === 'too_many_stored') throw new StoredResultsLimitError({ jobs: STORED_JOBS_MAX });
     if (outcome === 'too_much_stored') throw this.tooMuchStored();
     if (!job) throw new TooManyJobsError(this.environment.JOBS_PER_ORGANIZATION);
     if (outcome === 'created') {
-      this.logger.log({ event: 'job_created', jobId: id, ...payer, onQuota: request.onQuota });
+      this.logger.log({ event: 'job_created', jobId: id, ...payer, onQuota: created.request.onQuota });
       this.worker.wake();
     }
     return job;

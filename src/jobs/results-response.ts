@@ -61,9 +61,10 @@ const FORMATS = {
   },
 } as const satisfies Record<string, Format>;
 
-/** A response and what it sends. */
+/** What is sent, and to whom. */
 interface Target<Owner> {
-  response: Response;
+  /** Ends a response that its reader does not take. */
+  disconnect: () => void;
   organizationId: string;
   owner: Owner;
   format: Format;
@@ -92,16 +93,43 @@ export class ResultsResponse {
     request: Request,
     response: Response,
   ): Promise<void> {
-    this.memory.refuseWhenFull(organizationId);
     const type = request.accepts(['application/json', NDJSON]) === NDJSON ? NDJSON : 'application/json';
     const count = type === NDJSON ? (limit ?? Infinity) : Math.min(limit ?? PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX);
-    const readPart: ReadPart<Owner> = (missing, from) => read(Math.min(missing, ENTRIES_PER_READ), from);
-    const first = await readPart(count, after);
+    const disconnect = (): void => void response.destroy();
+    const target = { disconnect, organizationId, owner, format: FORMATS[type] };
+    const chunks = await this.begin(target, read, count, after);
     response.vary('Accept-Encoding');
     response.vary('Accept');
     response.setHeader('Content-Type', `${type}; charset=utf-8`);
-    const chunks = this.chunks({ response, organizationId, owner, format: FORMATS[type] }, count, first, readPart);
     await writeResponse(response, chunks, encodingFor(request), new HeldTexts(this.memory, organizationId));
+  }
+
+  /**
+   * The lines of NDJSON, with all entries by default, for a reader of another transport.
+   *
+   * @param disconnect ends a response that its reader does not take
+   * @throws as `send`
+   */
+  lines<Owner extends 'job' | 'subscription'>(
+    owner: Owner,
+    read: ReadPart<Owner>,
+    organizationId: string,
+    { limit = Infinity, after }: ResultsQueryDto,
+    disconnect: () => void,
+  ): Promise<AsyncGenerator<Chunk>> {
+    return this.begin({ disconnect, organizationId, owner, format: FORMATS[NDJSON] }, read, limit, after);
+  }
+
+  /** Reads the first part, before which the response can be refused. */
+  private async begin<Owner extends 'job' | 'subscription'>(
+    target: Target<Owner>,
+    read: ReadPart<Owner>,
+    count: number,
+    after: number | undefined,
+  ): Promise<AsyncGenerator<Chunk>> {
+    this.memory.refuseWhenFull(target.organizationId);
+    const readPart: ReadPart<Owner> = (missing, from) => read(Math.min(missing, ENTRIES_PER_READ), from);
+    return this.chunks(target, count, await readPart(count, after), readPart);
   }
 
   /**
@@ -109,7 +137,7 @@ export class ResultsResponse {
    * them within twice the deadline of a call is disconnected.
    */
   private async *chunks<Owner extends 'job' | 'subscription'>(
-    { response, organizationId, owner, format }: Target<Owner>,
+    { disconnect, organizationId, owner, format }: Target<Owner>,
     count: number,
     first: ResultsPart<Owner>,
     read: ReadPart<Owner>,
@@ -119,7 +147,7 @@ export class ResultsResponse {
     let part = first;
     for (let missing = count; ;) {
       const held = new HeldTexts(this.memory, organizationId);
-      const timer = setTimeout(() => response.destroy(), 2 * this.environment.REQUEST_DEADLINE_SECONDS * 1000);
+      const timer = setTimeout(disconnect, 2 * this.environment.REQUEST_DEADLINE_SECONDS * 1000);
       try {
         for (const { text } of part.entries) held.add(text.deflated);
         for (const entry of part.entries) {

@@ -18,7 +18,7 @@ import { playlistId } from '../transcripts/sources/playlist-source.js';
 import type { VideoList } from '../transcripts/sources/video-list.js';
 import type { CallPlan } from '../transcripts/call-plan.js';
 import type { DeliveryRules } from '../transcripts/transcript-delivery.js';
-import { failedEntry, type Entry } from '../transcripts/transcript-events.js';
+import type { Entry } from '../transcripts/transcript-events.js';
 import { TranscriptsService } from '../transcripts/transcripts.service.js';
 import type { JobDto } from './dto/job.dto.js';
 import { SliceRepository } from './slice.repository.js';
@@ -49,10 +49,7 @@ const RULES: DeliveryRules = {
   onBug: (upload, error) => {
     const stack = error instanceof Error ? error.stack : undefined;
     logger.error({ event: 'job_video_failed', videoId: upload.videoId, cause: String(error), stack });
-    return failedEntry(upload, {
-      code: 'upstream_failure',
-      message: 'The service failed to read this video. Retry later.',
-    });
+    return { code: 'upstream_failure', message: 'The service failed to read this video. Retry later.' };
   },
 };
 

@@ -68,8 +68,8 @@ export class SliceRepository {
               (result.job).listed_at IS NOT NULL OR coalesce((result.job).list_retry_at > clock_now(), false) AS listed,
               (result.job).next_check_at::text AS due_at,
               (extract(epoch FROM clock_now() - (result.job).next_check_at) * 1000)::double precision AS due_age_ms,
-              extract(epoch FROM clock_now() - coalesce((result.job).checked_at, (result.job).created_at))::double precision
-                AS unread_seconds, clock_now() AS now
+              coalesce(extract(epoch FROM clock_now() - (result.job).unread_since), 0)::double precision AS unread_seconds,
+              clock_now() AS now
          FROM job_claim($1, $2, $3) result JOIN organizations organization ON organization.id = (result.job).organization_id`,
       [claim, this.environment.REQUEST_DEADLINE_SECONDS + CLAIM_MARGIN_SECONDS, organizationId],
     );
@@ -190,8 +190,8 @@ export class SliceRepository {
     const { reservation, fetched = 0, videos = [], entries = Buffer.alloc(0) } = results ?? {};
     const statement = `SELECT result.charged, ${CHANGED} FROM job_commit_slice($1, $2, $3, $4, $5, $6) result`;
     const end = { state, reason, delay_seconds: delaySeconds, setbacks, restart_list: restartList };
-    const is_check = subscription?.isCheck === true;
-    const slice = JSON.stringify({ ...end, is_check, reservation_id: reservation?.id, fetched, videos });
+    const check = { is_check: subscription?.isCheck === true, due_at: subscription?.dueAt, claimed_state: job.state };
+    const slice = JSON.stringify({ ...end, ...check, reservation_id: reservation?.id, fetched, videos });
     const values = [job.id, claim, slice, entries, PLAN_FREE_MONTHLY, PLAN_PRO_MONTHLY];
     const [row] = await inTurn(this.database, organizationId, () =>
       this.database.query<(ChangedRow & { charged: number })[]>(statement, values),
@@ -239,8 +239,10 @@ function subscriptionOf(row: ClaimedRow, { job }: ChangedJob): ClaimedSubscripti
   const { due_at: dueAt, due_age_ms: dueAgeMs, unread_seconds: unreadSeconds, seen_position: seenPosition } = row;
   const start = seenPosition === null ? (fromJson(Buffer.from(row.request), startSchema)?.start ?? 'now') : null;
   const walk = {
-    ...{ start, kinds: job.request.kinds, createdAtMs: row.created_at.getTime(), seesAll: row.sees_all },
+    ...{ start, kinds: job.request.kinds, createdAtMs: row.created_at.getTime() },
+    ...{ seenAtMs: (row.seen_at ?? row.created_at).getTime(), seesAll: row.sees_all },
     ...{ added: row.last_position - (seenPosition ?? 0), delivered: row.total },
   };
-  return { isCheck: dueAgeMs >= 0, dueAt, dueAgeMs, unreadSeconds, seenPosition, walk, nowMs: row.now.getTime() };
+  const dueAtMs = Date.now() - dueAgeMs;
+  return { isCheck: dueAgeMs >= 0, dueAt, dueAtMs, unreadSeconds, seenPosition, walk, nowMs: row.now.getTime() };
 }

@@ -13,10 +13,10 @@ import type { Walk } from './walk.js';
 export interface ClaimedSubscription {
   /** Whether the slice is one page of a check, or one of videos. */
   isCheck: boolean;
-  /** When the check became due, as the database writes it, and how long ago that was. */
+  /** When the check became due, as the database writes it, and by the clock of the process, at the latest. */
   dueAt: string;
-  dueAgeMs: number;
-  /** How long the channel was not read. */
+  dueAtMs: number;
+  /** How long its checks have failed; 0 after one that read its page. */
   unreadSeconds: number;
   /** The uploads up to there were seen by earlier walks; null for the first walk. */
   seenPosition: number | null;

@@ -130,13 +130,16 @@ function toSubscription(row: SubscriptionRow): SubscriptionDto {
   const { id, reason } = row;
   const request = fromJson(Buffer.from(row.request), subscriptionRequestSchema);
   if (!request) throw new Error(`The request of the subscription ${id} cannot be read.`);
+  const { channel, summary, createdAt } = commonFields(row);
   const isChecked = reason !== 'paused_by_caller' && reason !== 'plan_changed';
   return {
     id,
     state: row.state === 'running' ? 'active' : 'paused',
     reason,
+    channel,
     request: { ...request, checkMinutes: row.check_seconds / SECONDS_PER_MINUTE },
-    ...commonFields(row),
+    summary,
+    createdAt,
     checkedAt: row.checked_at?.toISOString() ?? null,
     nextCheckAt: isChecked ? row.next_check_at.toISOString() : null,
   };

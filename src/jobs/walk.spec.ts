@@ -36,6 +36,14 @@ class Channel {
     for (let index = 0; index < count; index++) this.add((this.nowMs += 1_000), failure);
   }
 
+  /** What was announced is dated to when it runs, and listed there. */
+  begin(): void {
+    const announced = this.videos.filter(({ failure }) => failure !== null);
+    const others = this.videos.filter(({ failure }) => failure === null);
+    for (const video of announced) Object.assign(video, { failure: null, publishedAtMs: this.nowMs });
+    this.videos = [...announced, ...others];
+  }
+
   at(place: number, change: (video: Video) => void): void {
     const video = this.videos[place % Math.max(1, this.videos.length)];
     if (video) change(video);
@@ -66,6 +74,7 @@ class Subscription {
   readonly rows = new Map<string, { position: number; state: 'pending' | 'seen'; upload: Upload }>();
   private seenPosition: number | null = null;
   private seesAll = false;
+  private seenAtMs = CREATED_AT_MS;
   private continuation: string | null = null;
 
   constructor(private readonly start: Start) {}
@@ -84,7 +93,12 @@ class Subscription {
     const page = channel.page(Number(this.continuation ?? 0), fault === 'incomplete');
     const walk: Walk = {
       ...{ start: this.seenPosition === null ? this.start : null, kinds: [], createdAtMs: CREATED_AT_MS },
-      ...{ seesAll: this.seesAll, added: this.rows.size - (this.seenPosition ?? 0), delivered: this.delivered.length },
+      ...{
+        seenAtMs: this.seenAtMs,
+        seesAll: this.seesAll,
+        added: this.rows.size - (this.seenPosition ?? 0),
+        delivered: this.delivered.length,
+      },
     };
     const step = walkPage(walk, page, this.known(page), channel.nowMs);
     for (const { upload, state } of step.added) {
@@ -94,7 +108,7 @@ class Subscription {
     for (const { upload } of step.changed) this.rows.set(upload.videoId, { ...this.row(upload.videoId), upload });
     this.seesAll = step.seesAll;
     this.continuation = step.end === 'continue' ? page.next : null;
-    if (step.end === 'ended') this.seenPosition = this.rows.size;
+    if (step.end === 'ended') [this.seenPosition, this.seenAtMs] = [this.rows.size, channel.nowMs];
     return step.end === 'continue';
   }
 
@@ -141,7 +155,7 @@ function apply(channel: Channel, change: Exclude<Change, { type: 'check' }>): vo
     case 'premiere':
       return channel.publish(1, 'video_not_live_yet');
     case 'begin':
-      return channel.videos.forEach((video) => (video.failure = null));
+      return channel.begin();
     case 'delete':
       channel.videos.splice(change.place, 1);
       return;
@@ -170,6 +184,35 @@ const START = fc.oneof(
   fc.integer({ min: 1, max: 100 }),
   fc.nat(300).map((place) => `video${place}`),
 );
+
+const place = 0;
+const EXAMPLES: [number, number[], Start, Change[]][] = [
+  // An upload from before the start moves above the oldest one that was seen.
+  [
+    103,
+    [0, 1],
+    1,
+    [
+      { type: 'delete_many', count: 100 },
+      { type: 'swap', place: 1 },
+    ],
+  ],
+  // A stream that was seen moves among more new uploads than a page has.
+  [
+    ...([150, [], 'now'] as [number, number[], Start]),
+    [
+      ...[
+        { type: 'premiere' as const, place },
+        { type: 'check' as const, faults: [] },
+      ],
+      ...[
+        { type: 'publish' as const, count: 90 },
+        { type: 'begin' as const, place },
+      ],
+      { type: 'publish' as const, count: 20 },
+    ],
+  ],
+];
 
 describe('a subscription to a channel with any history', () => {
   it('delivers each upload that appeared after its start once, and none from before it', () => {
@@ -208,13 +251,16 @@ describe('a subscription to a channel with any history', () => {
           for (const { id, failure } of onFirstPage) expect(subscription.row(id).upload.failure).toBe(failure);
         },
       ),
-      { numRuns: 200 },
+      { numRuns: 200, examples: EXAMPLES },
     );
   });
 });
 
 describe('a walk', () => {
-  const FIRST: Walk = { start: 'now', kinds: [], createdAtMs: CREATED_AT_MS, seesAll: false, added: 0, delivered: 0 };
+  const FIRST: Walk = {
+    ...{ start: 'now', kinds: [], createdAtMs: CREATED_AT_MS, seenAtMs: CREATED_AT_MS },
+    ...{ seesAll: false, added: 0, delivered: 0 },
+  };
   const LATER: Walk = { ...FIRST, start: null };
   const uploads = ['a', 'b', 'c'].map((id) => unlistedVideo(id));
   const seen = (...ids: string[]) => new Map(ids.map((id, index) => [id, { position: index + 1, seen: true }]));
@@ -226,6 +272,25 @@ describe('a walk', () => {
   it('takes what is below the last seen upload for older, unless every upload was seen', () => {
     expect(pending(LATER, seen('b'))).toEqual(['a']);
     expect(pending({ ...LATER, seesAll: true }, seen('b'))).toEqual(['a', 'c']);
+  });
+
+  it('goes on below a seen upload that stands among new ones, and ends at what is older than the walk before', () => {
+    const nowMs = CREATED_AT_MS + 40 * DAY_MS;
+    const walk = { ...LATER, seenAtMs: nowMs - 2 * DAY_MS };
+    const step = (publishedText: string | null) => {
+      const aged = uploads.map((upload) => ({ ...upload, publishedText }));
+      const { added, end } = walkPage(walk, { uploads: aged, next: 'next', incomplete: false }, seen('a'), nowMs);
+      return [...added.map(({ state }) => state), end];
+    };
+    expect(step('23 hours ago')).toEqual(['pending', 'pending', 'continue']);
+    expect(step('1 month ago')).toEqual(['seen', 'seen', 'ended']);
+    expect(step(null)).toEqual(['seen', 'seen', 'ended']);
+  });
+
+  it('takes an empty list for an error of the platform: its uploads can be older', () => {
+    const sees = (page: Partial<WalkPage>) =>
+      walkPage(FIRST, { uploads, next: null, incomplete: false, ...page }, new Map()).seesAll;
+    expect([sees({}), sees({ uploads: [] })]).toEqual([true, false]);
   });
 
   it('goes no deeper than 500 uploads for its start, nor than 5,000 for a seen one', () => {

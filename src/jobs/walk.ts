@@ -1,5 +1,5 @@
 import type { Upload, VideoKind } from '../domain/transcript.js';
-import { ageSecondsMin } from '../transcripts/cache/lifetimes.js';
+import { statedAgeSecondsMin } from '../transcripts/cache/lifetimes.js';
 import type { Start } from './subscription.js';
 
 /** What a walk along the list goes by. A walk has as many pages as it takes to meet an upload that an earlier one has seen. */
@@ -9,6 +9,8 @@ export interface Walk {
   /** Empty for all. */
   kinds: readonly VideoKind[];
   createdAtMs: number;
+  /** When the walk before has ended: what was listed by then is known, or older than the subscription. */
+  seenAtMs: number;
   /** Whether every upload of the channel was seen, so that any other one is new wherever the list has it. */
   seesAll: boolean;
   /** The uploads that this walk has added by now. */
@@ -47,6 +49,8 @@ export interface WalkStep {
 /** How deep the first walk goes for what is delivered first, and how deep a later one goes for a seen upload. */
 const START_DEPTH_MAX = 500;
 const DEPTH_MAX = 5_000;
+/** An upload can be listed some hours after it was published, and a walk takes some time. */
+const LISTING_DELAY_MS = 86_400_000;
 
 /**
  * Goes one page along the list: decides which of its uploads are new, and whether the walk goes on.
@@ -76,7 +80,7 @@ export function walkPage(
   return {
     ...{ added, changed },
     end: met || isLast ? 'ended' : page.next === null ? 'read_again' : 'continue',
-    seesAll: walk.seesAll || (walk.start !== null && isLast),
+    seesAll: walk.seesAll || (walk.start !== null && isLast && walk.added + added.length > 0),
   };
 }
 
@@ -120,7 +124,7 @@ function meetsStart(
   return delivered + additions.filter(({ state }) => state === 'pending').length >= start;
 }
 
-/** What is above a seen upload is new. Below the last one are those that the baseline did not reach. */
+/** What is above a seen upload is new. Below the last one are those that the baseline did not reach, unless their age says else. */
 function laterRule(
   walk: Walk,
   uploads: readonly Upload[],
@@ -128,10 +132,15 @@ function laterRule(
   nowMs: number,
 ): NewRule {
   const lowestSeen = lowestSeenOf(uploads, known);
+  const publishedAtMs = (upload?: Upload): number => Date.parse(upload?.publishedAt ?? '');
+  const lowestSeenAtMs = publishedAtMs(uploads[lowestSeen]);
   return (upload, place) => {
-    if (walk.seesAll || place < lowestSeen || isPublishedSince(walk, upload)) return true;
-    // When a channel deletes all that was seen, older uploads take their place.
-    return lowestSeen === -1 && !predates(walk, upload, nowMs);
+    if (walk.seesAll || isPublishedSince(walk, upload)) return true;
+    // The end of what was seen can be out of order.
+    if (place < lowestSeen && !(publishedAtMs(upload) < lowestSeenAtMs)) return true;
+    // When a channel deletes all that was seen, older uploads take their place. A stream moves to when it ran, among new ones.
+    const isDoubtful = lowestSeen === -1 || (upload.failure === null && statesAge(upload));
+    return isDoubtful && !predates(walk, upload, nowMs);
   };
 }
 
@@ -144,9 +153,8 @@ function meetsSeen(
   if (walk.added + uploads.length >= DEPTH_MAX) return true;
   const last = uploads.at(-1);
   if (!last) return false;
-  if (lowestSeenOf(uploads, known) === -1) return predates(walk, last, nowMs);
-  // A list out of order has a seen upload among new ones.
-  return known.has(last.videoId) || !isPublishedSince(walk, last);
+  if (known.get(last.videoId)?.seen || predates(walk, last, nowMs)) return true;
+  return lowestSeenOf(uploads, known) !== -1 && !statesAge(last);
 }
 
 function lowestSeenOf(uploads: readonly Upload[], known: ReadonlyMap<string, KnownUpload>): number {
@@ -157,7 +165,12 @@ function isPublishedSince({ createdAtMs }: Walk, { publishedAt }: Upload): boole
   return publishedAt !== null && Date.parse(publishedAt) > createdAtMs;
 }
 
-/** Whether an upload was certainly published before the subscription began. What is announced or live counts as new. */
-function predates({ createdAtMs }: Walk, upload: Upload, nowMs: number): boolean {
-  return upload.failure === null && ageSecondsMin(upload, nowMs) * 1000 > nowMs - createdAtMs;
+function statesAge(upload: Upload): boolean {
+  return statedAgeSecondsMin(upload, 0) !== undefined;
+}
+
+/** Whether an upload was certainly listed before the walk before has ended. What is announced or live counts as new. */
+function predates({ createdAtMs, seenAtMs }: Walk, upload: Upload, nowMs: number): boolean {
+  const sinceMs = Math.max(createdAtMs, seenAtMs - LISTING_DELAY_MS);
+  return upload.failure === null && (statedAgeSecondsMin(upload, nowMs) ?? 0) * 1000 > nowMs - sinceMs;
 }

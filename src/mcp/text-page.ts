@@ -2,11 +2,11 @@ import { z } from 'zod';
 import { invalidField } from '../domain/errors.js';
 import { inTurns, joinInTurns } from '../transcripts/in-turns.js';
 import { LANGUAGE_MATCHES } from '../domain/language-codes.js';
-import { INCLUDABLE } from '../domain/transcript.js';
+import { INCLUDABLE, type Transcript } from '../domain/transcript.js';
 import { VIDEO_ID } from '../domain/video-reference.js';
 import type { RequestContext } from '../http/request-context.js';
 import { fromJson } from '../transcripts/cache/keyed-codec.js';
-import { inflate, readTranscript } from '../transcripts/cache/transcript-text.js';
+import { inflate, readTranscript, type TranscriptText } from '../transcripts/cache/transcript-text.js';
 import {
   codeSpan,
   failureLine,
@@ -142,6 +142,9 @@ export interface PageForm extends TextForm, Pick<Position, 'range'> {
   headingLevel: 1 | 2;
 }
 
+/** The text of an entry is read when it is added, unless it was read before. */
+type PageEntry = Entry<TranscriptText | Transcript>;
+
 /** The head of a video is not written with less room for its text than this. */
 const TEXT_CHARACTERS_MIN = 200;
 /** A text is divided between words, and a longer word never within an escaped character. */
@@ -162,7 +165,7 @@ export class TextPage {
    * @param sent the pieces of it that earlier pages have; the failure of a video is always written
    * @returns how many pieces have been sent; undefined when all of them have
    */
-  async add(entry: Entry, sent: number): Promise<number | undefined> {
+  async add(entry: PageEntry, sent: number): Promise<number | undefined> {
     const skip = entry.ok ? sent : 0;
     let index = 0;
     for await (const piece of piecesOf(entry, this.form)) {
@@ -182,11 +185,12 @@ export class TextPage {
   }
 }
 
-async function* piecesOf(entry: Entry, form: PageForm): AsyncGenerator<string, void, undefined> {
+async function* piecesOf(entry: PageEntry, form: PageForm): AsyncGenerator<string, void, undefined> {
   if (!entry.ok) return yield failureLine(entry);
   const { headingLevel, languages, range, chunkSeconds } = form;
   const languageLevel = languages.length > 1 ? (headingLevel === 1 ? 2 : 3) : undefined;
-  const transcript = await readTranscript(await inflate(entry.transcript));
+  const { transcript: stored } = entry;
+  const transcript = 'deflated' in stored ? await readTranscript(await inflate(stored)) : stored;
   const text = await joinInTurns(videoText(entry.videoId, transcript, { languageLevel, range, chunkSeconds }));
   const isEmptyPart = (range[0] > 0 || range[1] !== null) && !PARAGRAPH.test(text);
   yield videoHead(entry, headingLevel);

@@ -47,6 +47,16 @@ describe('readIdMessage', () => {
     });
   });
 
+  it('reports the first of many unknown names, and how many more there are', async () => {
+    const names = Array.from({ length: 58_000 }, (_, index) => [`unknown${index}`, 1]);
+    const refused: unknown = await readTranscriptsMessage({ id: 'x', ...Object.fromEntries(names) }).catch(
+      (error: unknown) => error,
+    );
+    if (!(refused instanceof InvalidRequestError)) throw refused;
+    expect(refused.details.map(({ field }) => field)).toEqual(names.slice(0, 20).map(([name]) => name));
+    expect(refused.details.at(-1)?.message).toMatch(/ 57980 more unknown names are not listed\.$/);
+  });
+
   it.each<[unknown, string[]]>([
     [{ id: 'x', limit: null }, ['limit']],
     [{ id: 'x', limit: 1e21 }, ['limit']],

@@ -13,9 +13,9 @@ import { DomainError, VideoNotFoundError } from '../domain/errors.js';
 import { parseVideoReference } from '../domain/video-reference.js';
 import { RequiresApiKey, RequiresFeature } from '../auth/auth.decorators.js';
 import type { Feature } from '../domain/plan.js';
-import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from '../http/validation.js';
 import { SUBSCRIPTIONS_RATE_LIMIT } from '../jobs/dto/api-subscriptions.js';
 import { ResultsQueryDto } from '../jobs/dto/jobs-request.dto.js';
+import { ResultsResponse, type ReadPart } from '../jobs/results-response.js';
 import { SubscriptionsService } from '../jobs/subscriptions.service.js';
 import { OwnRateLimit } from '../rate-limit/rate-limit.guard.js';
 import { entryJson, serializeNdjson, type Chunk } from '../transcripts/formats/json.js';
@@ -43,6 +43,7 @@ export class MessagesController {
     private readonly playlists: PlaylistSource,
     private readonly transcripts: TranscriptsService,
     private readonly subscriptions: SubscriptionsService,
+    private readonly results: ResultsResponse,
   ) {}
 
   @OnMessage('channels.transcripts', 'channel_transcripts')
@@ -94,12 +95,13 @@ export class MessagesController {
   async subscriptionResults(@Payload() message: unknown, @Ctx() rpcContext: object): Promise<Observable<unknown>> {
     const context = messageContext(rpcContext);
     const { id, query } = await readIdMessage(message, ResultsQueryDto, 'the ID of a subscription');
-    const page = { limit: Math.min(query.limit ?? PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX), after: query.after };
-    const feed = await this.subscriptions.results(context.caller.organization.id, id, page);
+    const organizationId = context.caller.organization.id;
+    const read: ReadPart<'subscription'> = (limit, after) =>
+      this.subscriptions.results(organizationId, id, { limit, after });
+    const disconnect = (): void => context.disconnect();
+    const lines = await this.results.lines('subscription', read, organizationId, query, disconnect);
     context.log['subscriptionId'] = id;
-    const results = feed.entries.flatMap(({ text }, index) => (index === 0 ? [text] : [',', text]));
-    const end = `],"next":${feed.next},"subscription":${JSON.stringify(feed.subscription)}}`;
-    return from(eventsFor(context, [['{"results":[', ...results, end]]));
+    return from(eventsFor(context, lines));
   }
 
   private async stream(context: MessageContext, request: TranscriptsRequest): Promise<Observable<unknown>> {

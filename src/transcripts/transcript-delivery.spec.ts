@@ -3,12 +3,11 @@ import { Registry } from 'prom-client';
 import { Logger } from '@nestjs/common';
 import fc from 'fast-check';
 import { Environment } from '../config/environment.js';
-import { NO_DETAILS, unlistedVideo } from '../domain/transcript.js';
+import { NO_DETAILS, unlistedVideo, type Includable } from '../domain/transcript.js';
 import { Call } from './call.js';
 import type { VideoFetcher } from './video-fetcher.js';
 import { HeldTexts, ResponseMemory } from './response-memory.js';
 import { Delivery, inOrderOfCompletion, type DeliveryRules } from './transcript-delivery.js';
-import { failedEntry } from './transcript-events.js';
 import type { CallPlan } from './call-plan.js';
 
 Logger.overrideLogger(false);
@@ -39,6 +38,7 @@ function deliver(
   onBug: DeliveryRules['onBug'] = (_upload, error) => {
     throw error;
   },
+  include: Includable[] = [],
 ): { delivery: Delivery; call: Call; fetched: Promise<number> } {
   const call = new Call(60, options);
   calls.push(call);
@@ -47,7 +47,7 @@ function deliver(
   const known = new Map(videoIds.map((id) => [id, { upload: unlistedVideo(id), outcome: outcomeOf(id) }]));
   held.addCached(videoIds.includes('cached') ? [TEXT.deflated] : []);
   const order = videoIds.flatMap((id) => known.get(id) ?? []);
-  const plan = { call, header: { type: 'videos' }, videos: [...known.values()], order, languages: [], held };
+  const plan = { call, header: { type: 'videos' }, videos: [...known.values()], order, languages: [], include, held };
   let charged = 0;
   const settle = (count: number): Promise<void> => {
     charged = count;
@@ -78,14 +78,35 @@ describe('the delivery of a job', () => {
   });
 
   it('fails only the video with which the service has a fault', async () => {
-    const failed: DeliveryRules['onBug'] = (upload) => failedEntry(upload, { code: 'upstream_failure' });
+    const failed: DeliveryRules['onBug'] = () => ({ code: 'upstream_failure' });
     const started = deliver(['faulty', 'fetched'], { background: true }, undefined, failed);
     expect(await codesOf(started)).toEqual([['faulty', 'upstream_failure'], true]);
     expect(await started.fetched).toBe(1);
   });
+
+  it('gives the entry of such a video what the call has included', async () => {
+    const failed: DeliveryRules['onBug'] = () => ({ code: 'upstream_failure' });
+    const { delivery } = deliver(['faulty'], { background: true }, undefined, failed, ['description']);
+    const metadata: object[] = [];
+    for await (const event of delivery.events('listed'))
+      if (event.type === 'result') metadata.push(event.entry.metadata);
+    expect(metadata).toMatchObject([{ channel: null, description: null }]);
+  });
 });
 
 describe('the delivery of a call', () => {
+  it('gives way to other work between the entries of cached videos', async () => {
+    const { delivery } = deliver(Array<string>(100).fill('cached'));
+    const batches = delivery.batches('listed');
+    await batches.next();
+    const progress = { isRead: false, turns: 0 };
+    const reading = batches.next().then(() => (progress.isRead = true));
+    for (; !progress.isRead; progress.turns += 1) await new Promise((resolve) => setImmediate(resolve));
+    await reading;
+    await batches.return();
+    expect(progress.turns).toBeGreaterThan(5);
+  });
+
   it('throws a fault in the service to the reader', async () => {
     await expect(codesOf(deliver(['fetched', 'faulty']))).rejects.toThrow('a bug');
   });

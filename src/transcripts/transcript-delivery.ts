@@ -1,3 +1,4 @@
+import { setImmediate as turn } from 'node:timers/promises';
 import type { Upload, VideoFailure } from '../domain/transcript.js';
 import { withTimeout } from '../domain/with-timeout.js';
 import type { CallPlan, PlannedVideo } from './call-plan.js';
@@ -25,6 +26,9 @@ const BUFFER_FULL: VideoFailure = {
   message: 'The response buffer of this call is full. Read the response faster or request fewer videos, then retry.',
 };
 
+/** Entries of cached videos that are made at a stretch: each finds the chapters of a description of up to 5,000 characters. */
+const ENTRIES_PER_TURN = 10;
+
 /** Ends what waits for its first request. */
 const FULL = new Error('The response buffer of the call is full.');
 
@@ -37,8 +41,8 @@ export interface DeliveryRules {
   settle(fetched: number): Promise<void>;
   /** Called with each entry that is yielded. */
   onEntry(entry: Entry): void;
-  /** The entry of a video whose reading met an unexpected error. Throws the error when it is for the reader. */
-  onBug(upload: Upload, error: unknown): Entry;
+  /** The failure of a video whose reading met an unexpected error. Throws the error when it is for the reader. */
+  onBug(upload: Upload, error: unknown): VideoFailure;
 }
 
 /**
@@ -136,6 +140,7 @@ export class Delivery {
         if (!entry) throw new Error('The entry was sent already.');
         entries.push(entry.ok && sent.has(video) ? { ...entry, cached: true } : entry);
         sent.add(video);
+        if (entries.length % ENTRIES_PER_TURN === 0) await turn();
       }
       yield entries;
       // When a video is listed twice, all texts are held until the end.
@@ -174,7 +179,7 @@ export class Delivery {
         return this.waiting.has(fetch)
           ? this.giveUp(upload, { code: 'upstream_timeout' })
           : failedEntry(upload, { code: 'upstream_timeout' }, this.form);
-      return this.rules.onBug(upload, error);
+      return failedEntry(upload, this.rules.onBug(upload, error), this.form);
     } finally {
       this.open.delete(fetch);
       this.waiting.delete(fetch);

@@ -17,11 +17,11 @@ export function statesBlock({ code, retryAfterSeconds }: Pick<EntryError, 'code'
   return code === 'upstream_blocked' && retryAfterSeconds !== undefined;
 }
 
-export interface SucceededEntry {
+export interface SucceededEntry<Text = TranscriptText> {
   videoId: string;
   ok: true;
   metadata: VideoMetadata;
-  transcript: TranscriptText;
+  transcript: Text;
   cached: boolean;
 }
 
@@ -32,8 +32,8 @@ export interface FailedEntry {
   error: EntryError;
 }
 
-/** One video of a response. Its transcript is already serialized and deflated. */
-export type Entry = SucceededEntry | FailedEntry;
+/** One video of a response. Its transcript is already serialized and deflated, or in another form. */
+export type Entry<Text = TranscriptText> = SucceededEntry<Text> | FailedEntry;
 
 /** The events of a response, in this order: the header of the list, a result for each video, the summary. */
 export type TranscriptsEvent = ListHeader | { type: 'result'; entry: Entry } | { type: 'summary'; summary: Summary };

@@ -7,6 +7,7 @@ import {
   isChannelTranscriptsError,
   type ChannelTranscriptsOptions,
 } from '@channel-transcripts/nest';
+import { ChannelTranscriptsClient } from '@channel-transcripts/client';
 import type { INestApplicationContext } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { HealthCheckService, TerminusModule } from '@nestjs/terminus';
@@ -86,6 +87,23 @@ describe.each(TRANSPORTS)('ChannelTranscriptsModule over %s', (transport: Transp
     expect(await transcripts.video('tw-chowder_')).toMatchObject({ videoId: 'tw-chowder_', ok: true, cached: true });
     const uploads = await service.get('/channels/@tidewater/uploads?limit=3', key);
     expect(await transcripts.uploads('@tidewater', { limit: 3 })).toEqual(uploads.body);
+  });
+
+  it('follows a subscription', async () => {
+    const client = new ChannelTranscriptsClient({ baseUrl: service.url, apiKey: key });
+    const { id } = await client.subscriptions.create('@3-videos-no-74', { start: 2 });
+    const leaving = new AbortController();
+    const page = () => service.get(`/subscriptions/${id}/results`, key);
+    await until(async () => ((await page()).body.results as unknown[]).length === 2);
+    const feed = transcripts.subscriptions.follow(id, { signal: leaving.signal });
+    const entries = [(await feed.next()).value, (await feed.next()).value];
+    expect(entries.map(({ cursor, ok }) => [cursor, ok])).toEqual([
+      [1, true],
+      [2, true],
+    ]);
+    const waiting = feed.next();
+    leaving.abort();
+    await expect(waiting).rejects.toThrow(/abort/i);
   });
 
   it('yields each event as it arrives', async () => {

@@ -81,7 +81,7 @@ describe('a page on another origin', () => {
       204,
       {
         'access-control-allow-origin': origin,
-        'access-control-allow-methods': 'GET,POST,DELETE',
+        'access-control-allow-methods': 'GET,POST,DELETE,PATCH',
         'access-control-allow-headers': 'authorization',
         'access-control-max-age': '600',
       },
@@ -102,11 +102,11 @@ describe('a page on another origin', () => {
     },
   );
 
-  it('may read errors when allowed, and may use no methods other than GET, POST and DELETE', async () => {
+  it('may read errors when allowed, and may use no methods other than GET, POST, DELETE and PATCH', async () => {
     const answer = await service.request('GET', '/usage', { Origin: ALLOWED });
     expect([answer.status, answer.headers['access-control-allow-origin']]).toEqual([401, ALLOWED]);
     const { headers } = await preflight(ALLOWED, '/usage', 'PUT');
-    expect(headers['access-control-allow-methods']).toBe('GET,POST,DELETE');
+    expect(headers['access-control-allow-methods']).toBe('GET,POST,DELETE,PATCH');
   });
 
   it.each([[CORS_ORIGINS], [['*']]])(

@@ -1,6 +1,7 @@
 import { deepEqual, equal } from 'node:assert/strict';
 import { inflateRawSync, constants } from 'node:zlib';
-import type { JobDto as Job, JobRequestDto as JobRequest } from '../../src/jobs/dto/job.dto.js';
+import type { JobDto as Job } from '../../src/jobs/dto/job.dto.js';
+import type { WantedJob } from '../../src/jobs/job-request.js';
 import { JobsService } from '../../src/jobs/jobs.service.js';
 import { QuotaService } from '../../src/quota/quota.service.js';
 import type { TestOrganization, TestService } from '../harness/service.js';
@@ -29,8 +30,8 @@ export class JobRun {
   static async create(
     service: TestService,
     organization: TestOrganization,
-    source: string | Partial<JobRequest>,
-    request: Partial<JobRequest> = {},
+    source: string | WantedJob,
+    request: WantedJob = {},
   ): Promise<JobRun> {
     const payer = { organizationId: organization.id, keyId: organization.keyId, requestId: 'test' };
     const { id } = await service.app

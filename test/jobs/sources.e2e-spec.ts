@@ -118,7 +118,7 @@ describe('a job of videos', () => {
       state: 'queued',
       channel: null,
       playlist: null,
-      request: { channel: null, playlist: null, videos: [third, first, second] },
+      request: { channel: null, playlist: null, videos: 3 },
       summary: { total: 3, pending: 3 },
     });
     const slice = await steps.claimed();
@@ -149,7 +149,10 @@ describe('a job of videos', () => {
     const id = await createJob(steps.service, key, { videos });
     const { body } = await steps.service.get(`/jobs/${id}`, key);
     expect(body).toMatchObject({ state: 'queued', summary: { total: 10_000, pending: 10_000 } });
-    expect(body.request.videos.at(-1)).toBe(unknownId(9_999));
+    expect(body.request.videos).toBe(10_000);
+    // Neither slices nor lists of jobs carry the IDs.
+    const [row] = await steps.service.query(`SELECT length(request) AS length FROM jobs WHERE id = '${id}'`);
+    expect(row?.['length']).toBeLessThan(1_000);
     const limited = await createJob(steps.service, key, { videos, limit: 7 });
     expect((await steps.service.get(`/jobs/${limited}`, key)).body.summary.total).toBe(7);
     const tooMany = await postJob(steps.service, key, { videos: [...videos, unknownId(10_000)] });

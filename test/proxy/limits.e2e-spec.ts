@@ -189,12 +189,12 @@ function refusal({ status, headers, text }: HttpResponse): Record<string, unknow
     expect(requests.length).toBeGreaterThan(1);
   });
 
-  it('refuses a body of more than 64 kB with the error envelope, without reaching the service', async () => {
+  it('refuses a body of more than 1 MiB, the most of any operation, with the error envelope, without reaching the service', async () => {
     const proxy = await nginx();
     const large = await send(proxy, '/usage', {
       method: 'POST',
-      body: 'x'.repeat(70_000),
-      headers: { 'Content-Length': '70000' },
+      body: 'x'.repeat(1_100_000),
+      headers: { 'Content-Length': '1100000' },
     });
     expect([large.status, JSON.parse(large.text)]).toMatchObject([400, { error: { code: 'invalid_request' } }]);
     expect(requests).toEqual([]);

@@ -82,6 +82,19 @@ describe('a subscription', () => {
     expect(await run.charged()).toBe(250);
   });
 
+  it('misses no upload below a stream that was seen and moves to when it ran', async () => {
+    const run = await followed('@tidewater');
+    const stream = youtube().publish({ channel: '@tidewater', as: 'premiere' });
+    await check(run);
+    await steps.pass(DAY);
+    const below = youtube().publish({ channel: '@tidewater', count: 90 });
+    youtube().changeVideos({ videoIds: stream, as: 'video' });
+    const above = youtube().publish({ channel: '@tidewater', count: 20 });
+    youtube().changeChannel({ channel: '@tidewater', order: [...above, ...stream, ...below] });
+    await check(run);
+    expect([...(await run.feedIds())].sort()).toEqual([...stream, ...below, ...above].sort());
+  });
+
   it('misses none when uploads above them are deleted between two pages of a check', async () => {
     const run = await followed('@tidewater');
     const [first = '', second = '', ...others] = youtube().publish({ channel: '@tidewater', count: 150 });
@@ -177,6 +190,52 @@ describe('a check', () => {
     await steps.run(slice);
     expect(await steps.claimed()).toMatchObject({ subscription: { isCheck: true } });
   });
+
+  it('that fails neither consumes one that was asked for meanwhile, nor undoes that the caller lets it go on', async () => {
+    const [active, paused] = [await followed('@tidewater'), await followed('@nobody-at-all')];
+    youtube().changeChannel({ channel: '@tidewater', terminated: true });
+    for (const run of [active, paused]) {
+      await run.dueNow();
+      const slice = await steps.claimed();
+      await steps.pass(1);
+      await (run === active ? run.dueNow() : run.change('running'));
+      await steps.run(slice);
+      expect(await run.row()).toMatchObject({ state: 'running', check_in: 0 });
+    }
+  });
+
+  it('that is asked for, or due to a pause that ends, in the middle of a walk reads the newest uploads', async () => {
+    const run = await followed('@tidewater');
+    const later: string[] = [];
+    for (const goOn of [() => run.dueNow(), () => run.change('paused').then(() => run.change('running'))]) {
+      later.push(...youtube().publish({ channel: '@tidewater', count: 150 }));
+      await run.dueNow();
+      await steps.steps(1);
+      later.push(...youtube().publish({ channel: '@tidewater' }));
+      await steps.pass(1);
+      await goOn();
+      await steps.finish();
+      expect([...(await run.feedIds())].sort()).toEqual([...later].sort());
+    }
+  });
+});
+
+describe('videos that the platform blocks', () => {
+  it('wait for the end of the block also when a check succeeds, or the caller changes the interval', async () => {
+    const run = await followed('@tidewater');
+    await steps.service.query(`UPDATE jobs SET reason = 'upstream_blocked', setbacks = 4 WHERE id = '${run.id}'`);
+    youtube().publish({ channel: '@tidewater', count: 3 });
+    await run.dueNow();
+    await steps.steps(1);
+    expect(await run.row()).toMatchObject({ state: 'running', reason: 'upstream_blocked', setbacks: 4, pending: 3 });
+    await steps.service.query(`UPDATE jobs SET next_run_at = clock_now() + interval '60 s' WHERE id = '${run.id}'`);
+    await run.change(null, 86_400);
+    expect(await run.row()).toMatchObject({ run_in: 60 });
+    await steps.finish();
+    await steps.pass(60);
+    await steps.steps(1);
+    expect(await run.row()).toMatchObject({ reason: null, setbacks: 0, succeeded: 1, pending: 2 });
+  });
 });
 
 describe('a channel that cannot be read', () => {
@@ -201,5 +260,16 @@ describe('a channel that cannot be read', () => {
     await check(run);
     expect(await run.row()).toMatchObject({ state: 'running', reason: null });
     expect(await run.feedIds()).toEqual(published);
+  });
+
+  it('is not taken for unread while nobody has tried to read it', async () => {
+    const [idle, paused] = [await followed('@tidewater'), await followed('@tidewater')];
+    youtube().changeChannel({ channel: '@tidewater', terminated: true });
+    await check(paused);
+    await paused.change('paused');
+    await steps.pass(4 * DAY);
+    await paused.change('running');
+    await check(idle, paused);
+    for (const run of [idle, paused]) expect(await run.row()).toMatchObject({ state: 'running', check_in: 30 });
   });
 });

@@ -46,6 +46,7 @@ describe('a new subscription', () => {
       checkedAt: null,
       nextCheckAt: response.body.createdAt,
     });
+    expect(Object.keys(response.body).slice(3, 5)).toEqual(['channel', 'request']);
     expect(idle.fakeYoutube.requests.total).toBe(0);
     expect((await idle.get(response.headers.location ?? '', key)).body).toEqual(response.body);
     expect(idle.logs.join('')).toContain(`"subscriptionId":"${response.body.id}"`);
@@ -101,7 +102,7 @@ describe('a new subscription', () => {
     await idle.query(`UPDATE jobs SET stored_bytes = 10000::bigint * 1024 * 1024 WHERE id = '${id}'`);
     const refused = await post(key, { channel: '@tidewater' });
     expect([refused.status, refused.body.error.code]).toEqual([429, 'too_many_jobs']);
-    expect(refused.body.error.message).toMatch(/10000 MB/);
+    expect(refused.body.error.message).toMatch(/10000 MB of results.* or subscriptions, /);
     expect((await onSubscriptions(idle, key, 'DELETE', `/${id}`)).status).toBe(204);
     expect((await post(key, { channel: '@tidewater' })).status).toBe(201);
   });

@@ -104,6 +104,17 @@ describe('the caller of a subscription', () => {
     for (let times = 0; times < 10; times++) await check(run);
     expect(await run.row()).toMatchObject({ pending: 1, failed: 0 });
   });
+
+  it('has a stream asked for again that was live when it was listed', async () => {
+    const run = await followed();
+    steps.service.fakeYoutube.publish({ channel: '@tidewater', as: 'live' });
+    for (let times = 0; times < 3; times++) {
+      await check(run);
+      const [video] = await steps.service.query(`SELECT retries FROM job_videos
+        WHERE job_id = '${run.id}' AND state = 'pending'`);
+      expect(video?.['retries']).toBe(Math.min(times + 1, 2));
+    }
+  });
 });
 
 describe('the slices of subscriptions', () => {
@@ -119,8 +130,10 @@ describe('the slices of subscriptions', () => {
     }
     await steps.finish();
     expect(await run.feedIds()).toEqual(published);
-    expect(await run.charged()).toBe(2);
-    expect(await run.row()).toMatchObject({ total: 2, last_sequence: 2 });
+    // What the slice that was lost has put into the cache costs nothing.
+    const row = await run.row();
+    expect(row).toMatchObject({ total: 2, succeeded: 2, last_sequence: 2 });
+    expect(await run.charged()).toBe(row['fetched']);
     expect(await run.events()).toHaveLength(2);
   });
 
@@ -132,6 +145,19 @@ describe('the slices of subscriptions', () => {
     expect(await job.get()).toMatchObject({ state: 'running' });
     await steps.steps(2);
     expect(await job.verify()).toMatchObject({ state: 'completed' });
+  });
+
+  it('send no events when the subscription was deleted meanwhile', async () => {
+    const run = await followed();
+    publish();
+    await run.dueNow();
+    await steps.steps(1);
+    const { running, release } = await steps.heldSlice();
+    await steps.service.query(`UPDATE jobs SET deleted_at = clock_now(), state = 'canceled' WHERE id = '${run.id}'`);
+    release();
+    await running;
+    expect(await run.row()).toMatchObject({ succeeded: 1 });
+    expect(await run.events()).toEqual([]);
   });
 
   it('end when the organization is deleted', async () => {

@@ -124,8 +124,16 @@ describe('a followed channel', () => {
     const client = clientOf(messageUrl(service));
     try {
       const read = (message: object) => request(client, { apiKey, ...message }, 'subscriptions.results');
-      expect((await read({ id, after: 1, limit: 1 })).events).toEqual([await feedOf(apiKey, id, '?after=1&limit=1')]);
-      expect((await read({ id })).events).toEqual([await feedOf(apiKey, id)]);
+      const headers = { Authorization: `Bearer ${apiKey}`, Accept: 'application/x-ndjson' };
+      for (const [query, fields, count] of [
+        ['?after=1&limit=1', { after: 1, limit: 1 }, 1],
+        ['', {}, 3],
+      ] as const) {
+        const { text } = await service.request('GET', `/subscriptions/${id}/results${query}`, headers);
+        const { events } = await read({ id, ...fields });
+        expect(events).toEqual(linesOf(text));
+        expect(events).toHaveLength(count + 1);
+      }
       const errors: [message: object, code: string][] = [
         [{}, 'invalid_request'],
         [{ id, after: -1 }, 'invalid_request'],
@@ -200,8 +208,26 @@ describe('an assistant', () => {
     }
     expect(joined + body(page.text)).toBe(body(whole.text));
     expect(page.structured.next).toBe(4);
+    // Nothing of the first text that is stored is read to its end.
+    await service.query(`UPDATE jobs SET expired_sequence = 2 WHERE id = '${id}'`);
+    expect((await read({ maxChars: 3_000 })).structured).toMatchObject({ next: 2, cursor: expect.any(String) });
     expect(pages).toBeGreaterThan(1);
     expect((await read({ cursor: 'x' })).text).toMatch(/^invalid_request: cursor is invalid/);
+    await client.close();
+  });
+
+  it('reads the texts in the form of the subscription', async () => {
+    const { key } = await service.organization();
+    const form = { include: ['description', 'tags'], chunkSeconds: 600 };
+    const id = await followed(key, { channel: '@tidewater', start: 1, ...form });
+    const client = new Client({ name: 'test', version: '1' });
+    const requestInit = { headers: { Authorization: `Bearer ${key}` } };
+    await client.connect(new StreamableHTTPClientTransport(new URL(`${service.url}/mcp`), { requestInit }));
+    const called = { name: 'get_new_transcripts', arguments: { subscriptionId: id } };
+    const { content } = await client.callTool(called);
+    const [{ text = '' } = {}] = content as { text?: string }[];
+    expect(text).toContain('\nDescription:\n');
+    expect(text.match(/^\[\d/gm)).toHaveLength(1);
     await client.close();
   });
 });

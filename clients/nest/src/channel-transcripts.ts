@@ -1,7 +1,9 @@
-import type { ChannelTranscriptsClient } from '@channel-transcripts/client';
+import type { ChannelTranscriptsClient, Subscriptions } from '@channel-transcripts/client';
 
 /** The operations that the service has over every transport, as `@channel-transcripts/client` describes them. */
-export type Operations = Pick<ChannelTranscriptsClient, (typeof OPERATION_NAMES)[number]>;
+export type Operations = Pick<ChannelTranscriptsClient, (typeof OPERATION_NAMES)[number]> & {
+  subscriptions: Pick<Subscriptions, 'follow'>;
+};
 
 export const OPERATION_NAMES = [
   'transcripts',
@@ -27,4 +29,5 @@ export abstract class ChannelTranscripts implements Operations {
   abstract readonly videosEvents: Operations['videosEvents'];
   abstract readonly video: Operations['video'];
   abstract readonly uploads: Operations['uploads'];
+  abstract readonly subscriptions: Operations['subscriptions'];
 }

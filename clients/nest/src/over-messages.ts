@@ -1,9 +1,14 @@
 import {
+  feedOf,
+  followFeed,
   isChannelTranscriptsError,
+  pause,
   statedError,
   type CallOptions,
   type ChannelUploads,
   type Credential,
+  type FeedLine,
+  type FollowOptions,
   type ListOptions,
   type TranscriptsEvent,
   type TranscriptsOptions,
@@ -19,6 +24,7 @@ const TIMEOUT_SECONDS_DEFAULT = 120;
 const PROBE_TIMEOUT_SECONDS = 5;
 /** The codes that are 401 over HTTP for a credential that was sent. */
 const REFUSED_CREDENTIALS = ['invalid_api_key', 'invalid_token'];
+const RESULTS_PER_PAGE = 100;
 
 type Events = AsyncGenerator<TranscriptsEvent, void, undefined>;
 
@@ -65,6 +71,18 @@ export class MessageChannelTranscripts extends ChannelTranscripts {
 
   readonly uploads = (id: string, options: UploadsOptions = {}): Promise<ChannelUploads> =>
     only(this.send<ChannelUploads>('channels.uploads', { id }, options));
+
+  readonly subscriptions: Operations['subscriptions'] = {
+    follow: (id: string, { after, ...options }: FollowOptions = {}) => {
+      const read = async (cursor: number | undefined) => {
+        const fields = { id, limit: RESULTS_PER_PAGE, ...(cursor !== undefined && { after: cursor }) };
+        const lines: FeedLine[] = [];
+        for await (const line of this.send<FeedLine>('subscriptions.results', fields, options)) lines.push(line);
+        return feedOf(lines);
+      };
+      return followFeed(read, after, (seconds) => pause(seconds, options.signal));
+    },
+  };
 
   /**
    * Returns why the service is not ready; undefined when it is. A message without `id` costs nothing: a service that is ready

@@ -14,11 +14,15 @@ export class ChannelTranscriptsTestingModule {
       const refuse: unknown = name.endsWith('vents') ? noEvents(name) : noAnswer(name);
       return [name, refuse] as const;
     });
+    const subscriptions = { follow: noEvents('subscriptions.follow') };
     return {
       module: ChannelTranscriptsTestingModule,
       global: true,
       providers: [
-        { provide: ChannelTranscripts, useValue: { ...Object.fromEntries<unknown>(unexpected), ...answers } },
+        {
+          provide: ChannelTranscripts,
+          useValue: { ...Object.fromEntries<unknown>(unexpected), subscriptions, ...answers },
+        },
         { provide: PROBE, useValue: () => Promise.resolve(notReady) },
         ChannelTranscriptsHealthIndicator,
       ],

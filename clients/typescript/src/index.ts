@@ -31,7 +31,7 @@ export {
 } from './errors.js';
 export { Credential, type CredentialOptions, type TokenProvider } from './credential.js';
 export type { TranscriptsEvent } from './events.js';
-export type { CallOptions, ClientOptions } from './http.js';
+export { pause, type CallOptions, type ClientOptions } from './http.js';
 export type { Job, JobOptions, Jobs, JobSource, JobVideoTranscript, ResultsOptions, WaitOptions } from './jobs.js';
 export { OPERATIONS, type OperationId, type ParametersOf, type ResultOf } from './operations.js';
 export type { components, operations, paths } from './schema.js';

@@ -1175,8 +1175,8 @@ export interface components {
             channel: string | null;
             /** @description The playlist as the request named it. */
             playlist: string | null;
-            /** @description The IDs of the videos, each once, in their order. */
-            videos: string[] | null;
+            /** @description The number of videos that the request named, each counted once. The results have their IDs. */
+            videos: number | null;
             /** @description The maximum number of videos. Null: all. */
             limit: number | null;
             /** @description Only uploads of the channel newer than this video are taken. Null: all. */
@@ -1214,7 +1214,7 @@ export interface components {
                 /** @description The YouTube playlist ID. */
                 id: string;
                 /** @description The title. Null when YouTube states none. */
-                title: unknown;
+                title: string | null;
             } | null;
             /** @description The request that created the job. */
             request: components["schemas"]["JobRequest"];

@@ -99,10 +99,12 @@ DECLARE
   v_counts record;
   v_now timestamptz;
   v_due timestamptz;
+  v_overtaken boolean;
 BEGIN
   SELECT * INTO v_slice FROM json_to_record(p_slice) AS slice (
     reservation_id uuid, fetched integer, videos json, state text, reason text, delay_seconds double precision,
-    setbacks integer, restart_list boolean, is_check boolean);
+    setbacks integer, restart_list boolean, is_check boolean,
+    due_at timestamptz, claimed_state text);
   PERFORM organization_lock((SELECT organization_id FROM jobs WHERE id = p_job_id));
   SELECT * INTO job FROM jobs WHERE id = p_job_id AND claim = p_claim FOR UPDATE;
   v_claimed := FOUND;
@@ -145,18 +147,30 @@ BEGIN
     RAISE EXCEPTION 'the slice does not agree with the job %', p_job_id USING ERRCODE = 'CT002';
   END IF;
   v_due := v_now + make_interval(secs => v_slice.delay_seconds);
-  -- What the caller has paused or canceled stays so.
-  IF job.finished_at IS NULL AND job.reason IS DISTINCT FROM 'paused_by_caller' THEN
-    job.state := coalesce(v_slice.state, 'running');
-    job.reason := v_slice.reason;
+  -- A check that was asked for meanwhile, or a pause that has ended, is not undone by one that fails.
+  v_overtaken := v_slice.is_check AND (v_slice.due_at, v_slice.claimed_state) <> (job.next_check_at, job.state);
+  IF NOT v_overtaken THEN
+    job.setbacks := v_slice.setbacks;
+    -- What the caller has paused or canceled stays so.
+    IF job.finished_at IS NULL AND job.reason IS DISTINCT FROM 'paused_by_caller' THEN
+      job.state := coalesce(v_slice.state, 'running');
+      job.reason := v_slice.reason;
+    END IF;
   END IF;
   IF job.check_seconds IS NOT NULL THEN
-    IF v_slice.is_check THEN
+    IF v_slice.is_check AND NOT v_overtaken THEN
+      IF v_slice.delay_seconds > 0 THEN
+        job.unread_since := coalesce(job.unread_since, v_now);
+      END IF;
       job.next_check_at := coalesce(v_due, job.next_check_at);
+    END IF;
+    IF v_slice.is_check THEN
       v_due := v_now;
     END IF;
     v_due := subscription_next_run(job, v_due);
-    PERFORM subscription_upload_events(job, v_counts.events);
+    IF job.deleted_at IS NULL THEN
+      PERFORM subscription_upload_events(job, v_counts.events);
+    END IF;
   -- When all its videos are tried again later, it has no slice before. Without a delay it has none.
   ELSIF v_due IS NOT NULL AND NOT EXISTS (
     SELECT FROM job_videos WHERE job_id = p_job_id AND state = 'pending' AND coalesce(retry_at, v_due) <= v_due) THEN
@@ -165,11 +179,11 @@ BEGIN
   UPDATE jobs SET succeeded = succeeded + v_counts.cached + v_counts.fetched, failed = failed + v_counts.failed,
       cached = cached + v_counts.cached, fetched = fetched + v_counts.fetched,
       last_sequence = last_sequence + v_counts.cached + v_counts.fetched + v_counts.failed,
-      stored_bytes = stored_bytes + octet_length(p_entries), setbacks = v_slice.setbacks, claim = NULL, claimed_until = NULL,
+      stored_bytes = stored_bytes + octet_length(p_entries), setbacks = job.setbacks, claim = NULL, claimed_until = NULL,
       continuation = CASE WHEN NOT v_slice.restart_list THEN continuation END,
       remove_at = CASE WHEN check_seconds IS NOT NULL AND v_counts.events IS NOT NULL
                        THEN coalesce(remove_at, v_now + make_interval(secs => results_seconds)) ELSE remove_at END,
-      state = job.state, reason = job.reason, next_check_at = job.next_check_at,
+      state = job.state, reason = job.reason, next_check_at = job.next_check_at, unread_since = job.unread_since,
       next_run_at = CASE WHEN finished_at IS NULL THEN v_due END
     WHERE id = p_job_id RETURNING * INTO job;
   RETURN NEXT;
@@ -209,7 +223,7 @@ BEGIN
     SELECT * FROM candidate ORDER BY organization_id
   LOOP
     UPDATE jobs SET state = CASE WHEN v_job.is_deleted THEN 'canceled' ELSE 'running' END, reason = NULL,
-        next_run_at = clock_now()
+        unread_since = NULL, next_run_at = clock_now()
       WHERE id = v_job.id RETURNING * INTO job;
     old_state := v_job.state;
     RETURN NEXT;

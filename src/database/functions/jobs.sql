@@ -99,9 +99,8 @@ CREATE OR REPLACE FUNCTION job_refusal(
       AND (expires_at IS NULL OR expires_at > clock_now())
 $$;
 
--- Creates a job, of which p_job has the columns, or finds the one with the same idempotency key. A job of videos has its list at
--- once. Locks the organization before the job, as job_resume and
--- job_commit_slice do. No row for an organization that was deleted.
+-- Creates a job, of which p_job has the columns, or finds the one with the same idempotency key. A job of videos, whose IDs
+-- p_job has too, has its list at once. Locks the organization before the job, as job_resume and job_commit_slice do. No row for an organization that was deleted.
 CREATE OR REPLACE FUNCTION job_create(
   p_job json, p_unfinished_max integer, p_stored_max integer, p_bytes_max double precision
 ) RETURNS TABLE (outcome text, job jobs) LANGUAGE plpgsql VOLATILE AS $$
@@ -110,7 +109,7 @@ DECLARE
   v_organization organizations := organization_lock(v_new.organization_id);
   -- The cursor of a list has the milliseconds.
   v_now timestamptz := date_trunc('milliseconds', clock_now());
-  v_videos json := coalesce(v_new.request::json ->> 'videos', '[]');
+  v_videos json := coalesce(p_job -> 'videos', '[]');
   v_count integer;
 BEGIN
   IF v_organization.id IS NULL OR v_organization.deleted_at IS NOT NULL THEN

@@ -85,15 +85,19 @@ BEGIN
     job.state := 'running';
     job.reason := NULL;
     job.setbacks := 0;
+    job.unread_since := NULL;
     job.next_check_at := v_now;
+    job.continuation := NULL;
   END IF;
   UPDATE jobs SET check_seconds = job.check_seconds, next_check_at = job.next_check_at, state = job.state, reason = job.reason,
-      setbacks = job.setbacks, next_run_at = subscription_next_run(job, v_now)
+      setbacks = job.setbacks, unread_since = job.unread_since,
+      continuation = job.continuation, next_run_at = subscription_next_run(job, greatest(job.next_run_at, v_now))
     WHERE id = p_id RETURNING * INTO job;
   RETURN NEXT;
 END $$;
 
--- Makes a check due at once, and the pending videos too, for which that is not one of their tries. Nothing changes, and
+-- Makes a check due at once, which reads the list from its first page, and the pending videos too, for which that is not one of
+-- their tries. Nothing changes, and
 -- retry_after_seconds is not null, within p_seconds_min of the last request; nor while the caller has paused the subscription.
 CREATE OR REPLACE FUNCTION subscription_check(p_organization_id text, p_id text, p_seconds_min double precision)
 RETURNS TABLE (old_state text, retry_after_seconds integer, job jobs) LANGUAGE plpgsql VOLATILE AS $$
@@ -109,9 +113,10 @@ BEGIN
   IF job.check_requested_at > v_now - make_interval(secs => p_seconds_min) THEN
     retry_after_seconds := greatest(1, ceil(p_seconds_min - extract(epoch FROM v_now - job.check_requested_at)));
   ELSIF job.reason IS DISTINCT FROM 'paused_by_caller' THEN
-    UPDATE job_videos SET retry_at = v_now, retries = greatest(0, retries - 1)
+    UPDATE job_videos SET retry_at = v_now, retries = greatest(1, retries - 1)
       WHERE job_id = p_id AND state = 'pending' AND retry_at > v_now;
-    UPDATE jobs SET check_requested_at = v_now, next_check_at = v_now, next_run_at = v_now WHERE id = p_id RETURNING * INTO job;
+    UPDATE jobs SET check_requested_at = v_now, next_check_at = v_now, next_run_at = v_now, continuation = NULL
+      WHERE id = p_id RETURNING * INTO job;
   END IF;
   RETURN NEXT;
 END $$;
@@ -127,6 +132,7 @@ DECLARE
   v_now timestamptz;
   v_added record;
   v_repeated boolean;
+  v_blocked text := 'upstream_blocked';
 BEGIN
   SELECT * INTO v_check FROM json_to_record(p_check) AS page (
     due_at timestamptz, channel_id text, channel text, added json, changed json, continuation text, ended boolean, sees_all boolean);
@@ -149,23 +155,31 @@ BEGIN
   IF job.continuation IS NULL THEN
     job.read_position := job.last_position;
   END IF;
-  v_repeated := v_check.ended AND job.continuation IS NOT NULL AND job.last_position + v_added.videos > job.read_position;
+  v_repeated := job.next_check_at <> v_check.due_at
+    OR v_check.ended AND job.continuation IS NOT NULL AND job.last_position + v_added.videos > job.read_position;
   IF v_repeated THEN
     job.next_check_at := v_now;
-  ELSIF v_check.continuation IS NULL AND job.next_check_at = v_check.due_at THEN
+  ELSIF v_check.continuation IS NULL THEN
     job.next_check_at := subscription_tick(v_check.channel_id, job.check_seconds, v_now);
+  END IF;
+  -- The platform blocks the videos, of which a check does not know whether that has ended.
+  IF job.reason IS DISTINCT FROM 'upstream_blocked' OR job.unread_since IS NOT NULL THEN
+    job.setbacks := 0;
+    v_blocked := NULL;
   END IF;
   -- A pause for which checks go on stays: they do not know whether it has ended.
   IF job.finished_at IS NULL AND coalesce(job.reason, '') NOT IN ('paused_by_caller', 'plan_limit_exceeded') THEN
     job.state := 'running';
-    job.reason := CASE WHEN v_check.continuation IS NULL AND NOT v_check.ended THEN 'list_incomplete' END;
+    job.reason := CASE WHEN v_check.continuation IS NULL AND NOT v_check.ended THEN 'list_incomplete' ELSE v_blocked END;
   END IF;
   UPDATE jobs SET channel_id = v_check.channel_id, channel = v_check.channel, total = total + v_added.pending,
-      last_position = last_position + v_added.videos, continuation = v_check.continuation, sees_all = v_check.sees_all,
-      read_position = job.read_position,
+      last_position = last_position + v_added.videos, sees_all = v_check.sees_all, read_position = job.read_position,
+      continuation = CASE WHEN NOT v_repeated THEN v_check.continuation END,
       seen_position = CASE WHEN v_check.ended AND NOT v_repeated THEN last_position + v_added.videos ELSE seen_position END,
+      seen_at = CASE WHEN v_check.ended AND NOT v_repeated THEN v_now ELSE seen_at END,
       checked_at = CASE WHEN v_check.continuation IS NULL AND NOT v_repeated THEN v_now ELSE checked_at END,
-      setbacks = 0, claim = NULL, claimed_until = NULL, state = job.state, reason = job.reason, next_check_at = job.next_check_at,
+      unread_since = NULL, setbacks = job.setbacks, claim = NULL, claimed_until = NULL, state = job.state,
+      reason = job.reason, next_check_at = job.next_check_at,
       next_run_at = CASE WHEN finished_at IS NULL THEN subscription_next_run(job, v_now) END
     WHERE id = p_job_id RETURNING * INTO job;
   RETURN NEXT;

@@ -13,11 +13,15 @@ ALTER TABLE jobs
   ADD COLUMN next_check_at timestamptz,
   -- When the list was last read up to an upload that was seen.
   ADD COLUMN checked_at timestamptz,
+  -- When the first of the checks failed that have failed since the last one that read its page.
+  ADD COLUMN unread_since timestamptz,
   -- When the caller last asked for a check.
   ADD COLUMN check_requested_at timestamptz,
   -- The rows up to here were seen by earlier checks: a check reads the list until it meets one of them. Null before the first
   -- check has ended.
   ADD COLUMN seen_position integer,
+  -- When that check has ended.
+  ADD COLUMN seen_at timestamptz,
   -- The last position when a check last read the first page of the list.
   ADD COLUMN read_position integer,
   -- Whether every upload of the channel was seen, so that any other one is new wherever the list has it.

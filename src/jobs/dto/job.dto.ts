@@ -85,8 +85,13 @@ export class JobRequestDto extends TextRequestDto {
   @ApiProperty(textOrNull('The playlist as the request named it.'))
   playlist: string | null;
 
-  @ApiProperty({ type: [String], nullable: true, description: 'The IDs of the videos, each once, in their order.' })
-  videos: readonly string[] | null;
+  @ApiProperty({
+    type: 'integer',
+    nullable: true,
+    minimum: 1,
+    description: 'The number of videos that the request named, each counted once. The results have their IDs.',
+  })
+  videos: number | null;
 
   @ApiProperty({
     type: 'integer',

@@ -144,5 +144,5 @@ function nameOf({ channel, playlist, request }: JobDto): string {
   const name = channel?.name ?? playlist?.title;
   if (name) return escapeMarkdown(name);
   const reference = request.channel ?? request.playlist;
-  return reference === null ? counted(request.videos?.length ?? 0, 'video') : codeSpan(reference);
+  return reference === null ? counted(request.videos ?? 0, 'video') : codeSpan(reference);
 }

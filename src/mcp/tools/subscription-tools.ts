@@ -148,19 +148,22 @@ export const getNewTranscripts = defineTool({
     const feed = await subscriptions.results(context.caller.organization.id, subscriptionId, page);
     context.log['subscriptionId'] = subscriptionId;
     const { subscription } = feed;
-    const { languages: codes, match: wanted } = subscription.request;
+    const { languages: codes, match: wanted, chunkSeconds } = subscription.request;
     // No other foot is longer.
     const room = charactersMax - footOf(subscription, AFTER_MAX, `${AFTER_MAX}.${AFTER_MAX}`).length;
     const text = new TextPage({
       headingLevel: 2,
       languages: languageChoice(codes, wanted),
+      chunkSeconds: chunkSeconds ?? undefined,
       range: [0, null],
       maxChars: room,
     });
     if (place === undefined && subscription.channel)
       text.text = listHead({ type: 'channel', channel: subscription.channel });
-    const entries: Entry[] = [];
-    let next = feed.entries.length === 0 ? feed.next : (from ?? 0);
+    const entries: Entry<unknown>[] = [];
+    const [first] = feed.entries;
+    // Earlier entries may have expired: a place before them could not be read any more.
+    let next = first ? first.sequence - 1 : feed.next;
     let rest: string | null = null;
     for (const { sequence, text: stored } of feed.entries) {
       const entry = await readEntry(await inflate(stored));

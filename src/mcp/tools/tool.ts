@@ -5,7 +5,7 @@ import { CHANNEL_FORMS } from '../../domain/channel-reference.js';
 import { areLanguages, LANGUAGE_MATCHES, LANGUAGES_MAX, normalizeLanguages } from '../../domain/language-codes.js';
 import { INCLUDABLE, VIDEO_KINDS } from '../../domain/transcript.js';
 import type { Feature } from '../../domain/plan.js';
-import { unknownParameterMessage } from '../../domain/unknown-parameter.js';
+import { unknownParameterMessage, unknownParameters } from '../../domain/unknown-parameter.js';
 import type { RequestContext } from '../../http/request-context.js';
 import { JobsService } from '../../jobs/jobs.service.js';
 import { SubscriptionsService } from '../../jobs/subscriptions.service.js';
@@ -78,7 +78,7 @@ export function defineTool<Input extends z.ZodObject>(
 
 function invalidFields(issue: z.core.$ZodIssue, parameters: readonly string[]): InvalidField[] {
   if (issue.code === 'unrecognized_keys')
-    return issue.keys.map((field) => ({
+    return unknownParameters(issue.keys, (field) => ({
       field,
       message: unknownParameterMessage(field.slice(0, NAME_SHOWN_MAX), 'tool', parameters),
     }));

@@ -14,14 +14,20 @@ const AGO = /^(?:(?:Streamed|Premiered|Updated) )?(\d{1,4}) ?(s|mo|m|h|d|w|y)[a-
 
 /**
  * The age of a video in seconds, at least: by its date and by a text such as "4 months ago" or "Streamed 2mo ago", which
- * YouTube rounds down; the lower of both, because the date of a stream can be that of its announcement. 0 when neither states it.
+ * YouTube rounds down; the lower of both, because the date of a stream can be that of its announcement. Undefined when neither
+ * states it.
  */
-export function ageSecondsMin({ publishedAt, publishedText }: PublishDates, nowMs: number): number {
+export function statedAgeSecondsMin({ publishedAt, publishedText }: PublishDates, nowMs: number): number | undefined {
   const byDate = (nowMs - Date.parse(publishedAt ?? '')) / 1000;
   const [, count, unit = ''] = AGO.exec(publishedText ?? '') ?? [];
   const byText = Number(count) * (UNIT_SECONDS[unit.toLowerCase()] ?? NaN);
   const stated = [byDate, byText].filter((seconds) => !Number.isNaN(seconds));
-  return stated.length === 0 ? 0 : Math.max(0, Math.min(...stated));
+  return stated.length === 0 ? undefined : Math.max(0, Math.min(...stated));
+}
+
+/** The same; 0 when neither states it. */
+export function ageSecondsMin(dates: PublishDates, nowMs: number): number {
+  return statedAgeSecondsMin(dates, nowMs) ?? 0;
 }
 
 /** How long a text is cached: the captions of a new video may still be replaced. */

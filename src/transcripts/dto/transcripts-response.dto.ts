@@ -253,7 +253,7 @@ export class TranscriptsDto {
 
 const PLAYLIST_PROPERTIES = {
   id: { type: 'string', description: 'The YouTube playlist ID.' },
-  title: textOrNull('The title. Null when YouTube states none.'),
+  title: { type: 'string', nullable: true, description: 'The title. Null when YouTube states none.' },
 } as const;
 
 /** As `channelOrNull`. */

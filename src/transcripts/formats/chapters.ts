@@ -13,7 +13,8 @@ const LEADING = /^[^\p{L}\p{N}]{0,8}(?:(\d{1,2}):)?(\d{1,3}):([0-5]\d)(?!\d|:\d)
 const TRAILING = /^(.*\s[[(]?)(?:(\d{1,2}):)?(\d{1,3}):([0-5]\d)[\])]?\s*$/u;
 /** No title has as many. */
 const LINE_CHARACTERS_MAX = 500;
-const SEPARATORS = /^[\s\p{Pd}:|.•>→]+|[\s\p{Pd}:|•([]{1,20}$/gu;
+const SEPARATORS_BEFORE = /^[\s\p{Pd}:|.•>→]+/u;
+const SEPARATOR_AFTER = /[\s\p{Pd}:|•([]/u;
 
 /**
  * The chapters of a video by the time stamps of its description, a line each: at least three, ascending, from 0:00. Empty
@@ -38,7 +39,14 @@ function chapterOf(line: string): Chapter[] {
 }
 
 function chapter(text = '', hours = '0', minutes = '', seconds = ''): Chapter[] {
-  const title = text.replace(SEPARATORS, '').trim();
+  const title = withoutSeparators(text);
   if (minutes === '' || title === '') return [];
   return [{ title, start: Number(hours) * 3600 + Number(minutes) * 60 + Number(seconds) }];
+}
+
+/** A pattern for the end of a text would be tried at each of its characters. */
+function withoutSeparators(text: string): string {
+  let end = text.length;
+  while (end > 0 && SEPARATOR_AFTER.test(text.charAt(end - 1))) end -= 1;
+  return text.slice(0, end).replace(SEPARATORS_BEFORE, '');
 }

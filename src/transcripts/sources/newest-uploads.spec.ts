@@ -60,7 +60,7 @@ afterEach(() => {
 
 /** How many uploads a check finds that has been due for so long. */
 async function found(dueAgeMs: number): Promise<number> {
-  return (await newest.page(CHANNEL, dueAgeMs, call)).uploads.length;
+  return (await newest.page(CHANNEL, nowMs - dueAgeMs, call)).uploads.length;
 }
 
 /** The next readings begin, and are answered when the caller says so. */
@@ -130,12 +130,14 @@ describe('the newest uploads for checks', () => {
 
   it('are described from the page that the check has read, once for all that read the same', async () => {
     expect(await found(MINUTE)).toBe(1);
-    const described = await Promise.all([MINUTE, 2 * MINUTE].map((age) => newest.described(CHANNEL, age, call)));
+    const described = await Promise.all(
+      [MINUTE, 2 * MINUTE].map((age) => newest.described(CHANNEL, nowMs - age, call)),
+    );
     expect(described.map(({ uploads }) => uploads.map(({ kind }) => kind))).toEqual([['short'], ['short']]);
-    expect(await newest.described(CHANNEL, MINUTE, call)).toEqual(described[0]);
+    expect(await newest.described(CHANNEL, nowMs - MINUTE, call)).toEqual(described[0]);
     expect([reads, descriptions]).toEqual([1, 1]);
     nowMs += 1;
-    expect((await newest.described(CHANNEL, 0, call)).uploads).toHaveLength(2);
+    expect((await newest.described(CHANNEL, nowMs, call)).uploads).toHaveLength(2);
     expect([reads, descriptions]).toEqual([2, 2]);
   });
 });

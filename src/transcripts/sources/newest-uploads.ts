@@ -22,8 +22,7 @@ const datedPageSchema: z.ZodType<DatedPage> = z.object({
 
 /**
  * The newest page of a channel's uploads for checks: a page serves every check that was due when its reading began, and never
- * one that became due later. `dueAgeMs` is for how long the check has been due, so that the clock by which checks become due
- * can differ from that of the process.
+ * one that became due later. `dueAtMs` is when the check became due, by the clock of the process.
  */
 @Injectable()
 export class NewestUploads {
@@ -44,13 +43,13 @@ export class NewestUploads {
    *
    * @throws ChannelNotFoundError | UpstreamError, and the reason of `context.signal` when that is aborted first
    */
-  page(channelId: string, dueAgeMs: number, context: ReadingContext): Promise<UploadsListPage> {
-    return this.datedPage(channelId, dueAgeMs, context);
+  page(channelId: string, dueAtMs: number, context: ReadingContext): Promise<UploadsListPage> {
+    return this.datedPage(channelId, dueAtMs, context);
   }
 
   /** The same page with the dates and kinds that the list does not state; throws as `page` does. */
-  async described(channelId: string, dueAgeMs: number, context: ReadingContext): Promise<UploadsListPage> {
-    const page = await this.datedPage(channelId, dueAgeMs, context);
+  async described(channelId: string, dueAtMs: number, context: ReadingContext): Promise<UploadsListPage> {
+    const page = await this.datedPage(channelId, dueAtMs, context);
     const { readAtMs } = page;
     return this.pages.get(
       `${CACHE_FORMAT}:described:${channelId}`,
@@ -61,11 +60,9 @@ export class NewestUploads {
     );
   }
 
-  private async datedPage(channelId: string, dueAgeMs: number, context: ReadingContext): Promise<DatedPage> {
-    const nowMs = Date.now();
-    const dueAtMs = nowMs - dueAgeMs;
+  private async datedPage(channelId: string, dueAtMs: number, context: ReadingContext): Promise<DatedPage> {
     const beganAtMs = this.reading.get(channelId) ?? -Infinity;
-    const joinedAtMs = beganAtMs >= dueAtMs ? beganAtMs : nowMs;
+    const joinedAtMs = beganAtMs >= dueAtMs ? beganAtMs : Date.now();
     this.reading.set(channelId, joinedAtMs);
     try {
       return await this.pages.get(
