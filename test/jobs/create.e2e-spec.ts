@@ -39,7 +39,7 @@ describe('a new job', () => {
       expiresAt: null,
       checkAgainSeconds: expect.any(Number),
     });
-    expect(Object.keys(response.body).slice(3, 6)).toEqual(['channel', 'playlist', 'request']);
+    expect(response.text).toMatch(/"channel":.*"playlist":.*"request":/);
     expect(idle.fakeYoutube.requests.total).toBe(0);
     expect((await idle.get(response.headers.location ?? '', key)).body).toEqual(response.body);
     expect(idle.logs.join('')).toContain(`"status":202`);

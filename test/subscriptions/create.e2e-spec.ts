@@ -46,7 +46,7 @@ describe('a new subscription', () => {
       checkedAt: null,
       nextCheckAt: response.body.createdAt,
     });
-    expect(Object.keys(response.body).slice(3, 5)).toEqual(['channel', 'request']);
+    expect(response.text).toMatch(/"channel":.*"request":/);
     expect(idle.fakeYoutube.requests.total).toBe(0);
     expect((await idle.get(response.headers.location ?? '', key)).body).toEqual(response.body);
     expect(idle.logs.join('')).toContain(`"subscriptionId":"${response.body.id}"`);
