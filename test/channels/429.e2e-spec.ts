@@ -62,6 +62,7 @@ describe('a key over its rate limit', () => {
       code: 'rate_limited',
       message: `Rate limit of ${RATE} requests per minute exceeded. Retry after ${waitSeconds} seconds.`,
       retryable: true,
+      docs: '/docs/errors#rate_limited',
       requestId: response.headers['x-request-id'],
     });
     expect(waitSeconds).toBeGreaterThan(50);
@@ -108,6 +109,7 @@ describe('a key at its concurrency limit', () => {
       code: 'rate_limited',
       message: 'Concurrency limit of 2 requests for this key reached. Retry when a running request has ended.',
       retryable: true,
+      docs: '/docs/errors#rate_limited',
       requestId: refused.headers['x-request-id'],
     });
     expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0);

@@ -126,6 +126,7 @@ async function moreResponses(answers: readonly HttpResponse[], count: number): P
       error: {
         code: 'service_unavailable',
         retryable: true,
+        docs: '/docs/errors#service_unavailable',
         requestId: 'nobody-there',
         message: 'The service is temporarily unreachable. Retry after 5 seconds.',
       },
