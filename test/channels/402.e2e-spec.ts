@@ -23,6 +23,7 @@ describe('a call that could exceed the quota', () => {
       message:
         'This request may use up to 25 transcripts of the monthly quota, and 7 of 7 remain. Retry with limit=7 or lower.',
       retryable: false,
+      docs: '/docs/errors#plan_limit_exceeded',
       requestId: response.headers['x-request-id'],
       limit: 7,
       used: 0,

@@ -25,7 +25,14 @@ import { startService, type TestOrganization, type TestService } from '../harnes
 /** About the program and its account, which are nothing that its callers may see. */
 const HIDDEN = [
   ...['unauthorized', 'invalid_api_key', 'invalid_token', 'plan_limit_exceeded', 'feature_not_in_plan'],
-  ...['organization_not_linked', 'client_blocked', 'admin_role_required', 'not_found', 'method_not_allowed', 'internal_error'],
+  ...[
+    'organization_not_linked',
+    'client_blocked',
+    'admin_role_required',
+    'not_found',
+    'method_not_allowed',
+    'internal_error',
+  ],
 ];
 const NOT_AVAILABLE = {
   statusCode: 502,
