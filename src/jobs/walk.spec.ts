@@ -197,6 +197,18 @@ const EXAMPLES: [number, number[], Start, Change[]][] = [
       { type: 'swap', place: 1 },
     ],
   ],
+  // The only upload that was seen is the last one of a page, above a new one.
+  [
+    1,
+    [],
+    'now',
+    [
+      { type: 'publish', count: 1 },
+      { type: 'swap', place },
+      { type: 'publish', count: 197 },
+      { type: 'check', faults: ['rejected'] },
+    ],
+  ],
   // A stream that was seen moves among more new uploads than a page has.
   [
     ...([150, [], 'now'] as [number, number[], Start]),
@@ -245,7 +257,8 @@ describe('a subscription to a channel with any history', () => {
             ({ id, publishedAtMs }) => publishedAtMs > CREATED_AT_MS && !hiddenOnce.has(id),
           );
           expect(required.filter(({ id }) => !delivered.has(id))).toEqual([]);
-          const tooOld = listed.filter((id) => !first.includes(id) && delivered.has(id));
+          // What was private for a time and is public again is new, where no check has met it before.
+          const tooOld = listed.filter((id) => !first.includes(id) && delivered.has(id) && !hiddenOnce.has(id));
           expect(tooOld).toEqual([]);
           const onFirstPage = required.filter((video) => channel.visible.indexOf(video) < PAGE_SIZE);
           for (const { id, failure } of onFirstPage) expect(subscription.row(id).upload.failure).toBe(failure);

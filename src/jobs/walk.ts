@@ -153,7 +153,9 @@ function meetsSeen(
   if (walk.added + uploads.length >= DEPTH_MAX) return true;
   const last = uploads.at(-1);
   if (!last) return false;
-  if (known.get(last.videoId)?.seen || predates(walk, last, nowMs)) return true;
+  const isOld = (upload: Upload): boolean => known.get(upload.videoId)?.seen === true || predates(walk, upload, nowMs);
+  // Below a single one, at the end of a page, a list that is a little out of order has new ones.
+  if (isOld(last)) return uploads.slice(0, -1).some(isOld);
   return lowestSeenOf(uploads, known) !== -1 && !statesAge(last);
 }
 

@@ -153,7 +153,7 @@ describe('a test event', () => {
     expect(message.path).toBe('/hook?a=1&b=%20');
     expect(message.headers).toMatchObject({
       'content-type': 'application/json',
-      'user-agent': 'channel-transcripts-webhooks',
+      'user-agent': 'channel-transcripts-webhooks/1.0.0',
       host: `127.0.0.1:${receiver.port}`,
     });
     expect(verified(message, secret as string)).toEqual({
