@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { JobsService } from '../../src/jobs/jobs.service.js';
 import { startService, type ServiceResponse, type TestService } from '../harness/service.js';
 import { AUDIENCE, TestIdentityProvider } from './identity-provider.js';
 
@@ -54,6 +55,20 @@ describe('/admin', () => {
     expect(await create(ADMIN_TOKEN)).toEqual([expect.objectContaining({ actor, action, person: null })]);
     expect(service.logs.some((line) => line.includes('"sub":"ada"'))).toBe(true);
     expect(service.logs.join('')).not.toContain('ada@example.com');
+  });
+
+  it('names the person who cancels a job', async () => {
+    const { id: organizationId } = (await admin(ADMIN_TOKEN, 'POST', '/organizations', { name: 'Jobs', plan: 'pro' }))
+      .body;
+    const { id: keyId } = (await admin(ADMIN_TOKEN, 'POST', `/organizations/${organizationId}/keys`, {})).body;
+    const request = { languages: [], limit: null, since: null, onQuota: 'pause', channel: '@tidewater' } as const;
+    const payer = { organizationId: String(organizationId), keyId: String(keyId), requestId: 'test' };
+    const { id } = await service.app.get(JobsService).create(request, payer);
+    for (const token of [await ada(), await ada()])
+      expect((await admin(token, 'POST', `/jobs/${id}/cancel`)).status).toBe(200);
+    const { entries } = (await admin(ADMIN_TOKEN, 'GET', `/audit?organization=${organizationId}&limit=1`)).body;
+    const person = { sub: 'ada', email: 'ada@example.com' };
+    expect(entries).toEqual([expect.objectContaining({ action: 'job.canceled', target: id, person })]);
   });
 
   it.each<[string, object, number, string]>([
