@@ -58,8 +58,7 @@ export class Authentication {
       .catch((error: unknown) => this.refuse(context, 'invalid_token', error));
     const { OIDC_ORGANIZATION_CLAIM: claim } = this.environment;
     const [client, externalId] = [clientOf(claims), textClaim(claims, claim)];
-    if (client === undefined)
-      return this.refuse(context, 'invalid_token', new InvalidTokenError('names no client (azp or client_id)'));
+    if (client === undefined) return this.refuse(context, 'invalid_token', noClient());
     const notLinked = new OrganizationNotLinkedError(claim, externalId);
     if (externalId === undefined) return this.refuse(context, 'organization_not_linked', notLinked);
     const found = await this.clients.authenticate(externalId, client);
@@ -72,7 +71,7 @@ export class Authentication {
    * Identifies the operator of a call to `/admin`. The admin token is accepted from every address.
    *
    * @returns null for the admin token, which names nobody
-   * @throws AdminTokenError, InvalidTokenError, AdminRoleRequiredError, ProviderUnavailableError,
+   * @throws AdminTokenError, InvalidTokenError, AdminRoleRequiredError, ClientBlockedError, ProviderUnavailableError,
    * TooManyFailedAuthenticationsError
    */
   async operator(context: RequestContext): Promise<Person | null> {
@@ -94,8 +93,11 @@ export class Authentication {
     const person = personOf(claims);
     if (!person) throw new InvalidTokenError('names nobody (sub)');
     return person;
+    const client = clientOf(claims);
+    if (client === undefined) throw noClient();
   }
 
+    if (await this.clients.isBlocked(client)) throw new ClientBlockedError();
   /** Counts a call that is refused before any look-up as a failure, unless its key was valid recently or its token is. */
   async recordUnverified(context: RequestContext): Promise<void> {
     const { credential } = context;
@@ -122,4 +124,6 @@ export class Authentication {
 /** Whether an error says nothing about the credential. */
 function isUnavailable(error: unknown): boolean {
   return !(error instanceof DomainError) || error.status === 503;
+const noClient = (): InvalidTokenError => new InvalidTokenError('names no client (azp or client_id)');
+
 }

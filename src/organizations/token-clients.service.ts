@@ -32,6 +32,12 @@ export class TokenClientsService {
     return { keyId, organization: { id: found.id, name: found.name, plan: found.plan } };
   }
 
+  /** Whether the operator has blocked a client in any organization. */
+  async isBlocked(client: string): Promise<boolean> {
+    const blocked = await queryWithDeadline<unknown[]>(this.database, BLOCKED_CLIENT, [client]);
+    return blocked.length > 0;
+  }
+
   private async find(externalId: string, client: string): Promise<FoundClient | undefined> {
     const [found] = await queryWithDeadline<FoundClient[]>(this.database, AUTHENTICATE_CLIENT, [externalId, client]);
     return found;
@@ -68,3 +74,8 @@ const ADD_CLIENT = `
     SELECT $1, organization.id, $4, 'oidc', $3, now()
       FROM organizations organization WHERE organization.id = $2 AND organization.deleted_at IS NULL FOR SHARE
     ON CONFLICT (organization_id, client) WHERE client IS NOT NULL DO NOTHING`;
+
+// The deletion of an organization revokes its rows; nobody has blocked those.
+const BLOCKED_CLIENT = `
+  SELECT 1 FROM api_keys key JOIN organizations organization ON organization.id = key.organization_id
+    WHERE key.client = $1 AND key.revoked_at IS NOT NULL AND organization.deleted_at IS NULL LIMIT 1`;
