@@ -239,6 +239,11 @@ describe('an invalid token', () => {
     for (const times of [{ exp: now() - 20 }, { nbf: now() + 20 }])
       expect((await call(await provider.sign(claims(times)))).status).toBe(200);
   });
+    ['of another type', '(typ)', () => provider.sign(claims(), { typ: 'logout+jwt' })],
+    ['that Keycloak issued as an ID token', '(typ)', () => provider.sign(claims({ typ: 'ID' }))],
+    ['that Keycloak issued for a logout', '(typ)', () => provider.sign(claims({ typ: 'Logout' }))],
+    ['that is an ID token with an access token', 'at_hash', () => provider.sign(claims({ at_hash: 'x' }))],
+    ['that is an ID token with a code', 'c_hash', () => provider.sign(claims({ c_hash: 'x' }))],
 });
 
 const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
@@ -280,6 +285,12 @@ describe('the limit per minute', () => {
 });
 
 describe('beside tokens', () => {
+describe('an access token', () => {
+  it.each(['JWT', 'at+jwt', 'AT+JWT', 'application/at+jwt'])('may have the type %s', async (typ) => {
+    expect((await call(await provider.sign(claims({ typ: 'Bearer' }), { typ }))).status).toBe(200);
+  });
+});
+
   it('API keys are accepted as before', async () => {
     const { key } = await service.organization();
     expect((await service.get('/usage', key)).status).toBe(200);

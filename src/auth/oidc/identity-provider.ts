@@ -23,6 +23,11 @@ const TOLERANCE_SECONDS = 30;
 /** Base64url of `{"` or of `{` and a space, and a dot: no API key begins so. */
 const TOKEN = /^ey[JA][\w-]*\./;
 
+/** The types of a token that can be an access token. */
+const TYPE = /^(?:application\/)?(?:at\+)?jwt$/i;
+/** In the claim `typ`, in which Keycloak tells its tokens apart. */
+const OTHER_TYPES: readonly unknown[] = ['ID', 'Logout'];
+
 /** What is wrong with a claim that is not as it must be. */
 const CLAIMS: Readonly<Record<string, string>> = {
   iss: 'is from another issuer than OIDC_ISSUER (iss)',
@@ -38,6 +43,14 @@ const REASONS: Readonly<Record<string, string>> = {
   [errors.JWKSNoMatchingKey.code]: 'is signed with a key that the provider does not publish (kid)',
   [errors.JWKSMultipleMatchingKeys.code]: 'does not name the key that it is signed with (kid)',
 };
+
+/** ID tokens are signed by the same keys, and can have the same audience. */
+function refuseOtherTypes(payload: JWTPayload, type: unknown): void {
+  if ((type !== undefined && !(typeof type === 'string' && TYPE.test(type))) || OTHER_TYPES.includes(payload['typ']))
+    throw new InvalidTokenError('is not an access token (typ)');
+  if ('at_hash' in payload || 'c_hash' in payload)
+    throw new InvalidTokenError('is an ID token and not an access token (at_hash or c_hash)');
+}
 
 /** Checks access tokens of the operator's OpenID provider. */
 @Injectable()
@@ -65,7 +78,9 @@ export class IdentityProvider {
     if (!this.keys) throw new Error('OIDC_ISSUER is not set.');
     const expected = { issuer, audience, requiredClaims: ['exp'], clockTolerance: TOLERANCE_SECONDS };
     try {
-      return (await jwtVerify(token, this.keys.find, { ...expected, algorithms: ASYMMETRIC })).payload;
+      const { payload, protectedHeader } = await jwtVerify(token, this.keys.find, { ...expected, algorithms: ASYMMETRIC });
+      refuseOtherTypes(payload, protectedHeader.typ);
+      return payload;
     } catch (error) {
       if (!(error instanceof errors.JOSEError)) throw error;
       const claim = error instanceof errors.JWTClaimValidationFailed ? CLAIMS[error.claim] : undefined;
