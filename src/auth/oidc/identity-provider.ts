@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { errors, jwtVerify, type JWTPayload } from 'jose';
 import { Environment } from '../../config/environment.js';
+import { DomainError } from '../../domain/errors.js';
 import { InvalidTokenError } from '../auth-errors.js';
 import { SigningKeys } from './signing-keys.js';
 
@@ -82,7 +83,10 @@ export class IdentityProvider {
       refuseOtherTypes(payload, protectedHeader.typ);
       return payload;
     } catch (error) {
-      if (!(error instanceof errors.JOSEError)) throw error;
+      if (error instanceof DomainError) throw error;
+      // The errors of the cryptography are about the key: too short, or not on its curve.
+      if (!(error instanceof errors.JOSEError))
+        throw new InvalidTokenError('is signed with a key of the provider that cannot be used (kid)');
       const claim = error instanceof errors.JWTClaimValidationFailed ? CLAIMS[error.claim] : undefined;
       // Not as the cause, because the error has the claims.
       throw new InvalidTokenError(claim ?? REASONS[error.code] ?? 'is malformed');
