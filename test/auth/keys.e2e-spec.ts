@@ -3,6 +3,8 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { JWK } from 'jose';
+import { Authentication } from '../../src/auth/authentication.js';
+import { RequestContext } from '../../src/http/request-context.js';
 import { startService, type TestService } from '../harness/service.js';
 import { until } from '../harness/until.js';
 import { AUDIENCE, newKey, TestIdentityProvider } from './identity-provider.js';
@@ -88,6 +90,23 @@ describe('the keys of the provider', () => {
   });
 });
 
+class Call extends RequestContext {
+  readonly credentialLocation = '';
+  readonly address = undefined;
+
+  constructor(readonly credential: string) {
+    super('test');
+  }
+
+  setHeader(): void {
+    // Nobody reads them.
+  }
+
+  disconnect(): void {
+    // It has no connection.
+  }
+}
+
 describe('a provider of any content', () => {
   let server: Server;
   let issuer: string;
@@ -127,6 +146,21 @@ describe('a provider of any content', () => {
     expect(other.logs.join('')).not.toContain('"stack"');
   });
 
+  it('that takes long to fail is asked again only after a pause', async () => {
+    whileAsked = () => pass(20_000);
+    const token = await provider.sign({ ...claims, iss: issuer });
+    for (let count = 0; count < 3; count += 1) expect((await other.get('/usage', token)).status).toBe(503);
+    expect(asked).toEqual(['/.well-known/openid-configuration']);
+    pass(5_000);
+    expect((await other.get('/usage', token)).status).toBe(503);
+    expect(asked).toHaveLength(2);
+  });
+
+  it('is not asked for a call that is refused anyway', async () => {
+    const context = new Call(await provider.sign({ ...claims, iss: issuer }));
+    await other.app.get(Authentication).recordUnverified(context);
+    expect(asked).toEqual([]);
+  });
 });
 
 describe('without the provider', () => {
