@@ -13,6 +13,7 @@ import {
   ClientBlockedError,
   InvalidTokenError,
   OrganizationNotLinkedError,
+  TooManyClientsError,
 } from './auth-errors.js';
 import { FailedAuthentications } from './failed-authentications.js';
 import { clientOf, hasClaim, personOf, textClaim } from './oidc/claims.js';
@@ -65,6 +66,7 @@ export class Authentication {
     if (found === 'not_linked') return this.refuse(context, 'organization_not_linked', notLinked);
     if (found === 'blocked') return this.refuse(context, 'client_blocked', new ClientBlockedError());
     return found;
+    if (found === 'too_many') return this.refuse(context, 'client_blocked', new TooManyClientsError());
   }
 
   /**

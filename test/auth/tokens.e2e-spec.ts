@@ -144,6 +144,21 @@ describe('a token by client credentials', () => {
     // A token that is valid is never throttled.
     expect((await call(await provider.token('reports'), '198.51.100.1')).status).toBe(200);
   });
+
+  it('of a new client is refused when the organization has 1,000 of them, also when calls come at once', async () => {
+    const { id } = (await admin('POST', '/organizations', { name: 'Full', plan: 'free', externalId: 'full' })).body;
+    await service.query(`INSERT INTO api_keys (id, organization_id, name, kind, client, created_at)
+      SELECT 'key_full_' || n, '${String(id)}', 'n', 'oidc', 'full-' || n, now() FROM generate_series(1, 998) n`);
+    const signing = Array.from({ length: 6 }, (_, n) =>
+      provider.sign(claims({ org_id: 'full', client_id: `new-${n}` })),
+    );
+    const responses = await Promise.all((await Promise.all(signing)).map((token) => call(token)));
+    expect(responses.map(({ status }) => status).sort()).toEqual([200, 200, 403, 403, 403, 403]);
+    const refused = responses.find(({ status }) => status === 403)?.body.error;
+    expect(refused).toMatchObject({ code: 'client_blocked', message: expect.stringContaining('1,000 clients') });
+    const known = await provider.sign(claims({ org_id: 'full', client_id: 'full-1' }));
+    expect((await call(known)).status).toBe(200);
+  });
 });
 
 describe('the organization of a token', () => {
@@ -200,6 +215,11 @@ describe('an invalid token', () => {
     ['that is cut off', 'malformed', async () => (await provider.sign(claims())).split('.').slice(0, 2).join('.')],
     ['that is encrypted', 'malformed', () => Promise.resolve('eyJhbGciOiJkaXIifQ..AAAA.BBBB.CCCC')],
     ['with other claims', 'signature', withOtherClaims],
+    ['of another type', '(typ)', () => provider.sign(claims(), { typ: 'logout+jwt' })],
+    ['that Keycloak issued as an ID token', '(typ)', () => provider.sign(claims({ typ: 'ID' }))],
+    ['that Keycloak issued for a logout', '(typ)', () => provider.sign(claims({ typ: 'Logout' }))],
+    ['that is an ID token with an access token', 'at_hash', () => provider.sign(claims({ at_hash: 'x' }))],
+    ['that is an ID token with a code', 'c_hash', () => provider.sign(claims({ c_hash: 'x' }))],
   ];
 
   it.each(cases)('%s is 401, naming %s', async (_name, reason, make) => {
@@ -239,11 +259,12 @@ describe('an invalid token', () => {
     for (const times of [{ exp: now() - 20 }, { nbf: now() + 20 }])
       expect((await call(await provider.sign(claims(times)))).status).toBe(200);
   });
-    ['of another type', '(typ)', () => provider.sign(claims(), { typ: 'logout+jwt' })],
-    ['that Keycloak issued as an ID token', '(typ)', () => provider.sign(claims({ typ: 'ID' }))],
-    ['that Keycloak issued for a logout', '(typ)', () => provider.sign(claims({ typ: 'Logout' }))],
-    ['that is an ID token with an access token', 'at_hash', () => provider.sign(claims({ at_hash: 'x' }))],
-    ['that is an ID token with a code', 'c_hash', () => provider.sign(claims({ c_hash: 'x' }))],
+});
+
+describe('an access token', () => {
+  it.each(['JWT', 'at+jwt', 'AT+JWT', 'application/at+jwt'])('may have the type %s', async (typ) => {
+    expect((await call(await provider.sign(claims({ typ: 'Bearer' }), { typ }))).status).toBe(200);
+  });
 });
 
 const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
@@ -285,12 +306,6 @@ describe('the limit per minute', () => {
 });
 
 describe('beside tokens', () => {
-describe('an access token', () => {
-  it.each(['JWT', 'at+jwt', 'AT+JWT', 'application/at+jwt'])('may have the type %s', async (typ) => {
-    expect((await call(await provider.sign(claims({ typ: 'Bearer' }), { typ }))).status).toBe(200);
-  });
-});
-
   it('API keys are accepted as before', async () => {
     const { key } = await service.organization();
     expect((await service.get('/usage', key)).status).toBe(200);
