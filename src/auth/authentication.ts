@@ -37,8 +37,8 @@ export class Authentication {
   }
 
   /**
-   * Identifies the caller. An address that keeps failing is refused without a lookup, unless its key was valid recently or its
-   * token is: guesses cost the database nothing, and they lock out no customer of the same address.
+   * Identifies the caller. An address that keeps failing is refused without a lookup, unless its key was valid recently or the
+   * client of its token accepted: guesses cost the database nothing, and they lock out no customer of the same address.
    *
    * @throws UnauthorizedError, InvalidApiKeyError, InvalidTokenError, OrganizationNotLinkedError, ClientBlockedError,
    * ProviderUnavailableError, TooManyFailedAuthenticationsError
@@ -62,11 +62,12 @@ export class Authentication {
     if (client === undefined) return this.refuse(context, 'invalid_token', noClient());
     const notLinked = new OrganizationNotLinkedError(claim, externalId);
     if (externalId === undefined) return this.refuse(context, 'organization_not_linked', notLinked);
+    if (!this.clients.wasRecentlyAccepted(externalId, client)) await this.failed.refuseThrottled(context);
     const found = await this.clients.authenticate(externalId, client);
     if (found === 'not_linked') return this.refuse(context, 'organization_not_linked', notLinked);
     if (found === 'blocked') return this.refuse(context, 'client_blocked', new ClientBlockedError());
-    return found;
     if (found === 'too_many') return this.refuse(context, 'client_blocked', new TooManyClientsError());
+    return found;
   }
 
   /**
@@ -92,14 +93,14 @@ export class Authentication {
     if (!required || !this.provider.accepts(credential)) throw new AdminTokenError(credential);
     const claims = await this.provider.verify(credential);
     if (!hasClaim(claims, required)) throw new AdminRoleRequiredError();
-    const person = personOf(claims);
-    if (!person) throw new InvalidTokenError('names nobody (sub)');
-    return person;
     const client = clientOf(claims);
     if (client === undefined) throw noClient();
+    const person = personOf(claims);
+    if (!person) throw new InvalidTokenError('names nobody (sub)');
+    if (await this.clients.isBlocked(client)) throw new ClientBlockedError();
+    return person;
   }
 
-    if (await this.clients.isBlocked(client)) throw new ClientBlockedError();
   /** Counts a call that is refused before any look-up as a failure, unless its key was valid recently or its token is. */
   async recordUnverified(context: RequestContext): Promise<void> {
     const { credential } = context;
@@ -123,9 +124,9 @@ export class Authentication {
   }
 }
 
+const noClient = (): InvalidTokenError => new InvalidTokenError('names no client (azp or client_id)');
+
 /** Whether an error says nothing about the credential. */
 function isUnavailable(error: unknown): boolean {
   return !(error instanceof DomainError) || error.status === 503;
-const noClient = (): InvalidTokenError => new InvalidTokenError('names no client (azp or client_id)');
-
 }

@@ -6,6 +6,7 @@ import type { Caller } from '../domain/caller.js';
 import type { Plan } from '../domain/plan.js';
 import { RECORD_USE } from './api-keys.service.js';
 import { NAME_LENGTH_MAX } from './limits.js';
+import { RecentlyValid } from './recently-valid.js';
 
 /** Of an organization: a provider can register clients for anybody. */
 const CLIENTS_MAX = 1_000;
@@ -16,6 +17,8 @@ const CLIENTS_MAX = 1_000;
  */
 @Injectable()
 export class TokenClientsService {
+  private readonly recentlyAccepted = new RecentlyValid();
+
   constructor(private readonly database: DataSource) {}
 
   /**
@@ -28,12 +31,18 @@ export class TokenClientsService {
     let found = await this.find(externalId, client);
     if (found?.key_id === null) found = await this.add(found.id, externalId, client);
     const keyId = found?.key_id ?? null;
+    this.recentlyAccepted.record(nameOf(externalId, client), keyId !== null && found?.blocked === false);
     if (found?.blocked) return 'blocked';
     if (!found) return 'not_linked';
     if (keyId === null) return 'too_many';
     // Not waited for: a failure, such as of a read-only server, affects no call.
     if (found.stale) this.database.query(RECORD_USE, [keyId]).catch(() => undefined);
     return { keyId, organization: { id: found.id, name: found.name, plan: found.plan } };
+  }
+
+  /** Whether a client was accepted within the last ten minutes, as far as this process knows. It may be blocked since. */
+  wasRecentlyAccepted(externalId: string, client: string): boolean {
+    return this.recentlyAccepted.has(nameOf(externalId, client));
   }
 
   /** Whether the operator has blocked a client in any organization. */
@@ -79,3 +88,6 @@ const ADD_CLIENT = 'SELECT token_client_add($1, $2, $3, $4, $5)';
 const BLOCKED_CLIENT = `
   SELECT 1 FROM api_keys key JOIN organizations organization ON organization.id = key.organization_id
     WHERE key.client = $1 AND key.revoked_at IS NOT NULL AND organization.deleted_at IS NULL LIMIT 1`;
+
+/** Neither part has a control character. */
+const nameOf = (externalId: string, client: string): string => `${externalId}\n${client}`;

@@ -137,12 +137,36 @@ describe('a token by client credentials', () => {
   it('of an organization that is not linked is refused, and counts as a failure of the address', async () => {
     const token = await provider.token('stranger');
     const responses: ServiceResponse[] = [];
-    for (let count = 0; count < 21; count += 1) responses.push(await call(token, '198.51.100.1'));
+    expect((await call(await provider.token('reports'))).status).toBe(200);
+    for (let count = 0; count < 20; count += 1) responses.push(await call(token, '198.51.100.1'));
+    const query = jest.spyOn(service.app.get(DataSource), 'query');
+    try {
+      responses.push(await call(token, '198.51.100.1'));
+      expect(query).not.toHaveBeenCalled();
+    } finally {
+      query.mockRestore();
+    }
     expect(responses[0]?.body.error).toMatchObject({ code: 'organization_not_linked', retryable: false });
     expect(responses[0]?.body.error.message).toContain('"nobody"');
     expect(responses.map(({ status }) => status)).toEqual([...Array<number>(20).fill(403), 429]);
-    // A token that is valid is never throttled.
+    // A client that was accepted a moment ago is not throttled.
     expect((await call(await provider.token('reports'), '198.51.100.1')).status).toBe(200);
+  });
+
+  it('of a client that was blocked is throttled as well', async () => {
+    const token = await provider.sign(claims({ client_id: 'throttled' }));
+    expect((await call(token, '198.51.100.4')).status).toBe(200);
+    await admin('DELETE', `/keys/${(await client('throttled')).id}`);
+    const statuses: number[] = [];
+    for (let count = 0; count < 20; count += 1) statuses.push((await call(token, '198.51.100.4')).status);
+    const query = jest.spyOn(service.app.get(DataSource), 'query');
+    try {
+      statuses.push((await call(token, '198.51.100.4')).status);
+      expect(query).not.toHaveBeenCalled();
+    } finally {
+      query.mockRestore();
+    }
+    expect(statuses).toEqual([...Array<number>(20).fill(403), 429]);
   });
 
   it('of a new client is refused when the organization has 1,000 of them, also when calls come at once', async () => {
