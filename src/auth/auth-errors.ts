@@ -27,6 +27,12 @@ export class ClientBlockedError extends fixedError(
   'The operator has blocked this client. New tokens of it are refused as well.',
 ) {}
 
+/** The same for a client that is not known yet. */
+export class TooManyClientsError extends fixedError(
+  'client_blocked',
+  'The organization has 1,000 clients with tokens. Calls of further clients are refused.',
+) {}
+
 /** The token is valid, and its holder is no administrator. */
 export class AdminRoleRequiredError extends fixedError(
   'admin_role_required',

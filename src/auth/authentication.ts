@@ -13,6 +13,7 @@ import {
   ClientBlockedError,
   InvalidTokenError,
   OrganizationNotLinkedError,
+  TooManyClientsError,
 } from './auth-errors.js';
 import { FailedAuthentications } from './failed-authentications.js';
 import { clientOf, hasClaim, personOf, textClaim } from './oidc/claims.js';
@@ -36,8 +37,8 @@ export class Authentication {
   }
 
   /**
-   * Identifies the caller. An address that keeps failing is refused without a lookup, unless its key was valid recently or its
-   * token is: guesses cost the database nothing, and they lock out no customer of the same address.
+   * Identifies the caller. An address that keeps failing is refused without a lookup, unless its key was valid recently or the
+   * client of its token accepted: guesses cost the database nothing, and they lock out no customer of the same address.
    *
    * @throws UnauthorizedError, InvalidApiKeyError, InvalidTokenError, OrganizationNotLinkedError, ClientBlockedError,
    * ProviderUnavailableError, TooManyFailedAuthenticationsError
@@ -58,13 +59,14 @@ export class Authentication {
       .catch((error: unknown) => this.refuse(context, 'invalid_token', error));
     const { OIDC_ORGANIZATION_CLAIM: claim } = this.environment;
     const [client, externalId] = [clientOf(claims), textClaim(claims, claim)];
-    if (client === undefined)
-      return this.refuse(context, 'invalid_token', new InvalidTokenError('names no client (azp or client_id)'));
+    if (client === undefined) return this.refuse(context, 'invalid_token', noClient());
     const notLinked = new OrganizationNotLinkedError(claim, externalId);
     if (externalId === undefined) return this.refuse(context, 'organization_not_linked', notLinked);
+    if (!this.clients.wasRecentlyAccepted(externalId, client)) await this.failed.refuseThrottled(context);
     const found = await this.clients.authenticate(externalId, client);
     if (found === 'not_linked') return this.refuse(context, 'organization_not_linked', notLinked);
     if (found === 'blocked') return this.refuse(context, 'client_blocked', new ClientBlockedError());
+    if (found === 'too_many') return this.refuse(context, 'client_blocked', new TooManyClientsError());
     return found;
   }
 
@@ -72,7 +74,7 @@ export class Authentication {
    * Identifies the operator of a call to `/admin`. The admin token is accepted from every address.
    *
    * @returns null for the admin token, which names nobody
-   * @throws AdminTokenError, InvalidTokenError, AdminRoleRequiredError, ProviderUnavailableError,
+   * @throws AdminTokenError, InvalidTokenError, AdminRoleRequiredError, ClientBlockedError, ProviderUnavailableError,
    * TooManyFailedAuthenticationsError
    */
   async operator(context: RequestContext): Promise<Person | null> {
@@ -91,8 +93,11 @@ export class Authentication {
     if (!required || !this.provider.accepts(credential)) throw new AdminTokenError(credential);
     const claims = await this.provider.verify(credential);
     if (!hasClaim(claims, required)) throw new AdminRoleRequiredError();
+    const client = clientOf(claims);
+    if (client === undefined) throw noClient();
     const person = personOf(claims);
     if (!person) throw new InvalidTokenError('names nobody (sub)');
+    if (await this.clients.isBlocked(client)) throw new ClientBlockedError();
     return person;
   }
 
@@ -100,7 +105,7 @@ export class Authentication {
   async recordUnverified(context: RequestContext): Promise<void> {
     const { credential } = context;
     const isVerified = this.provider.accepts(credential)
-      ? await this.provider.verify(credential).then(() => true, isUnavailable)
+      ? await this.provider.verify(credential, { waits: false }).then(() => true, isUnavailable)
       : this.isRecentKey(credential);
     if (!isVerified) await this.failed.record(context);
   }
@@ -118,6 +123,8 @@ export class Authentication {
     throw error;
   }
 }
+
+const noClient = (): InvalidTokenError => new InvalidTokenError('names no client (azp or client_id)');
 
 /** Whether an error says nothing about the credential. */
 function isUnavailable(error: unknown): boolean {

@@ -33,7 +33,9 @@ export function challengeOf(
 ): string {
   if (OIDC_ISSUER === undefined) return 'Bearer';
   const address = addressOf(request, OIDC_AUDIENCE);
-  const metadata = address && `${address}${METADATA_PATH}${request.path === MCP_PATH ? MCP_PATH : ''}`;
+  // Metadata names the resource of its own path, and for every path the resource is OIDC_AUDIENCE if that is a URL.
+  const isMcp = request.path === MCP_PATH || parseUrl(OIDC_AUDIENCE ?? '')?.pathname === MCP_PATH;
+  const metadata = address && `${address}${METADATA_PATH}${isMcp ? MCP_PATH : ''}`;
   const parameters = [
     ...(code === 'invalid_token' ? ['error="invalid_token"'] : []),
     ...(metadata ? [`resource_metadata="${metadata}"`] : []),

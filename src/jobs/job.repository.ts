@@ -210,14 +210,14 @@ export class JobRepository {
     const [row] = await this.change<ChangedRow>(
       organizationId,
       `WITH result AS MATERIALIZED (SELECT * FROM job_cancel($1, $2)), recorded AS (
-         INSERT INTO audit_entries (actor, action, organization_id, target, before, after, request_id, call_id, address)
+         INSERT INTO audit_entries (actor, action, organization_id, target, before, after, request_id, call_id, address, person)
            SELECT $3::text, 'job.canceled', (job).organization_id, $2, jsonb_build_object('state', old_state),
-                  jsonb_build_object('state', (job).state), $4::text, $5::text, $6::text
+                  jsonb_build_object('state', (job).state), $4::text, $5::text, $6::text, $7::jsonb
              FROM result WHERE (job).state <> old_state AND $3::text IS NOT NULL
        )
        SELECT ${CHANGED} FROM result`,
       ...[organizationId, id, operator?.kind ?? null, operator?.requestId ?? null],
-      ...[operator?.callId ?? null, operator?.address ?? null],
+      ...[operator?.callId ?? null, operator?.address ?? null, operator?.person ?? null],
     );
     return row && logChange('cancel', row);
   }

@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
-import { LRUCache } from 'lru-cache';
 import { DataSource, type EntityManager } from 'typeorm';
 import { queryWithDeadline } from '../database/query-with-deadline.js';
 import { displayPrefix } from '../domain/api-key-text.js';
@@ -26,6 +25,7 @@ import {
 import { parseDisplayName } from './organizations.service.js';
 import type { Page, PageRequest } from '../domain/page.js';
 import { readPage } from './read-page.js';
+import { RecentlyValid } from './recently-valid.js';
 
 interface NewKey {
   organizationId: string;
@@ -39,8 +39,6 @@ interface NewKey {
 const NAME_DEFAULT = 'default';
 const ROW_LOCK = { mode: 'for_no_key_update' } as const;
 const SECONDS_PER_DAY = 86_400;
-const RECENTLY_VALID_MAX = 10_000;
-const RECENTLY_VALID_MS = 10 * 60_000;
 
 /**
  * Issues, lists, rotates, revokes and authenticates API keys; lists, blocks and unblocks the clients with tokens beside them. A change is recorded in the audit trail for the `actor` who
@@ -48,8 +46,8 @@ const RECENTLY_VALID_MS = 10 * 60_000;
  */
 @Injectable()
 export class ApiKeysService {
-  /** Hashes of keys that were valid at their last lookup. An entry never authenticates a call. */
-  private readonly recentlyValid = new LRUCache<string, true>({ max: RECENTLY_VALID_MAX, ttl: RECENTLY_VALID_MS });
+  /** By the hashes of their keys. */
+  private readonly recentlyValid = new RecentlyValid();
 
   constructor(private readonly database: DataSource) {}
 
@@ -63,11 +61,8 @@ export class ApiKeysService {
     if (!isWellFormedKey(key)) return undefined;
     const hash = hashKey(key);
     const [found] = await queryWithDeadline<FoundKey[]>(this.database, AUTHENTICATE, [hash]);
-    if (!found) {
-      this.recentlyValid.delete(hash.toString('hex'));
-      return undefined;
-    }
-    this.recentlyValid.set(hash.toString('hex'), true);
+    this.recentlyValid.record(hash.toString('hex'), found !== undefined);
+    if (!found) return undefined;
     // Not waited for: a failure, such as of a read-only server, affects no call.
     if (found.stale) this.database.query(RECORD_USE, [found.key_id]).catch(() => undefined);
     return { keyId: found.key_id, organization: { id: found.id, name: found.name, plan: found.plan } };

@@ -6,6 +6,10 @@ import type { Caller } from '../domain/caller.js';
 import type { Plan } from '../domain/plan.js';
 import { RECORD_USE } from './api-keys.service.js';
 import { NAME_LENGTH_MAX } from './limits.js';
+import { RecentlyValid } from './recently-valid.js';
+
+/** Of an organization: a provider can register clients for anybody. */
+const CLIENTS_MAX = 1_000;
 
 /**
  * Finds the callers whose tokens an identity provider issued. Each client of an organization has a row beside the API keys, so
@@ -13,6 +17,8 @@ import { NAME_LENGTH_MAX } from './limits.js';
  */
 @Injectable()
 export class TokenClientsService {
+  private readonly recentlyAccepted = new RecentlyValid();
+
   constructor(private readonly database: DataSource) {}
 
   /**
@@ -21,15 +27,28 @@ export class TokenClientsService {
    *
    * @param externalId of the organization
    */
-  async authenticate(externalId: string, client: string): Promise<Caller | 'not_linked' | 'blocked'> {
+  async authenticate(externalId: string, client: string): Promise<Caller | 'not_linked' | 'blocked' | 'too_many'> {
     let found = await this.find(externalId, client);
     if (found?.key_id === null) found = await this.add(found.id, externalId, client);
     const keyId = found?.key_id ?? null;
+    this.recentlyAccepted.record(nameOf(externalId, client), keyId !== null && found?.blocked === false);
     if (found?.blocked) return 'blocked';
-    if (!found || keyId === null) return 'not_linked';
+    if (!found) return 'not_linked';
+    if (keyId === null) return 'too_many';
     // Not waited for: a failure, such as of a read-only server, affects no call.
     if (found.stale) this.database.query(RECORD_USE, [keyId]).catch(() => undefined);
     return { keyId, organization: { id: found.id, name: found.name, plan: found.plan } };
+  }
+
+  /** Whether a client was accepted within the last ten minutes, as far as this process knows. It may be blocked since. */
+  wasRecentlyAccepted(externalId: string, client: string): boolean {
+    return this.recentlyAccepted.has(nameOf(externalId, client));
+  }
+
+  /** Whether the operator has blocked a client in any organization. */
+  async isBlocked(client: string): Promise<boolean> {
+    const blocked = await queryWithDeadline<unknown[]>(this.database, BLOCKED_CLIENT, [client]);
+    return blocked.length > 0;
   }
 
   private async find(externalId: string, client: string): Promise<FoundClient | undefined> {
@@ -40,7 +59,8 @@ export class TokenClientsService {
   private async add(organizationId: string, externalId: string, client: string): Promise<FoundClient | undefined> {
     const id = `key_${randomBytes(12).toString('hex')}`;
     const name = Array.from(client).slice(0, NAME_LENGTH_MAX).join('');
-    await queryWithDeadline(this.database, ADD_CLIENT, [id, organizationId, client, name]);
+    const values = [id, organizationId, client, name, CLIENTS_MAX];
+    await queryWithDeadline(this.database, ADD_CLIENT, values, organizationId);
     return this.find(externalId, client);
   }
 }
@@ -62,9 +82,12 @@ export const AUTHENTICATE_CLIENT = `
     FROM organizations organization LEFT JOIN api_keys key ON key.organization_id = organization.id AND key.client = $2
     WHERE organization.external_id = $1 AND organization.deleted_at IS NULL`;
 
-// Locks the organization as issuing a key does, so that a deletion sees the row. Another call may have added it meanwhile.
-const ADD_CLIENT = `
-  INSERT INTO api_keys (id, organization_id, name, kind, client, created_at)
-    SELECT $1, organization.id, $4, 'oidc', $3, now()
-      FROM organizations organization WHERE organization.id = $2 AND organization.deleted_at IS NULL FOR SHARE
-    ON CONFLICT (organization_id, client) WHERE client IS NOT NULL DO NOTHING`;
+const ADD_CLIENT = 'SELECT token_client_add($1, $2, $3, $4, $5)';
+
+// The deletion of an organization revokes its rows; nobody has blocked those.
+const BLOCKED_CLIENT = `
+  SELECT 1 FROM api_keys key JOIN organizations organization ON organization.id = key.organization_id
+    WHERE key.client = $1 AND key.revoked_at IS NOT NULL AND organization.deleted_at IS NULL LIMIT 1`;
+
+/** Neither part has a control character. */
+const nameOf = (externalId: string, client: string): string => `${externalId}\n${client}`;

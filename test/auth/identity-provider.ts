@@ -93,7 +93,10 @@ export class TestIdentityProvider {
   }
 
   /** A token with the provider's own key and any claims. */
-  async sign(claims: JWTPayload, { key = this.keys[0], ...header }: { key?: JWK | undefined; kid?: string } = {}) {
+  async sign(
+    claims: JWTPayload,
+    { key = this.keys[0], ...header }: { key?: JWK | undefined; kid?: string; typ?: string } = {},
+  ) {
     if (!key) throw new Error('There is no key.');
     const now = Math.floor(Date.now() / 1000);
     const all = { iss: this.issuer, aud: AUDIENCE, iat: now, exp: now + 600, ...claims };

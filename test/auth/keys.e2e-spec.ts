@@ -1,4 +1,10 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import type { JWK } from 'jose';
+import { Authentication } from '../../src/auth/authentication.js';
+import { RequestContext } from '../../src/http/request-context.js';
 import { startService, type TestService } from '../harness/service.js';
 import { until } from '../harness/until.js';
 import { AUDIENCE, newKey, TestIdentityProvider } from './identity-provider.js';
@@ -81,6 +87,79 @@ describe('the keys of the provider', () => {
     pass(10 * MINUTE_MS);
     await until(async () => (await call(token)).status === 401);
     expect(await call(await provider.token('reports'))).toMatchObject(ok);
+  });
+});
+
+class Call extends RequestContext {
+  readonly credentialLocation = '';
+  readonly address = undefined;
+
+  constructor(readonly credential: string) {
+    super('test');
+  }
+
+  setHeader(): void {
+    // Nobody reads them.
+  }
+
+  disconnect(): void {
+    // It has no connection.
+  }
+}
+
+describe('a provider of any content', () => {
+  let server: Server;
+  let issuer: string;
+  let asked: string[];
+  let keys: object[];
+  let whileAsked: () => void;
+  let other: TestService;
+  beforeEach(async () => {
+    [asked, keys, whileAsked] = [[], [], () => undefined];
+    server = createServer((request, response) => {
+      asked.push(request.url ?? '');
+      whileAsked();
+      const content = request.url === JWKS ? { keys } : { issuer, jwks_uri: `${issuer}${JWKS}` };
+      response.writeHead(keys.length > 0 ? 200 : 500).end(JSON.stringify(content));
+    });
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    other = await startService({ environment: { OIDC_ISSUER: issuer, OIDC_AUDIENCE: AUDIENCE } });
+  });
+  afterEach(async () => {
+    await other.close();
+    server.close();
+  });
+
+  it.each<[string, string, (key: JWK) => JWK]>([
+    ['an RSA key of 1024 bits', 'RS256', ({ n = '', ...key }) => ({ ...key, n: n.slice(0, 171) })],
+    ['a point that is not on the curve', 'ES256', ({ y = '', ...key }) => ({ ...key, x: y, y })],
+  ])('with %s refuses its tokens as invalid, without an error in the log', async (_name, alg, broken) => {
+    const key = await newKey('broken', alg);
+    const { kty, kid, use, crv, n, e, x, y } = broken(key);
+    keys = [{ kty, kid, use, alg, crv, n, e, x, y }];
+    const { status, body } = await other.get('/usage', await provider.sign({ ...claims, iss: issuer }, { key }));
+    expect([status, body.error.code, body.error.message]).toEqual([
+      ...[401, 'invalid_token'],
+      'The access token is signed with a key of the provider that cannot be used (kid).',
+    ]);
+    expect(other.logs.join('')).not.toContain('"stack"');
+  });
+
+  it('that takes long to fail is asked again only after a pause', async () => {
+    whileAsked = () => pass(20_000);
+    const token = await provider.sign({ ...claims, iss: issuer });
+    for (let count = 0; count < 3; count += 1) expect((await other.get('/usage', token)).status).toBe(503);
+    expect(asked).toEqual(['/.well-known/openid-configuration']);
+    pass(5_000);
+    expect((await other.get('/usage', token)).status).toBe(503);
+    expect(asked).toHaveLength(2);
+  });
+
+  it('is not asked for a call that is refused anyway', async () => {
+    const context = new Call(await provider.sign({ ...claims, iss: issuer }));
+    await other.app.get(Authentication).recordUnverified(context);
+    expect(asked).toEqual([]);
   });
 });
 

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { JobsService } from '../../src/jobs/jobs.service.js';
 import { startService, type ServiceResponse, type TestService } from '../harness/service.js';
 import { AUDIENCE, TestIdentityProvider } from './identity-provider.js';
 
@@ -31,7 +32,7 @@ function admin(
 }
 
 const ada = (more: object = {}) =>
-  provider.sign({ sub: 'ada', email: 'ada@example.com', roles: ['transcripts-admin'], ...more });
+  provider.sign({ sub: 'ada', azp: 'console', email: 'ada@example.com', roles: ['transcripts-admin'], ...more });
 
 async function create(token: string): Promise<unknown> {
   const { status, body } = await admin(token, 'POST', '/organizations', { name: 'Acme', plan: 'free' });
@@ -56,12 +57,48 @@ describe('/admin', () => {
     expect(service.logs.join('')).not.toContain('ada@example.com');
   });
 
+  it('names the person who cancels a job', async () => {
+    const { id: organizationId } = (await admin(ADMIN_TOKEN, 'POST', '/organizations', { name: 'Jobs', plan: 'pro' }))
+      .body;
+    const { id: keyId } = (await admin(ADMIN_TOKEN, 'POST', `/organizations/${organizationId}/keys`, {})).body;
+    const request = { languages: [], limit: null, since: null, onQuota: 'pause', channel: '@tidewater' } as const;
+    const payer = { organizationId: String(organizationId), keyId: String(keyId), requestId: 'test' };
+    const { id } = await service.app.get(JobsService).create(request, payer);
+    for (const token of [await ada(), await ada()])
+      expect((await admin(token, 'POST', `/jobs/${id}/cancel`)).status).toBe(200);
+    const { entries } = (await admin(ADMIN_TOKEN, 'GET', `/audit?organization=${organizationId}&limit=1`)).body;
+    const person = { sub: 'ada', email: 'ada@example.com' };
+    expect(entries).toEqual([expect.objectContaining({ action: 'job.canceled', target: id, person })]);
+  });
+
+  it('is closed to a client that is blocked in any organization, until it is unblocked or the organization is deleted', async () => {
+    const { id } = (await admin(ADMIN_TOKEN, 'POST', '/organizations', { name: 'B', plan: 'free', externalId: 'b' }))
+      .body;
+    const token = await ada({ org_id: 'b', azp: 'blockable' });
+    expect((await service.get('/usage', token)).status).toBe(200);
+    const { keys } = (await admin(ADMIN_TOKEN, 'GET', `/organizations/${id}/keys`)).body as { keys: { id: string }[] };
+    const keyId = keys[0]?.id ?? '';
+    const outcome = async (sent: string): Promise<string> => {
+      const { status, body } = await admin(sent);
+      return `${status} ${String(body.error?.code)}`;
+    };
+    for (const end of [`/keys/${keyId}/unblock`, undefined]) {
+      await admin(ADMIN_TOKEN, 'DELETE', `/keys/${keyId}`);
+      expect(await outcome(await ada({ azp: 'blockable' }))).toBe('403 client_blocked');
+      expect(await outcome(await ada())).toBe('200 undefined');
+      if (end === undefined) await admin(ADMIN_TOKEN, 'DELETE', `/organizations/${id}`);
+      else await admin(ADMIN_TOKEN, 'POST', end);
+      expect(await outcome(token)).toBe('200 undefined');
+    }
+  });
+
   it.each<[string, object, number, string]>([
     ['without the claim', { roles: undefined }, 403, 'admin_role_required'],
     ['with other values', { roles: ['transcripts-admins', 'admin'] }, 403, 'admin_role_required'],
     ['with the value within a text', { roles: 'no transcripts-admin' }, 403, 'admin_role_required'],
     ['for another audience', { aud: 'other' }, 401, 'invalid_token'],
     ['that has expired', { exp: 1 }, 401, 'invalid_token'],
+    ['without a client', { azp: undefined }, 401, 'invalid_token'],
     ['that names nobody', { sub: undefined }, 401, 'invalid_token'],
   ])('is closed to tokens %s', async (_name, claims, status, code) => {
     const response = await admin(await ada(claims));
@@ -80,7 +117,7 @@ describe('/admin', () => {
 
   it('gives no access to what customers call', async () => {
     const { status, body } = await service.get('/usage', await ada());
-    expect([status, body.error.code]).toEqual([401, 'invalid_token']);
+    expect([status, body.error.code]).toEqual([403, 'organization_not_linked']);
   });
 });
 

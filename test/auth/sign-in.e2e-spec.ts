@@ -145,7 +145,10 @@ describe('the metadata of the service as an OAuth resource', () => {
       const { body } = await other.request('GET', '/.well-known/oauth-protected-resource/mcp');
       const { headers } = await other.request('POST', '/mcp');
       expect(body.resource).toBe(audience);
-      expect(headers['www-authenticate']).toContain('"https://127.0.0.1/.well-known/oauth-protected-resource/mcp"');
+      const challenge = headers['www-authenticate'];
+      expect(challenge).toContain('"https://127.0.0.1/.well-known/oauth-protected-resource/mcp"');
+      // The metadata without a path is that of another resource.
+      expect((await other.request('GET', '/usage')).headers['www-authenticate']).toBe(challenge);
     } finally {
       await other.close();
     }

@@ -137,12 +137,51 @@ describe('a token by client credentials', () => {
   it('of an organization that is not linked is refused, and counts as a failure of the address', async () => {
     const token = await provider.token('stranger');
     const responses: ServiceResponse[] = [];
-    for (let count = 0; count < 21; count += 1) responses.push(await call(token, '198.51.100.1'));
+    expect((await call(await provider.token('reports'))).status).toBe(200);
+    for (let count = 0; count < 20; count += 1) responses.push(await call(token, '198.51.100.1'));
+    const query = jest.spyOn(service.app.get(DataSource), 'query');
+    try {
+      responses.push(await call(token, '198.51.100.1'));
+      expect(query).not.toHaveBeenCalled();
+    } finally {
+      query.mockRestore();
+    }
     expect(responses[0]?.body.error).toMatchObject({ code: 'organization_not_linked', retryable: false });
     expect(responses[0]?.body.error.message).toContain('"nobody"');
     expect(responses.map(({ status }) => status)).toEqual([...Array<number>(20).fill(403), 429]);
-    // A token that is valid is never throttled.
+    // A client that was accepted a moment ago is not throttled.
     expect((await call(await provider.token('reports'), '198.51.100.1')).status).toBe(200);
+  });
+
+  it('of a client that was blocked is throttled as well', async () => {
+    const token = await provider.sign(claims({ client_id: 'throttled' }));
+    expect((await call(token, '198.51.100.4')).status).toBe(200);
+    await admin('DELETE', `/keys/${(await client('throttled')).id}`);
+    const statuses: number[] = [];
+    for (let count = 0; count < 20; count += 1) statuses.push((await call(token, '198.51.100.4')).status);
+    const query = jest.spyOn(service.app.get(DataSource), 'query');
+    try {
+      statuses.push((await call(token, '198.51.100.4')).status);
+      expect(query).not.toHaveBeenCalled();
+    } finally {
+      query.mockRestore();
+    }
+    expect(statuses).toEqual([...Array<number>(20).fill(403), 429]);
+  });
+
+  it('of a new client is refused when the organization has 1,000 of them, also when calls come at once', async () => {
+    const { id } = (await admin('POST', '/organizations', { name: 'Full', plan: 'free', externalId: 'full' })).body;
+    await service.query(`INSERT INTO api_keys (id, organization_id, name, kind, client, created_at)
+      SELECT 'key_full_' || n, '${String(id)}', 'n', 'oidc', 'full-' || n, now() FROM generate_series(1, 998) n`);
+    const signing = Array.from({ length: 6 }, (_, n) =>
+      provider.sign(claims({ org_id: 'full', client_id: `new-${n}` })),
+    );
+    const responses = await Promise.all((await Promise.all(signing)).map((token) => call(token)));
+    expect(responses.map(({ status }) => status).sort()).toEqual([200, 200, 403, 403, 403, 403]);
+    const refused = responses.find(({ status }) => status === 403)?.body.error;
+    expect(refused).toMatchObject({ code: 'client_blocked', message: expect.stringContaining('1,000 clients') });
+    const known = await provider.sign(claims({ org_id: 'full', client_id: 'full-1' }));
+    expect((await call(known)).status).toBe(200);
   });
 });
 
@@ -200,6 +239,11 @@ describe('an invalid token', () => {
     ['that is cut off', 'malformed', async () => (await provider.sign(claims())).split('.').slice(0, 2).join('.')],
     ['that is encrypted', 'malformed', () => Promise.resolve('eyJhbGciOiJkaXIifQ..AAAA.BBBB.CCCC')],
     ['with other claims', 'signature', withOtherClaims],
+    ['of another type', '(typ)', () => provider.sign(claims(), { typ: 'logout+jwt' })],
+    ['that Keycloak issued as an ID token', '(typ)', () => provider.sign(claims({ typ: 'ID' }))],
+    ['that Keycloak issued for a logout', '(typ)', () => provider.sign(claims({ typ: 'Logout' }))],
+    ['that is an ID token with an access token', 'at_hash', () => provider.sign(claims({ at_hash: 'x' }))],
+    ['that is an ID token with a code', 'c_hash', () => provider.sign(claims({ c_hash: 'x' }))],
   ];
 
   it.each(cases)('%s is 401, naming %s', async (_name, reason, make) => {
@@ -238,6 +282,12 @@ describe('an invalid token', () => {
   it('is valid within 30 seconds of its times', async () => {
     for (const times of [{ exp: now() - 20 }, { nbf: now() + 20 }])
       expect((await call(await provider.sign(claims(times)))).status).toBe(200);
+  });
+});
+
+describe('an access token', () => {
+  it.each(['JWT', 'at+jwt', 'AT+JWT', 'application/at+jwt'])('may have the type %s', async (typ) => {
+    expect((await call(await provider.sign(claims({ typ: 'Bearer' }), { typ }))).status).toBe(200);
   });
 });
 

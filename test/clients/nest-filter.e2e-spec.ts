@@ -18,7 +18,9 @@ import {
   type INestApplication,
 } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
+import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
 import type { Server } from 'node:http';
+import { EMPTY, lastValueFrom } from 'rxjs';
 import { ERROR_STATUSES } from '../../src/domain/error-codes.js';
 import { startService, type TestOrganization, type TestService } from '../harness/service.js';
 
@@ -131,5 +133,14 @@ describe('ChannelTranscriptsExceptionFilter', () => {
       else expect([code, answer.status, answer.body]).toMatchObject([code, status, { code }]);
     }
     expect((await get('/codes/added_later')).body).toEqual(NOT_AVAILABLE);
+  });
+
+  it.each(['rpc', 'graphql', 'ws'])('leaves errors to programs that answer otherwise, such as by %s', async (type) => {
+    const host = new ExecutionContextHost([]);
+    host.setType(type);
+    const error = new ChannelTranscriptsError('Internals.', undefined, 'channel_not_found', false, 'r', undefined, {});
+    const filter = new ChannelTranscriptsExceptionFilter();
+    if (type === 'rpc') await expect(lastValueFrom(filter.catch(error, host) ?? EMPTY)).rejects.toBe(error);
+    else expect(() => filter.catch(error, host)).toThrow(error);
   });
 });

@@ -62,7 +62,9 @@ export class ChannelTranscriptsExceptionFilter implements ExceptionFilter<Channe
 
   catch(error: ChannelTranscriptsError, host: ArgumentsHost): Observable<never> | undefined {
     // Programs that answer messages have codes of their own.
-    if (host.getType() !== 'http') return throwError(() => error);
+    if (host.getType() === 'rpc') return throwError(() => error);
+    // Others, such as GraphQL, would take an Observable as the result.
+    if (host.getType() !== 'http') throw error;
     const reply = host.switchToHttp().getResponse<HttpReply>();
     const status = STATUSES.get(error.code);
     const { code, message, retryable } = error;

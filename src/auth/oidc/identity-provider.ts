@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { errors, jwtVerify, type JWTPayload } from 'jose';
 import { Environment } from '../../config/environment.js';
+import { DomainError } from '../../domain/errors.js';
 import { InvalidTokenError } from '../auth-errors.js';
 import { SigningKeys } from './signing-keys.js';
 
@@ -23,6 +24,11 @@ const TOLERANCE_SECONDS = 30;
 /** Base64url of `{"` or of `{` and a space, and a dot: no API key begins so. */
 const TOKEN = /^ey[JA][\w-]*\./;
 
+/** The types of a token that can be an access token. */
+const TYPE = /^(?:application\/)?(?:at\+)?jwt$/i;
+/** In the claim `typ`, in which Keycloak tells its tokens apart. */
+const OTHER_TYPES: readonly unknown[] = ['ID', 'Logout'];
+
 /** What is wrong with a claim that is not as it must be. */
 const CLAIMS: Readonly<Record<string, string>> = {
   iss: 'is from another issuer than OIDC_ISSUER (iss)',
@@ -38,6 +44,14 @@ const REASONS: Readonly<Record<string, string>> = {
   [errors.JWKSNoMatchingKey.code]: 'is signed with a key that the provider does not publish (kid)',
   [errors.JWKSMultipleMatchingKeys.code]: 'does not name the key that it is signed with (kid)',
 };
+
+/** ID tokens are signed by the same keys, and can have the same audience. */
+function refuseOtherTypes(payload: JWTPayload, type: unknown): void {
+  if ((type !== undefined && !(typeof type === 'string' && TYPE.test(type))) || OTHER_TYPES.includes(payload['typ']))
+    throw new InvalidTokenError('is not an access token (typ)');
+  if ('at_hash' in payload || 'c_hash' in payload)
+    throw new InvalidTokenError('is an ID token and not an access token (at_hash or c_hash)');
+}
 
 /** Checks access tokens of the operator's OpenID provider. */
 @Injectable()
@@ -57,17 +71,24 @@ export class IdentityProvider {
   /**
    * Checks a token, without the database.
    *
+   * @param waits whether the provider may be asked for a key that is not known
    * @returns its claims
    * @throws InvalidTokenError, ProviderUnavailableError
    */
-  async verify(token: string): Promise<JWTPayload> {
+  async verify(token: string, { waits = true } = {}): Promise<JWTPayload> {
     const { OIDC_ISSUER: issuer = '', OIDC_AUDIENCE: audience = '' } = this.environment;
     if (!this.keys) throw new Error('OIDC_ISSUER is not set.');
     const expected = { issuer, audience, requiredClaims: ['exp'], clockTolerance: TOLERANCE_SECONDS };
+    const find = waits ? this.keys.find : this.keys.findKnown;
     try {
-      return (await jwtVerify(token, this.keys.find, { ...expected, algorithms: ASYMMETRIC })).payload;
+      const { payload, protectedHeader } = await jwtVerify(token, find, { ...expected, algorithms: ASYMMETRIC });
+      refuseOtherTypes(payload, protectedHeader.typ);
+      return payload;
     } catch (error) {
-      if (!(error instanceof errors.JOSEError)) throw error;
+      if (error instanceof DomainError) throw error;
+      // The errors of the cryptography are about the key: too short, or not on its curve.
+      if (!(error instanceof errors.JOSEError))
+        throw new InvalidTokenError('is signed with a key of the provider that cannot be used (kid)');
       const claim = error instanceof errors.JWTClaimValidationFailed ? CLAIMS[error.claim] : undefined;
       // Not as the cause, because the error has the claims.
       throw new InvalidTokenError(claim ?? REASONS[error.code] ?? 'is malformed');

@@ -7,12 +7,13 @@ import { causeText } from '../../http/error-report.js';
 import { RepeatedLines } from '../../observability/logging/repeated-lines.js';
 import { ProviderUnavailableError } from '../auth-errors.js';
 
-/** The least time between two attempts while keys are known: tokens with invented keys cost the provider no more. */
+/** The least time from the end of an attempt to the next one while keys are known: tokens with invented keys cost the provider no more. */
 const RENEWAL_PAUSE_MS = 60_000;
 /** The same while none is known, because no token is accepted then. */
 const FIRST_PAUSE_MS = 5_000;
 /** A key that the provider withdraws is not accepted for longer, if the provider can be reached. */
 const KEYS_MAX_AGE_MS = 10 * 60_000;
+/** Of an attempt with both of its requests. */
 const TIMEOUT_MS = 5_000;
 const BYTES_MAX = 1024 * 1024;
 
@@ -52,6 +53,12 @@ export class SigningKeys {
     });
   };
 
+  /** Finds the key of a token among those that are known. @throws ProviderUnavailableError when none is */
+  readonly findKnown: JWTVerifyGetKey = async (header, token) => {
+    if (!this.known) throw new ProviderUnavailableError(Math.ceil(FIRST_PAUSE_MS / 1000));
+    return this.known(header, token);
+  };
+
   /** Calls at the same time share one attempt. */
   private renew(): Promise<LocalJWKSet> {
     this.renewal ??= this.attempt().finally(() => (this.renewal = undefined));
@@ -63,7 +70,6 @@ export class SigningKeys {
     const waitMs = this.triedAtMs + pauseMs - performance.now();
     if (waitMs > 0 && this.known && !this.hasFailed) return this.known;
     if (waitMs > 0) throw new ProviderUnavailableError(Math.ceil(waitMs / 1000));
-    this.triedAtMs = performance.now();
     try {
       this.known = createLocalJWKSet(await this.read());
       this.hasFailed = false;
@@ -74,24 +80,26 @@ export class SigningKeys {
       const line = { event: 'identity_provider_unavailable', issuer: this.issuer, cause: causeText(error) };
       this.failures.write(line.event, line);
       throw new ProviderUnavailableError(Math.ceil(pauseMs / 1000), error);
+    } finally {
+      this.triedAtMs = performance.now();
     }
   }
 
   private async read(): Promise<JSONWebKeySet> {
-    this.url ??= await this.discover();
-    return keySet.parse(await this.get(this.url));
+    const signal = AbortSignal.timeout(TIMEOUT_MS);
+    this.url ??= await this.discover(signal);
+    return keySet.parse(await this.get(this.url, signal));
   }
 
-  private async discover(): Promise<string> {
+  private async discover(signal: AbortSignal): Promise<string> {
     const url = `${this.issuer.replace(/\/$/, '')}/.well-known/openid-configuration`;
-    const found = discovery.parse(await this.get(url));
+    const found = discovery.parse(await this.get(url, signal));
     if (found.issuer !== this.issuer)
       throw new Error('The provider names another issuer than OIDC_ISSUER, whose text must be exactly the same.');
     return found.jwks_uri;
   }
 
-  private async get(url: string): Promise<unknown> {
-    const signal = AbortSignal.timeout(TIMEOUT_MS);
+  private async get(url: string, signal: AbortSignal): Promise<unknown> {
     const headers = { accept: 'application/json' };
     const { statusCode, body } = await request(url, { dispatcher: this.agent, signal, headers });
     if (statusCode === 200) return body.json();

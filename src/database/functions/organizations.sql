@@ -10,3 +10,18 @@ BEGIN
   SELECT * INTO v_organization FROM organizations WHERE id = p_organization_id FOR NO KEY UPDATE;
   RETURN v_organization;
 END $$;
+
+-- Adds a client of the identity provider, unless the organization is deleted or has as many as it may. Another call may have
+-- added it meanwhile.
+CREATE OR REPLACE FUNCTION token_client_add(
+  p_id text, p_organization_id text, p_client text, p_name text, p_clients_max integer
+) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+  v_organization organizations := organization_lock(p_organization_id);
+BEGIN
+  INSERT INTO api_keys (id, organization_id, name, kind, client, created_at)
+    SELECT p_id, v_organization.id, p_name, 'oidc', p_client, now()
+      WHERE v_organization.id IS NOT NULL AND v_organization.deleted_at IS NULL AND p_clients_max > (
+        SELECT count(*) FROM api_keys WHERE organization_id = p_organization_id AND kind = 'oidc')
+    ON CONFLICT (organization_id, client) WHERE client IS NOT NULL DO NOTHING;
+END $$;

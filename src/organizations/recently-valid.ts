@@ -1,0 +1,18 @@
+import { LRUCache } from 'lru-cache';
+
+const ENTRIES_MAX = 10_000;
+const KEPT_MS = 10 * 60_000;
+
+/** The callers that were valid at their last look-up, within ten minutes. An entry never authenticates a call. */
+export class RecentlyValid {
+  private readonly entries = new LRUCache<string, true>({ max: ENTRIES_MAX, ttl: KEPT_MS });
+
+  record(caller: string, isValid: boolean): void {
+    if (isValid) this.entries.set(caller, true);
+    else this.entries.delete(caller);
+  }
+
+  has(caller: string): boolean {
+    return this.entries.has(caller);
+  }
+}
