@@ -1,11 +1,8 @@
 import { LRUCache } from 'lru-cache';
 
-const ENTRIES_MAX = 10_000;
-const KEPT_MS = 10 * 60_000;
-
 /** The callers that were valid at their last look-up, within ten minutes. An entry never authenticates a call. */
 export class RecentlyValid {
-  private readonly entries = new LRUCache<string, true>({ max: ENTRIES_MAX, ttl: KEPT_MS });
+  private readonly entries = new LRUCache<string, true>({ max: 10_000, ttl: 10 * 60_000 });
 
   record(caller: string, isValid: boolean): void {
     if (isValid) this.entries.set(caller, true);

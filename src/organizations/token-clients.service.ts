@@ -47,8 +47,7 @@ export class TokenClientsService {
 
   /** Whether the operator has blocked a client in any organization. */
   async isBlocked(client: string): Promise<boolean> {
-    const blocked = await queryWithDeadline<unknown[]>(this.database, BLOCKED_CLIENT, [client]);
-    return blocked.length > 0;
+    return (await queryWithDeadline<unknown[]>(this.database, BLOCKED_CLIENT, [client])).length > 0;
   }
 
   private async find(externalId: string, client: string): Promise<FoundClient | undefined> {
@@ -59,8 +58,7 @@ export class TokenClientsService {
   private async add(organizationId: string, externalId: string, client: string): Promise<FoundClient | undefined> {
     const id = `key_${randomBytes(12).toString('hex')}`;
     const name = Array.from(client).slice(0, NAME_LENGTH_MAX).join('');
-    const values = [id, organizationId, client, name, CLIENTS_MAX];
-    await queryWithDeadline(this.database, ADD_CLIENT, values, organizationId);
+    await queryWithDeadline(this.database, ADD_CLIENT, [id, organizationId, client, name, CLIENTS_MAX], organizationId);
     return this.find(externalId, client);
   }
 }

@@ -7,7 +7,7 @@ import { causeText } from '../../http/error-report.js';
 import { RepeatedLines } from '../../observability/logging/repeated-lines.js';
 import { ProviderUnavailableError } from '../auth-errors.js';
 
-/** The least time from the end of an attempt to the next one while keys are known: tokens with invented keys cost the provider no more. */
+/** The least time from the end of an attempt to the next while keys are known: invented keys cost the provider no more. */
 const RENEWAL_PAUSE_MS = 60_000;
 /** The same while none is known, because no token is accepted then. */
 const FIRST_PAUSE_MS = 5_000;

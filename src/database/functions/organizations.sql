@@ -11,8 +11,7 @@ BEGIN
   RETURN v_organization;
 END $$;
 
--- Adds a client of the identity provider, unless the organization is deleted or has as many as it may. Another call may have
--- added it meanwhile.
+-- Adds a client of the identity provider, unless another call has, the organization is deleted or has as many as it may.
 CREATE OR REPLACE FUNCTION token_client_add(
   p_id text, p_organization_id text, p_client text, p_name text, p_clients_max integer
 ) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
