@@ -29,7 +29,7 @@ export function createDocument(app: INestApplication): OpenAPIObject {
     .addTag('channels', 'Uploads of channels and their transcripts')
     .addTag('videos', 'Transcripts of single videos and lists of videos')
     .addTag('playlists', 'Transcripts of playlists')
-    .addTag('jobs', 'Archive jobs, which fetch all uploads of a channel')
+    .addTag('jobs', 'Archive jobs of whole channels, playlists and lists of videos')
     .addTag('subscriptions', 'Channels that are followed')
     .addTag('mcp', 'Tools for AI assistants')
     .addTag('webhooks', 'Events sent to URLs of the organization')
