@@ -16,7 +16,7 @@ import { Canary } from '../harness/canary.js';
 import { describe, type FuzzRequest } from './fuzz/fuzz-request.js';
 
 const REQUESTS = 12_000;
-const REQUESTS_SHORT = 1_500;
+const REQUESTS_SHORT = 4_000;
 const AT_ONCE = 12;
 const DEADLINE_SECONDS = 5;
 const LEAVING_MS = 5;
@@ -49,7 +49,14 @@ export const fuzz: Part = async (chaosRun) => {
   try {
     const credentials = await makeCredentials(service, database, url);
     const document = new ApiDocument((await service.get('/docs-json')).body as never);
-    const known: Known = { organizations: [], keys: [], jobs: [], webhooks: [], receiver: receiver.url };
+    const known: Known = {
+      organizations: [],
+      keys: [],
+      jobs: [],
+      subscriptions: [],
+      webhooks: [],
+      receiver: receiver.url,
+    };
     const checks = await fire(chaosRun, service, document, credentials, known, canary.address);
     const kinds = fakeYoutube.requests.list.map(({ kind }) => kind);
     return [
@@ -136,6 +143,7 @@ function remember(known: Known, response: HttpResponse): void {
   if (id.startsWith('org_')) known.organizations.push(id);
   if (id.startsWith('key_')) known.keys.push(id);
   if (id.startsWith('job_')) known.jobs.push(id);
+  if (id.startsWith('sub_')) known.subscriptions.push(id);
   if (id.startsWith('whk_')) known.webhooks.push(id);
 }
 

@@ -6,6 +6,8 @@ export interface Schema {
   $ref?: string;
   type?: string;
   enum?: unknown[];
+  oneOf?: Schema[];
+  items?: Schema;
   example?: unknown;
   minimum?: number;
   maximum?: number;
@@ -36,6 +38,7 @@ export interface Route {
 export const TRANSCRIPTS = '/channels/{id}/transcripts';
 export const RESULTS = '/jobs/{id}/results';
 export const WEBHOOKS = '/webhooks';
+export const JOBS = '/jobs';
 export const MCP = '/mcp';
 /** Routes whose parameter may contain slashes. */
 const WITH_RAW_URL = [TRANSCRIPTS, '/videos/{id}/transcript', '/channels/{id}/uploads', '/playlists/{id}/transcripts'];

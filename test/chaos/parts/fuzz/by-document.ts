@@ -1,5 +1,5 @@
 import type { RandomSource } from '../../harness/random.js';
-import { MCP, TRANSCRIPTS, WEBHOOKS, type ApiDocument } from './api-document.js';
+import { JOBS, MCP, TRANSCRIPTS, WEBHOOKS, type ApiDocument } from './api-document.js';
 import type { Operation, Route, Schema } from './api-document.js';
 import { mcpMessage } from './mcp-message.js';
 import { CONTENT_TYPES, NASTY_BODIES, NASTY_HEADERS, NASTY_NAMES, NASTY_TEXTS, NASTY_VALUES } from './nasty-values.js';
@@ -11,6 +11,7 @@ export interface Known {
   organizations: string[];
   keys: string[];
   jobs: string[];
+  subscriptions: string[];
   webhooks: string[];
   /** The URL of every webhook. */
   receiver: string;
@@ -48,8 +49,9 @@ export class ByDocument {
   }
 
   private idsFor(path: string): readonly string[] {
-    const { jobs, webhooks, keys, organizations } = this.known;
+    const { jobs, subscriptions, webhooks, keys, organizations } = this.known;
     if (path.includes('/jobs/{id}')) return jobs;
+    if (path.startsWith('/subscriptions/')) return subscriptions;
     if (path.startsWith('/webhooks/')) return webhooks;
     return path.includes('/keys/{id}') ? keys : organizations;
   }
@@ -91,6 +93,9 @@ export class ByDocument {
   private validBody({ path, operation }: Route): unknown {
     if (path === MCP) return mcpMessage(this.random, this.canary, this.known.jobs);
     const value = this.valid(this.document.resolved(operation.requestBody?.content['application/json']?.schema ?? {}));
+    // Of its sources a job has one.
+    if (path === JOBS)
+      return Object.assign({}, value, { channel: channelId(this.random), playlist: undefined, videos: undefined });
     // The service would look up the host of any other URL.
     return path === WEBHOOKS ? Object.assign({}, value, { url: this.known.receiver }) : value;
   }
@@ -135,7 +140,8 @@ export class ByDocument {
 
   private valid(given: Schema): unknown {
     const { random } = this;
-    const schema = this.document.resolved(given);
+    const schema = this.document.resolved(given.oneOf ? random.pick(given.oneOf) : given);
+    if (schema.items && schema.example === undefined) return [this.valid(schema.items)];
     if (schema.enum) return random.pick(schema.enum);
     if (schema.properties) {
       const properties = Object.entries(schema.properties).filter(
