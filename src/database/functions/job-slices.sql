@@ -198,10 +198,12 @@ DECLARE
 BEGIN
   FOR v_job IN
     WITH RECURSIVE waiting AS (
-      (SELECT organization_id, reason FROM jobs WHERE state = 'paused' ORDER BY 1, 2 LIMIT 1)
+      (SELECT organization_id, reason FROM jobs
+         WHERE state = 'paused' AND (next_run_at IS NULL OR reason = 'plan_limit_exceeded') ORDER BY 1, 2 LIMIT 1)
       UNION ALL SELECT following.* FROM waiting, LATERAL (
-        SELECT organization_id, reason FROM jobs WHERE state = 'paused'
-          AND (organization_id, reason) > (waiting.organization_id, waiting.reason) ORDER BY 1, 2 LIMIT 1) following
+        SELECT organization_id, reason FROM jobs
+          WHERE state = 'paused' AND (next_run_at IS NULL OR reason = 'plan_limit_exceeded')
+            AND (organization_id, reason) > (waiting.organization_id, waiting.reason) ORDER BY 1, 2 LIMIT 1) following
     ), ready AS MATERIALIZED (
       SELECT waiting.*, organization.deleted_at IS NOT NULL AS is_deleted
         FROM waiting JOIN organizations organization ON organization.id = waiting.organization_id
@@ -214,7 +216,7 @@ BEGIN
     ), candidate AS (
       SELECT jobs.id, jobs.state, jobs.organization_id, ready.is_deleted
         FROM ready JOIN jobs ON jobs.organization_id = ready.organization_id AND jobs.reason = ready.reason
-          AND jobs.state = 'paused'
+          AND jobs.state = 'paused' AND (jobs.next_run_at IS NULL OR jobs.reason = 'plan_limit_exceeded')
         WHERE ready.is_deleted OR ready.reason <> 'plan_limit_exceeded'
           OR NOT quota_key_is_exhausted(jobs.key_id, clock_now())
         LIMIT 200 FOR UPDATE OF jobs SKIP LOCKED

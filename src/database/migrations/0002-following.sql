@@ -59,7 +59,8 @@ ALTER TABLE job_videos ADD CHECK (sequence IS NOT NULL OR state IN ('pending', '
 ALTER TABLE job_counts ADD COLUMN is_subscription boolean NOT NULL DEFAULT false;
 -- A subscription that has no quota waits too, and has checks meanwhile.
 DROP INDEX jobs_waiting;
-CREATE INDEX jobs_waiting ON jobs (organization_id, reason) WHERE state = 'paused';
+CREATE INDEX jobs_waiting ON jobs (organization_id, reason)
+  WHERE state = 'paused' AND (next_run_at IS NULL OR reason = 'plan_limit_exceeded');
 DROP INDEX jobs_setbacks;
 CREATE INDEX jobs_setbacks ON jobs (setbacks)
   WHERE finished_at IS NULL AND state <> 'paused' AND setbacks > 0 AND check_seconds IS NULL;

@@ -73,6 +73,7 @@ export class ServiceWork {
         for (const path of ['/usage', '/metrics', '/health/ready']) await this.#get(path);
         if (call % CALLS_BETWEEN > 0) continue;
         await this.#job(bigJobId);
+        await this.#request('DELETE', `/subscriptions/${await this.#subscription()}`);
         await this.#webhook(webhookId);
         await this.#operator(organizationId);
       }
@@ -83,7 +84,19 @@ export class ServiceWork {
         this.#has(`SELECT WHERE NOT EXISTS (SELECT ${due})`, [webhookId]),
       );
     });
-    await this.#run(() => this.#slices(SLICES), { JOB_CONCURRENCY: '2' });
+    const working = async () => {
+      const id = await this.#subscription();
+      await this.#until('the subscription has results', () =>
+        this.#has('SELECT FROM jobs WHERE id = $1 AND last_sequence > 0', [id]),
+      );
+      const due = 'UPDATE jobs SET next_check_at = now(), next_run_at = now() WHERE id = $1';
+      await this.#client.query(due, [id]);
+      await this.#until('the subscription was checked again', () =>
+        this.#has('SELECT FROM jobs WHERE id = $1 AND next_check_at > now() AND claim IS NULL', [id]),
+      );
+      await this.#slices(SLICES);
+    };
+    await this.#run(working, { JOB_CONCURRENCY: '2' });
   }
 
   async #job(bigJobId) {
@@ -94,6 +107,14 @@ export class ServiceWork {
       await this.#get(`/jobs/${path}`);
     for (const change of ['cancel', 'resume', 'cancel']) await this.#post(`/jobs/${id}/${change}`);
     await this.#request('DELETE', `/jobs/${id}`);
+  }
+
+  async #subscription() {
+    const { id } = await this.#post('/subscriptions', { channel: '@bench-100x10', start: 2 });
+    for (const path of ['?limit=5', `/${id}`, `/${id}/results`]) await this.#get(`/subscriptions${path}`);
+    await this.#request('PATCH', `/subscriptions/${id}`, { body: { checkMinutes: 30 } });
+    await this.#post(`/subscriptions/${id}/check`);
+    return id;
   }
 
   async #webhook(webhookId) {
@@ -112,7 +133,8 @@ export class ServiceWork {
     const path = `/admin/organizations/${organizationId}`;
     await this.#get(path, admin);
     await this.#request('PATCH', path, { ...admin, body: { plan: 'pro' } });
-    const { id } = await this.#post(`${path}/keys`, {}, admin);
+    const { id, key } = await this.#post(`${path}/keys`, { monthlyLimit: 10 }, admin);
+    await this.#get('/channels/@bench-2x10/transcripts?limit=2', { token: key });
     await this.#get(`${path}/keys?limit=5`, admin);
     const { id: newer } = await this.#post(`/admin/keys/${id}/rotate`, {}, admin);
     await this.#request('DELETE', `/admin/keys/${newer}`, admin);
