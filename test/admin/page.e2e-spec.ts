@@ -194,7 +194,15 @@ describe('the page for the operator', () => {
       expect.stringMatching(/^image (\d{4}-\d{2}: 0, ){5}\d{4}-\d{2}: 3$/),
     ]);
     const text = await page.text();
-    for (const shown of ['@tidewater', '2 videos', 'queued', '@harbourlight', 'paused: upstream_blocked', 'active', 'key ctk_'])
+    for (const shown of [
+      '@tidewater',
+      '2 videos',
+      'queued',
+      '@harbourlight',
+      'paused: upstream_blocked',
+      'active',
+      'key ctk_',
+    ])
       expect(text).toContain(shown);
 
     await use('Rotate');
@@ -224,7 +232,7 @@ describe('the page for the operator', () => {
          VALUES ('key_of_client', '${id}', 'nightly-import', 'oidc', 'nightly-import')`,
     );
     await service.query(`UPDATE organizations SET external_id = 'acme' WHERE id = '${id}'`);
-    const client = async () => (await admin(`/organizations/${id}/keys`)).keys.at(-1);
+    const client = async (): Promise<unknown> => (await admin(`/organizations/${id}/keys`)).keys.at(-1);
     await signIn();
     await untilTitled('Organizations');
     await page.tabTo('Organization ID');
