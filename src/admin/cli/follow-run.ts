@@ -10,7 +10,7 @@ import {
 } from '../../jobs/subscription.js';
 import type { FeedPage, SubscriptionsService } from '../../jobs/subscriptions.service.js';
 import type { Payer } from '../../quota/quota.service.js';
-import { ArchiveFiles, type ArchiveForm } from './archive-files.js';
+import { ArchiveFiles, textsOf, type ArchiveForm } from './archive-files.js';
 import type { CommandServices } from './command-services.js';
 import { directoryKey, ENTRIES_PER_READ, INTERVAL_MS, SLICES_AT_ONCE } from './directory-run.js';
 
@@ -65,11 +65,11 @@ async function findOrCreate(
   subscriptions: SubscriptionsService,
   { organizationId, ...payer }: Payer,
 ): Promise<SubscriptionDto> {
-  const known = files.subscription && (await unlessDeleted(subscriptions.get(organizationId, files.subscription.id)));
+  const known =
+    files.subscription &&
+    (await unless(SubscriptionNotFoundError, subscriptions.get(organizationId, files.subscription.id), null));
   if (!known) {
-    const { languages, match, kinds, include, chunkSeconds } = form;
-    const texts = { languages, match, kinds, include, chunkSeconds };
-    const request = { channel, checkMinutes, start: start ?? files.start ?? 'now', ...texts };
+    const request = { channel, checkMinutes, start: start ?? files.start ?? 'now', ...textsOf(form) };
     // A run that was killed before it wrote the directory finds its subscription again.
     const key = directoryKey('follow', out, request);
     return subscriptions.create(request, { organizationId, ...payer }, key);
@@ -78,20 +78,9 @@ async function findOrCreate(
     throw new Error(`${out} is the directory of another channel. Choose another directory.`);
   const changed = await subscriptions.change(organizationId, known.id, { checkMinutes, state: 'active' });
   // One that was paused is checked at once; a killed run has left it active.
-  return known.state === 'paused' ? changed : checkedNow(subscriptions, organizationId, changed);
-}
-
-async function checkedNow(
-  subscriptions: SubscriptionsService,
-  organizationId: string,
-  subscription: SubscriptionDto,
-): Promise<SubscriptionDto> {
-  try {
-    return await subscriptions.check(organizationId, subscription.id);
-  } catch (error) {
-    if (error instanceof CheckRequestedError) return subscription;
-    throw error;
-  }
+  return known.state === 'paused'
+    ? changed
+    : unless(CheckRequestedError, subscriptions.check(organizationId, known.id), changed);
 }
 
 const handleOf = (text: string): string => text.replace(/^@/, '').toLowerCase();
@@ -104,11 +93,16 @@ function isNamed({ request, channel }: SubscriptionDto, text: string): boolean {
   return text === request.channel;
 }
 
-async function unlessDeleted(found: Promise<SubscriptionDto>): Promise<SubscriptionDto | undefined> {
+/** Resolves with `otherwise` when the work is refused for this reason. */
+async function unless<Refused>(
+  reason: new (...values: never[]) => Error,
+  work: Promise<SubscriptionDto>,
+  otherwise: Refused,
+): Promise<SubscriptionDto | Refused> {
   try {
-    return await found;
+    return await work;
   } catch (error) {
-    if (error instanceof SubscriptionNotFoundError) return undefined;
+    if (error instanceof reason) return otherwise;
     throw error;
   }
 }
