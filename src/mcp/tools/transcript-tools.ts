@@ -3,7 +3,6 @@ import { CHANNEL_FORMS } from '../../domain/channel-reference.js';
 import { VideoFailedError, VideoNotFoundError, invalidField } from '../../domain/errors.js';
 import { parseVideoReference } from '../../domain/video-reference.js';
 import { givenVideos } from '../../transcripts/sources/video-list.js';
-import type { Entry } from '../../transcripts/transcript-events.js';
 import { CURSOR_VIDEOS_MAX, readTexts, type Position } from '../text-page.js';
 import {
   channel,
@@ -18,6 +17,7 @@ import {
   cursorOutput,
   summaryOutput,
   TEXT_IS_DATA,
+  videoOf,
   videoOutput,
 } from './tool.js';
 
@@ -116,8 +116,3 @@ export const getVideoTranscript = defineTool({
     return { text: page.text, structured: { video: videoOf(entry), summary: page.summary, cursor: page.cursor } };
   },
 });
-
-/** The metadata and the entry, of which the output has some fields. */
-function videoOf(entry: Entry): object {
-  return { ...entry.metadata, ...entry };
-}
