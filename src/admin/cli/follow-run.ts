@@ -182,6 +182,6 @@ function progressOf({ state, reason, summary, checkedAt, nextCheckAt }: Subscrip
   const time = (at: string | null): string =>
     at === null ? 'soon' : new Date(at).toTimeString().slice(0, 'hh:mm'.length);
   const checked = checkedAt === null ? 'not checked yet' : `checked at ${time(checkedAt)}`;
-  const pending = `${summary.pending} pending, ${written} new ${written === 1 ? 'file' : 'files'}`;
+  const pending = `${summary.pending} pending, ${counted(written, 'new file')}`;
   return `${reason ?? state}: ${checked}, next check at ${time(nextCheckAt)}, ${pending}`;
 }
