@@ -23,14 +23,6 @@ export interface FollowRequest {
   start?: Start | undefined;
 }
 
-/** What a run shows while it goes on. */
-export interface FollowReport {
-  /** A line about the progress, instead of the one before. */
-  progress(line: string): void;
-  /** A line that stays. */
-  warning(line: string): void;
-}
-
 /** What a run has done. */
 export interface FollowResult {
   subscription: SubscriptionDto;
@@ -43,13 +35,14 @@ export interface FollowResult {
  * subscription and the place in its feed, so that the next run goes on from there.
  *
  * @param stop ends the run
+ * @param report shows a line about the progress instead of the one before, or a line that stays
  * @throws ChannelNotFoundError, and Error when the directory has something else or cannot be written
  */
 export async function followChannel(
   request: FollowRequest,
   services: CommandServices,
   stop: AbortSignal,
-  report: FollowReport,
+  report: (line: string, stays?: boolean) => void,
 ): Promise<FollowResult> {
   const files = await ArchiveFiles.open(request);
   const payer = await services.payer();
@@ -116,7 +109,7 @@ class FollowRun {
     private readonly payer: Payer,
     private readonly services: CommandServices,
     private readonly files: ArchiveFiles,
-    private readonly report: FollowReport,
+    private readonly report: (line: string, stays?: boolean) => void,
   ) {
     if (files.subscription?.id === subscription.id) this.after = files.subscription.after;
   }
@@ -129,7 +122,7 @@ class FollowRun {
         await this.takeResults();
         const { reason, checkedAt } = this.subscription;
         if (reason === 'channel_not_found' && checkedAt === null) throw new ChannelNotFoundError();
-        this.report.progress(progressOf(this.subscription, this.files.written));
+        this.report(progressOf(this.subscription, this.files.written));
         await sleep(INTERVAL_MS, undefined, { signal: stop }).catch(() => undefined);
       }
       await background.stop();
@@ -169,8 +162,9 @@ class FollowRun {
     } catch (error) {
       if (!(error instanceof CursorExpiredError)) throw error;
       const lost = counted(error.oldest - (after ?? 0), 'result');
-      this.report.warning(
+      this.report(
         `warning: ${lost} of ${request.channel} expired before a run took them. Run archive with this directory for the missing files.`,
+        true,
       );
       return this.readFeed(error.oldest);
     }

@@ -24,7 +24,7 @@ import { ARCHIVE_FORMATS, archiveForm, nameOf, type ArchiveForm } from './archiv
 import { archiveList, type ArchiveRequest, type ArchiveResult } from './archive-run.js';
 import type { CommandServices } from './command-services.js';
 import { wholeNumberArgument, type CommandResult, type RunWork } from './output.js';
-import { followChannel, type FollowReport, type FollowRequest } from './follow-run.js';
+import { followChannel, type FollowRequest } from './follow-run.js';
 import { printTranscripts, type PrintOptions } from './print-transcripts.js';
 
 const REFERENCE =
@@ -79,7 +79,7 @@ export function addTranscriptCommands(program: Command, run: RunWork): void {
     .option('--limit <n>', 'number of videos at most, the newest ones (default: all)', wholeNumberArgument(1));
   writesFiles(archive, run, async (reference: string, { out, limit, ...form }: ArchiveFlags, services, stop) => {
     const request = { reference, out, limit, form: archiveForm(form) };
-    return archiveResult(out, await archiveList(request, services, stop, showProgress));
+    return archiveResult(out, await archiveList(request, services, stop, showLine));
   });
 }
 
@@ -100,7 +100,7 @@ function writesFiles<Flags>(
           return await work(reference, flags, services, stop.signal);
         } finally {
           process.off('SIGINT', abort).off('SIGTERM', abort);
-          showProgress('');
+          showLine('');
         }
       },
       { handlesSignals: true },
@@ -150,7 +150,7 @@ export function addFollowCommand(program: Command, run: RunWork): void {
     run,
     async (channel: string, { out, start, checkMinutes, ...form }: FollowFlags, services, stop) => {
       const request = { channel, out, start, checkMinutes, form: archiveForm(form) };
-      const { subscription, written } = await followChannel(request, services, stop, followReport);
+      const { subscription, written } = await followChannel(request, services, stop, showLine);
       const text = `Stopped: ${counted(written, 'new file')} in ${out}. The same command continues.`;
       return { json: { subscription, directory: out, written }, text };
     },
@@ -166,19 +166,12 @@ function startArgument(text: string): Start {
 
 type FollowFlags = Pick<FollowRequest, 'out' | 'start' | 'checkMinutes'> & Partial<ArchiveForm>;
 
-/** Shows a line on a terminal, instead of the one before. */
-function showProgress(line: string): void {
+/** Shows a line on a terminal instead of the one before, or a line that stays. */
+function showLine(line: string, stays = false): void {
   const { stderr } = process;
-  if (stderr.isTTY) stderr.write(`${CLEAR_LINE}${line.slice(0, stderr.columns - 1)}`);
+  if (stderr.isTTY) stderr.write(`${CLEAR_LINE}${stays ? '' : line.slice(0, stderr.columns - 1)}`);
+  if (stays) stderr.write(`${line}\n`);
 }
-
-const followReport: FollowReport = {
-  progress: showProgress,
-  warning: (line) => {
-    showProgress('');
-    process.stderr.write(`${line}\n`);
-  },
-};
 
 function archiveResult(
   directory: string,
