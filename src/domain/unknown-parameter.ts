@@ -4,7 +4,7 @@ const UNKNOWN_SHOWN_MAX = 20;
 /** A shorter part of a name would mean too many parameters. */
 const PREFIX_CHARACTERS_MIN = 3;
 /** Of so many letters of a misspelled name one may be too much, too few or wrong. */
-const CHARACTERS_PER_TYPO = 4;
+const CHARACTERS_PER_TYPO = 3;
 
 /** Describes the first names of parameters that do not exist; the last description states how many more there are. */
 export function unknownParameters(
