@@ -198,7 +198,7 @@ export const workOutput = z.object({
 });
 
 const REASONS: Readonly<Record<JobReason | SubscriptionReason, string>> = {
-  plan_limit_exceeded: 'the monthly quota is used up, nothing is skipped; `get_usage` shows when it resets',
+  plan_limit_exceeded: 'the monthly quota is used up; `get_usage` shows when it resets',
   upstream_blocked: 'YouTube blocks the service; it is tried again by itself',
   plan_changed: 'the plan does not include this any more',
   list_incomplete: 'YouTube listed a part of the videos only; the rest is read later',
