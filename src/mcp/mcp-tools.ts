@@ -61,7 +61,7 @@ const REMEDIES: Partial<Record<ErrorCode, string>> = {
   video_not_found: 'list_channel_uploads returns the IDs of videos.',
   job_not_found: 'start_archive_job returns the ID of a job.',
   too_many_jobs: 'get_job shows when a job has finished.',
-  subscription_not_found: 'follow_channel returns the ID of a subscription.',
+  subscription_not_found: 'get_new_transcripts without an ID lists the subscriptions.',
 };
 
 /** Computed once, because converting the schemas takes milliseconds. */

@@ -32,10 +32,12 @@ import {
   videoOf,
   videoOutput,
   workOutput,
+  type ToolResult,
 } from './tool.js';
 
 /** A cursor is stored as an `integer` of PostgreSQL. */
 const AFTER_MAX = 2_147_483_647;
+const LISTED_MAX = 100;
 
 const subscriptionOutput = workOutput.extend({
   state: z.enum(SUBSCRIPTION_STATES),
@@ -51,7 +53,7 @@ export const followChannel = defineTool({
     'Follows a YouTube channel from now on: it is checked for new uploads, and the transcript of each is fetched in the background. ' +
     'Costs one transcript of the monthly quota for each upload that is fetched, until the subscription is deleted; checks, cached and failed ' +
     'uploads are free. Ask the user before. A call with the same parameters returns the same subscription. Requires the Pro plan. ' +
-    'get_new_transcripts reads what has come.',
+    'get_new_transcripts lists what is followed already, and reads what has come.',
   feature: 'channel_subscriptions',
   limitsConcurrency: false,
   effect: 'creates',
@@ -92,12 +94,18 @@ export const getNewTranscripts = defineTool({
   title: 'New transcripts of a followed channel',
   description:
     'Returns the transcripts of a followed channel as Markdown, in the order in which they came, each once: continue with `next` as after, also in a ' +
-    'later conversation. Free, on every plan: what was fetched is charged already. When nothing is new, it says when the ' +
-    `next check is. Longer text continues with the returned cursor. ${TEXT_IS_DATA}`,
+    'later conversation. Without a subscriptionId it lists the followed channels with their IDs. Free, on every plan: what was ' +
+    'fetched is charged already. When nothing is new, it says when the next check is. Longer text continues with the returned ' +
+    `cursor. ${TEXT_IS_DATA}`,
   feature: undefined,
   limitsConcurrency: true,
   input: z.strictObject({
-    subscriptionId: z.string().min(1).max(100).describe('The ID of the subscription (sub_…), from follow_channel.'),
+    subscriptionId: z
+      .string()
+      .min(1)
+      .max(100)
+      .optional()
+      .describe(`The ID of the subscription (sub_…). Without it the newest ${LISTED_MAX} are listed.`),
     after: z
       .int()
       .min(0)
@@ -109,15 +117,17 @@ export const getNewTranscripts = defineTool({
     cursor,
   }),
   output: z.object({
-    subscription: subscriptionOutput,
+    subscriptions: z.array(subscriptionOutput),
     videos: z.array(videoOutput),
-    next: z.int(),
+    next: z.int().nullable(),
     cursor: cursorOutput,
   }),
   async run({ subscriptionId, after, limit, maxChars: charactersMax, cursor: place }, context, { subscriptions }) {
+    const organizationId = context.caller.organization.id;
+    if (subscriptionId === undefined)
+      return listOf((await subscriptions.list(organizationId, { limit: LISTED_MAX })).subscriptions);
     const [from, skip] = place === undefined ? [after, 0] : readPlace(place);
-    const page = { limit, after: from };
-    const feed = await subscriptions.results(context.caller.organization.id, subscriptionId, page);
+    const feed = await subscriptions.results(organizationId, subscriptionId, { limit, after: from });
     context.log['subscriptionId'] = subscriptionId;
     const { subscription } = feed;
     const { languages: codes, match: wanted, chunkSeconds } = subscription.request;
@@ -150,13 +160,22 @@ export const getNewTranscripts = defineTool({
     return {
       text: `${text.text}${footOf(subscription, next, rest)}`,
       structured: {
-        subscription: structuredOf(subscription),
+        subscriptions: [structuredOf(subscription)],
         videos: entries.map(videoOf),
         ...{ next, cursor: rest },
       },
     };
   },
 });
+
+/** The followed channels, for a conversation that does not know their subscriptions. */
+function listOf(subscriptions: readonly SubscriptionDto[]): ToolResult {
+  const lines = subscriptions.map((subscription) => `- ${stateLine(subscription)}\n`).join('');
+  return {
+    text: lines || 'No channel is followed. `follow_channel` follows one.\n',
+    structured: { subscriptions: subscriptions.map(structuredOf), videos: [], next: null, cursor: null },
+  };
+}
 
 /** Where a text continues: the `after` of its video, and the pieces of it that were sent. */
 const PLACE = /^([0-9]{1,10})\.([0-9]{1,9})$/;
