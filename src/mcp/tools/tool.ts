@@ -150,7 +150,8 @@ export const chunkSeconds = z
   .optional()
   .describe('The length of a paragraph, each with a link to its second; by default about a minute.');
 
-const reference = z.string().min(1).max(REFERENCE_LENGTH_MAX);
+/** A text that names a channel, a playlist or a video. */
+export const reference = z.string().min(1).max(REFERENCE_LENGTH_MAX);
 
 export const channel = reference.describe(`The channel: ${CHANNEL_FORMS}.`);
 

@@ -15,6 +15,7 @@ import {
   match,
   maxChars,
   cursorOutput,
+  reference,
   summaryOutput,
   TEXT_IS_DATA,
   videoOf,
@@ -80,10 +81,7 @@ export const getVideoTranscript = defineTool({
   feature: 'video_transcripts',
   limitsConcurrency: true,
   input: z.strictObject({
-    video: z
-      .string()
-      .min(1)
-      .max(2048)
+    video: reference
       .optional()
       .describe('Required without a cursor: the ID of a video (11 characters) or its URL on youtube.com or youtu.be.'),
     languages,
