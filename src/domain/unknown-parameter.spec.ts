@@ -28,7 +28,16 @@ describe('the message about an unknown parameter', () => {
     expect(unknownParameterMessage(name, 'operation', VALID)).toContain(` Did you mean ${meant}? `);
   });
 
-  it.each(['page', 'type', 'constructor', 'time'])('takes %s for no other short name', (name) => {
+  it.each([
+    ['max', 'limit'],
+    ['max_results', 'limit'],
+    ['type', 'kinds'],
+    ['maxChar', 'maxChars'],
+  ])('names the one that %s is called elsewhere', (name, meant) => {
+    expect(unknownParameterMessage(name, 'tool', OF_A_TOOL)).toContain(` Did you mean ${meant}? `);
+  });
+
+  it.each(['page', 'constructor', 'time'])('takes %s for no other short name', (name) => {
     expect(unknownParameterMessage(name, 'tool', OF_A_TOOL)).not.toContain('Did you mean');
   });
 

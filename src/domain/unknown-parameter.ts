@@ -6,6 +6,16 @@ const PREFIX_CHARACTERS_MIN = 3;
 /** Of so many letters of a misspelled name one may be too much, too few or wrong. */
 const CHARACTERS_PER_TYPO = 3;
 
+/** What other APIs call a parameter of this one. */
+const OTHER_NAMES: ReadonlyMap<string, string> = new Map([
+  ['max', 'limit'],
+  ['maxresults', 'limit'],
+  ['count', 'limit'],
+  ['size', 'limit'],
+  ['type', 'kinds'],
+  ['types', 'kinds'],
+]);
+
 /** Describes the first names of parameters that do not exist; the last description states how many more there are. */
 export function unknownParameters(
   names: readonly string[],
@@ -35,6 +45,8 @@ export function unknownParameterMessage(shown: string, of: 'operation' | 'tool',
 function meantParameter(name: string, valid: readonly string[]): string | undefined {
   const wanted = lettersOf(name);
   if (wanted.length < PREFIX_CHARACTERS_MIN) return undefined;
+  const otherName = valid.find((each) => OTHER_NAMES.get(wanted) === each);
+  if (otherName !== undefined) return otherName;
   const byPrefix = valid.find((each) => lettersOf(each).startsWith(wanted) || wanted.startsWith(lettersOf(each)));
   return byPrefix ?? valid.find((each) => editDistance(wanted, lettersOf(each)) <= wanted.length / CHARACTERS_PER_TYPO);
 }
