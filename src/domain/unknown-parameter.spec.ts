@@ -1,13 +1,13 @@
 import { describe, expect, it } from '@jest/globals';
 import { unknownParameterMessage } from './unknown-parameter.js';
 
-const VALID = ['limit', 'languages', 'since', 'chunkSeconds'];
+const VALID = ['limit', 'languages', 'since', 'include', 'chunkSeconds'];
 const OF_A_TOOL = ['maxChars', 'maxMatches', 'limit', 'kinds', 'name'];
 
 describe('the message about an unknown parameter', () => {
   it('names the valid ones', () => {
     expect(unknownParameterMessage('page', 'operation', VALID)).toBe(
-      '"page" is not a parameter of this operation. Its parameters: limit, languages, since, chunkSeconds.',
+      '"page" is not a parameter of this operation. Its parameters: limit, languages, since, include, chunkSeconds.',
     );
     expect(unknownParameterMessage('page', 'tool', [])).toBe(
       '"page" is not a parameter of this tool. It takes no parameters here.',
@@ -20,6 +20,8 @@ describe('the message about an unknown parameter', () => {
     ['limits', 'limit'],
     ['limt', 'limit'],
     ['sinse', 'since'],
+    ['langauges', 'languages'],
+    ['inlcude', 'include'],
     ['chunk_seconds', 'chunkSeconds'],
     ['limit[]', 'limit'],
   ])('names the one that %s means', (name, meant) => {

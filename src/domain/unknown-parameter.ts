@@ -3,21 +3,18 @@ const UNKNOWN_SHOWN_MAX = 20;
 
 /** A shorter part of a name would mean too many parameters. */
 const PREFIX_CHARACTERS_MIN = 3;
-/** Letters that a misspelled name may have too many, too few or wrong; of a short one only one. */
-const TYPOS_MAX = 2;
-const SHORT_NAME_CHARACTERS = 5;
+/** Of so many letters of a misspelled name one may be too much, too few or wrong. */
+const CHARACTERS_PER_TYPO = 3;
 
 /** What other APIs call a parameter of this one. */
-const OTHER_NAMES = new Map(
-  Object.entries({
-    max: 'limit',
-    maxresults: 'limit',
-    count: 'limit',
-    size: 'limit',
-    type: 'kinds',
-    types: 'kinds',
-  }),
-);
+const OTHER_NAMES: ReadonlyMap<string, string> = new Map([
+  ['max', 'limit'],
+  ['maxresults', 'limit'],
+  ['count', 'limit'],
+  ['size', 'limit'],
+  ['type', 'kinds'],
+  ['types', 'kinds'],
+]);
 
 /** Describes the first names of parameters that do not exist; the last description states how many more there are. */
 export function unknownParameters(
@@ -50,9 +47,8 @@ function meantParameter(name: string, valid: readonly string[]): string | undefi
   if (wanted.length < PREFIX_CHARACTERS_MIN) return undefined;
   const otherName = valid.find((each) => OTHER_NAMES.get(wanted) === each);
   if (otherName !== undefined) return otherName;
-  const typosMax = wanted.length > SHORT_NAME_CHARACTERS ? TYPOS_MAX : 1;
   const byPrefix = valid.find((each) => lettersOf(each).startsWith(wanted) || wanted.startsWith(lettersOf(each)));
-  return byPrefix ?? valid.find((each) => editDistance(wanted, lettersOf(each)) <= typosMax);
+  return byPrefix ?? valid.find((each) => editDistance(wanted, lettersOf(each)) <= wanted.length / CHARACTERS_PER_TYPO);
 }
 
 function lettersOf(name: string): string {

@@ -25,7 +25,7 @@ import { CallsInFlight } from '../rate-limit/calls-in-flight.js';
 import { getJob, startArchiveJob } from './tools/job-tools.js';
 import { getUsage, listChannelUploads } from './tools/list-tools.js';
 import { searchChannelTranscripts } from './tools/search-tool.js';
-import { followChannel, getNewTranscripts, listFollowedChannels } from './tools/subscription-tools.js';
+import { followChannel, getNewTranscripts } from './tools/subscription-tools.js';
 import { type Tool, ToolServices } from './tools/tool.js';
 import { getChannelTranscripts, getVideoTranscript } from './tools/transcript-tools.js';
 
@@ -39,7 +39,6 @@ const TOOLS: readonly Tool[] = [
   getJob,
   followChannel,
   getNewTranscripts,
-  listFollowedChannels,
 ];
 
 const SERVER = { name: 'channel-transcripts', title: 'Channel Transcripts', version: VERSION };
@@ -62,7 +61,7 @@ const REMEDIES: Partial<Record<ErrorCode, string>> = {
   video_not_found: 'list_channel_uploads returns the IDs of videos.',
   job_not_found: 'start_archive_job returns the ID of a job.',
   too_many_jobs: 'get_job shows when a job has finished.',
-  subscription_not_found: 'list_followed_channels has the IDs of subscriptions.',
+  subscription_not_found: 'get_new_transcripts without an ID lists the subscriptions.',
 };
 
 /** Computed once, because converting the schemas takes milliseconds. */

@@ -77,6 +77,14 @@ describe('the pages of a text', () => {
     );
   });
 
+  it('have the chunks of what is said in the range, each as a paragraph', async () => {
+    const page = new TextPage({ ...FORM, range: [7, 28], chunkSeconds: 15 });
+    await page.add(entry('abcdefghijk', ['One', 'two', 'three', 'four', 'five']), 0);
+    const link = 'https://youtu.be/abcdefghijk?t=';
+    expect(page.text).toContain(`[0:07](${link}7) two three\n\n[0:21](${link}21) four\n`);
+    expect(page.text).not.toContain('One');
+  });
+
   it('say so when nothing is said in the range', async () => {
     const page = new TextPage({ ...FORM, range: [100, 200] });
     await page.add(entry('abcdefghijk', ['Good morning.']), 0);

@@ -1,12 +1,13 @@
 import { z } from 'zod';
-import { invalidField } from '../domain/errors.js';
+import { invalidField, type InvalidRequestError } from '../domain/errors.js';
 import { inTurns, joinInTurns } from '../transcripts/in-turns.js';
 import { LANGUAGE_MATCHES } from '../domain/language-codes.js';
-import { INCLUDABLE, type Transcript } from '../domain/transcript.js';
+import { INCLUDABLE, type Segment, type Transcript } from '../domain/transcript.js';
 import { VIDEO_ID } from '../domain/video-reference.js';
 import type { RequestContext } from '../http/request-context.js';
 import { fromJson } from '../transcripts/cache/keyed-codec.js';
 import { inflate, readTranscript, type TranscriptText } from '../transcripts/cache/transcript-text.js';
+import { chunked } from '../transcripts/formats/chunks.js';
 import {
   codeSpan,
   failureLine,
@@ -58,7 +59,11 @@ function writeCursor(position: Position): string {
 function readCursor(cursor: string, tool: Position['tool']): PageStart {
   const position = fromJson(Buffer.from(cursor, 'base64url'), positionSchema);
   if (position?.tool === tool) return { source: givenVideos(position.videoIds, position.resource), ...position };
-  throw invalidField('cursor', 'cursor is invalid. Send the cursor of the last result unchanged, to the same tool.');
+  throw invalidCursor();
+}
+
+export function invalidCursor(): InvalidRequestError {
+  return invalidField('cursor', 'cursor is invalid. Send the cursor of the last result unchanged, to the same tool.');
 }
 
 interface PageStart extends Pick<Position, 'match' | 'chunkSeconds' | 'range'> {
@@ -142,7 +147,7 @@ export interface PageForm extends TextForm, Pick<Position, 'range'> {
   headingLevel: 1 | 2;
 }
 
-/** The text of an entry is read when it is added, unless it was read before. */
+/** The text of an entry is read when it is added, unless it was read before: then it is already in chunks. */
 type PageEntry = Entry<TranscriptText | Transcript>;
 
 /** The head of a video is not written with less room for its text than this. */
@@ -190,10 +195,22 @@ async function* piecesOf(entry: PageEntry, form: PageForm): AsyncGenerator<strin
   const { headingLevel, languages, range, chunkSeconds } = form;
   const languageLevel = languages.length > 1 ? (headingLevel === 1 ? 2 : 3) : undefined;
   const { transcript: stored } = entry;
-  const transcript = 'deflated' in stored ? await readTranscript(await inflate(stored)) : stored;
-  const text = await joinInTurns(videoText(entry.videoId, transcript, { languageLevel, range, chunkSeconds }));
+  const transcript = 'deflated' in stored ? await partOf(stored, form) : stored;
+  const text = await joinInTurns(videoText(entry.videoId, transcript, { languageLevel, chunkSeconds }));
   const isEmptyPart = (range[0] > 0 || range[1] !== null) && !PARAGRAPH.test(text);
   yield videoHead(entry, headingLevel);
   const whole = videoNotes(entry) + (isEmptyPart ? '\nNothing is said in this part of the video.\n' : text);
   for await (const [piece] of inTurns(whole.matchAll(PIECES))) yield piece;
+}
+
+/** What is said in the range of the page, in its chunks. */
+async function partOf(text: TranscriptText, { range: [from, to], chunkSeconds }: PageForm): Promise<Transcript> {
+  const part = new Map<string, readonly Segment[]>();
+  for (const [language, segments] of await readTranscript(await inflate(text))) {
+    const wanted = segments.filter(
+      ({ start, duration }) => (to === null || start < to) && (start >= from || start + duration > from),
+    );
+    part.set(language, wanted);
+  }
+  return chunkSeconds === undefined ? part : chunked(part, chunkSeconds);
 }

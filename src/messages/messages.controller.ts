@@ -10,7 +10,7 @@ import {
 import { toUploadsDto, UPLOADS_RATE_LIMIT } from '../channels/dto/uploads-response.dto.js';
 import { CHANNEL_FORMS } from '../domain/channel-reference.js';
 import { DomainError, VideoNotFoundError } from '../domain/errors.js';
-import { parseVideoReference } from '../domain/video-reference.js';
+import { parseVideoList, parseVideoReference } from '../domain/video-reference.js';
 import { RequiresApiKey, RequiresFeature } from '../auth/auth.decorators.js';
 import type { Feature } from '../domain/plan.js';
 import { SUBSCRIPTIONS_RATE_LIMIT } from '../jobs/dto/api-subscriptions.js';
@@ -26,7 +26,6 @@ import { givenVideos } from '../transcripts/sources/video-list.js';
 import { PlaylistSource } from '../transcripts/sources/playlist-source.js';
 import type { TranscriptsRequest } from '../transcripts/call-plan.js';
 import { TranscriptsService } from '../transcripts/transcripts.service.js';
-import { parseVideoList } from '../domain/video-reference.js';
 import { messageContext, type MessageContext } from './message-context.js';
 import { readIdMessage, readVideosMessage } from './message-reader.js';
 

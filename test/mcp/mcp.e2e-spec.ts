@@ -95,7 +95,6 @@ describe.each(ERAS)('a client of the protocol of %s', (_era, mode) => {
       'get_job',
       'follow_channel',
       'get_new_transcripts',
-      'list_followed_channels',
     ]);
     for (const { name, description = '', inputSchema, outputSchema, annotations } of tools) {
       expect([inputSchema.type, inputSchema['additionalProperties'], outputSchema?.type]).toEqual([

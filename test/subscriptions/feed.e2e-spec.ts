@@ -147,7 +147,7 @@ describe('a followed channel', () => {
 });
 
 describe('an assistant', () => {
-  it('follows a channel once, reads what is new with its texts, and is told when to look again', async () => {
+  it('follows a channel once, finds it later, reads what is new with its texts, and is told when to look again', async () => {
     const { key } = await service.organization();
     const client = new Client({ name: 'test', version: '1' });
     const requestInit = { headers: { Authorization: `Bearer ${key}` } };
@@ -157,14 +157,23 @@ describe('an assistant', () => {
       const [{ text = '' } = {}] = content as { text?: string }[];
       return { text, structured: structuredContent as any };
     };
+    const none = await call('get_new_transcripts', {});
+    expect(none).toMatchObject({
+      text: expect.stringContaining('`follow_channel`'),
+      structured: { subscriptions: [] },
+    });
     const wanted = { channel: '@tidewater', start: 2 };
     const started = await call('follow_channel', wanted);
     const subscriptionId = started.structured.id as string;
     expect(started.text).toContain(`Subscription \`${subscriptionId}\` for \`@tidewater\`: active.`);
-    expect((await call('follow_channel', wanted)).structured.id).toBe(subscriptionId);
     await until(async () => (await feedOf(key, subscriptionId)).results.length === 2);
-    const { structured: list } = await call('list_followed_channels', {});
-    expect(list.subscriptions).toMatchObject([{ id: subscriptionId, channelId: expect.stringMatching(/^UC/) }]);
+    expect((await call('follow_channel', wanted)).structured.id).toBe(subscriptionId);
+    const list = await call('get_new_transcripts', {});
+    expect(list.text).toContain(`- Subscription \`${subscriptionId}\` for Tidewater Kitchen: active.`);
+    expect(list.structured).toMatchObject({
+      subscriptions: [{ id: subscriptionId, channelId: expect.stringMatching(/^UC/) }],
+      ...{ videos: [], next: null, cursor: null },
+    });
 
     const one = await call('get_new_transcripts', { subscriptionId, limit: 1 });
     expect(one.structured).toMatchObject({ videos: [{ ok: true }], next: 1, cursor: null });
@@ -177,7 +186,7 @@ describe('an assistant', () => {
     expect(nothing.structured).toMatchObject({ videos: [], next: 2, cursor: null });
     expect(nothing.text).toMatch(/Nothing else is new\. .* after 2 .*\n.*The next check is at \d{4}-/);
     const { text } = await call('get_new_transcripts', { subscriptionId: 'sub_x' });
-    expect(text).toMatch(/^subscription_not_found: .*list_followed_channels/);
+    expect(text).toMatch(/^subscription_not_found: .*get_new_transcripts/);
     await client.close();
   });
 

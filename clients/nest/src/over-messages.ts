@@ -29,9 +29,9 @@ const RESULTS_PER_PAGE = 100;
 type Events = AsyncGenerator<TranscriptsEvent, void, undefined>;
 
 /**
- * The service over Nest's TCP or NATS. A call is not repeated, except
- * with a new token when its token was refused, and lists have their results in the order in which they
- * finished. Leaving a call ends nothing in the service: it runs to its end, and what it fetches is charged.
+ * The service over Nest's TCP or NATS. A call is not repeated, except with a new token when its token was refused, and lists
+ * have their results in the order in which they finished. Leaving a call ends nothing in the service: it runs to its end, and
+ * what it fetches is charged.
  */
 export class MessageChannelTranscripts extends ChannelTranscripts {
   constructor(

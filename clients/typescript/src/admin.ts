@@ -31,7 +31,7 @@ export class AdminClient {
 
   /** Yields all organizations. */
   organizations(options?: CallOptions): AsyncGenerator<Organization, void, undefined> {
-    return itemsOf<Organization, string>(undefined, async (after) => {
+    return itemsOf<Organization, string>(async (after) => {
       const page = await this.http.call('listOrganizations', { query: defined({ after }) }, options);
       return [page.organizations, page.next];
     });
@@ -64,7 +64,7 @@ export class AdminClient {
 
   /** Yields the keys of an organization. */
   keys(organizationId: string, options?: CallOptions): AsyncGenerator<Key, void, undefined> {
-    return itemsOf<Key, string>(undefined, async (after) => {
+    return itemsOf<Key, string>(async (after) => {
       const parameters = { path: { id: organizationId }, query: defined({ after }) };
       const { keys, next } = await this.http.call('listKeys', parameters, options);
       return [keys, next];
@@ -106,7 +106,7 @@ export class AdminClient {
   /** Yields the recorded changes, newest first. */
   audit({ organization, ...options }: AuditOptions = {}): AsyncGenerator<AuditEntry, void, undefined> {
     type Position = NonNullable<ResultOf<'listAudit'>['next']>;
-    return itemsOf<AuditEntry, Position>(undefined, async (after) => {
+    return itemsOf<AuditEntry, Position>(async (after) => {
       const page = await this.http.call('listAudit', { query: defined({ organization, after }) }, options);
       return [page.entries, page.next];
     });

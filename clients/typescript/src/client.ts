@@ -4,6 +4,7 @@ import { Jobs } from './jobs.js';
 import type { OperationId, ParametersOf, ResultOf } from './operations.js';
 import type { components } from './schema.js';
 import { Subscriptions } from './subscriptions.js';
+import { textsOf, type ListOptions, type VideoOptions } from './video-options.js';
 import { Webhooks } from './webhooks.js';
 
 export type ChannelTranscripts = components['schemas']['ChannelTranscripts'];
@@ -15,24 +16,6 @@ export type VideosTranscripts = components['schemas']['VideosTranscripts'];
 export type VideoTranscript = components['schemas']['VideoTranscript'];
 
 const STREAMED = 'application/x-ndjson';
-
-export interface VideoOptions extends CallOptions {
-  /** Language codes in order of preference; `*`, as the last, is the original language of the video. */
-  languages?: readonly string[];
-  /** Whether each of the languages that a video has is returned (`all`, the default), or the first of them. */
-  match?: 'all' | 'first';
-  /** What to add to the metadata of each video. */
-  include?: readonly ('description' | 'chapters' | 'tags')[];
-  /** Joins segments to chunks of about this many seconds (15-600). */
-  chunkSeconds?: number;
-}
-
-export interface ListOptions extends VideoOptions {
-  /** The number of videos; 25 by default, at most 100. */
-  limit?: number;
-  /** Only videos of these kinds, which `limit` counts. */
-  kinds?: readonly ('video' | 'short' | 'live' | 'upcoming')[];
-}
 
 export interface TranscriptsOptions extends ListOptions {
   /** The ID of a video: only the uploads that are newer than it. */
@@ -142,15 +125,11 @@ export class ChannelTranscriptsClient {
   }
 }
 
-function listOf(id: string, { limit, kinds, since, ...options }: TranscriptsOptions) {
-  return { path: { id }, query: { ...defined({ limit, kinds: kinds?.join(','), since }), ...textsOf(options) } };
+function listOf(id: string, options: TranscriptsOptions) {
+  const { limit, since } = options;
+  return { path: { id }, query: { ...defined({ limit, since }), ...textsOf(options) } };
 }
 
 function videosOf(videos: readonly string[], options: VideoOptions) {
   return { body: { videos: [...videos], ...textsOf(options) } };
-}
-
-/** The parameters of every operation that returns transcripts. */
-function textsOf({ languages, match, include, chunkSeconds }: VideoOptions) {
-  return defined({ languages: languages?.join(','), match, include: include?.join(','), chunkSeconds });
 }

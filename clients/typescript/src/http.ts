@@ -180,15 +180,14 @@ export function defined<T extends object>(values: T): { [Name in keyof T]?: Excl
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as never;
 }
 
-/** Yields the items of all pages, from the first or from the position `after`. */
+/** Yields the items of all pages. */
 export async function* itemsOf<Item, Position>(
-  after: Position | undefined,
   read: (after: Position | undefined) => Promise<[Item[], Position | null]>,
 ): AsyncGenerator<Item, void, undefined> {
-  for (let position = after; ;) {
+  let position: Position | undefined;
+  do {
     const [items, next] = await read(position);
     yield* items;
-    if (next === null) return;
-    position = next;
-  }
+    position = next ?? undefined;
+  } while (position !== undefined);
 }

@@ -10,14 +10,12 @@ export {
   ChannelTranscriptsClient,
   type ChannelTranscripts,
   type ChannelUploads,
-  type ListOptions,
   type PlaylistTranscripts,
   type Ready,
   type TranscriptsOptions,
   type UploadsOptions,
   type Usage,
   type VideoFormat,
-  type VideoOptions,
   type VideosTranscripts,
   type VideoTranscript,
 } from './client.js';
@@ -45,6 +43,7 @@ export {
   type SubscriptionOptions,
   type Subscriptions,
 } from './subscriptions.js';
+export type { ListOptions, VideoOptions } from './video-options.js';
 export {
   verifyWebhook,
   type HeadersGiven,

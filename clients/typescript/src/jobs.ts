@@ -1,6 +1,6 @@
-import type { ListOptions } from './client.js';
 import { defined, itemsOf, RETRIES_WHILE_FOLLOWING, type CallOptions, type Http } from './http.js';
 import type { components } from './schema.js';
+import { textsOf, type ListOptions } from './video-options.js';
 
 type Schemas = components['schemas'];
 export type Job = Schemas['Job'];
@@ -45,21 +45,14 @@ export class Jobs {
 
   /** Starts a job that fetches the transcripts of a channel, a playlist or a list of videos. @param source a text is a channel */
   create(source: string | JobSource, options: JobOptions = {}): Promise<Job> {
-    const { languages, match, kinds, include, chunkSeconds, limit, since, ...others } = options;
-    const { onQuota = 'pause', idempotencyKey, ...callOptions } = others;
-    const lists = { languages: copied(languages), kinds: copied(kinds), include: copied(include) };
-    const body: NewJob = {
-      ...sourceOf(source),
-      onQuota,
-      ...defined({ ...lists, match, chunkSeconds, limit, since }),
-    };
-    const header = { 'Idempotency-Key': idempotencyKey ?? crypto.randomUUID() };
-    return this.http.call('createJob', { body, header }, callOptions);
+    const { limit, since, onQuota = 'pause', idempotencyKey = crypto.randomUUID() } = options;
+    const body: NewJob = { ...sourceOf(source), onQuota, ...defined({ limit, since }), ...textsOf(options) };
+    return this.http.call('createJob', { body, header: { 'Idempotency-Key': idempotencyKey } }, options);
   }
 
   /** Yields the organization's jobs, newest first. */
   list(options?: CallOptions): AsyncGenerator<Job, void, undefined> {
-    return itemsOf<Job, string>(undefined, async (after) => {
+    return itemsOf<Job, string>(async (after) => {
       const { jobs, next } = await this.http.call('listJobs', { query: defined({ after }) }, options);
       return [jobs, next];
     });
@@ -117,8 +110,4 @@ export class Jobs {
 function sourceOf(source: string | JobSource): Pick<NewJob, 'channel' | 'playlist' | 'videos'> {
   if (typeof source === 'string') return { channel: source };
   return 'videos' in source ? { videos: [...source.videos] } : source;
-}
-
-function copied<T>(list: readonly T[] | undefined): T[] | undefined {
-  return list && [...list];
 }

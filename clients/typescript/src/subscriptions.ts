@@ -1,6 +1,6 @@
-import type { ListOptions } from './client.js';
 import { defined, itemsOf, RETRIES_WHILE_FOLLOWING, type CallOptions, type Http } from './http.js';
 import type { components } from './schema.js';
+import { textsOf, type ListOptions } from './video-options.js';
 
 type Schemas = components['schemas'];
 export type Subscription = Schemas['Subscription'];
@@ -50,17 +50,14 @@ export class Subscriptions {
 
   /** Follows a channel: each new upload gets an entry, exactly once, when it has its transcript or fails for good. */
   create(channel: string, options: SubscriptionOptions = {}): Promise<Subscription> {
-    const { languages, match, kinds, include, chunkSeconds, idempotencyKey, ...rest } = options;
-    const { checkMinutes = CHECK_MINUTES_DEFAULT, start = 'now', ...call } = rest;
-    const lists = { languages: languages?.join(','), kinds: kinds?.join(','), include: include?.join(',') };
-    const body = { channel, checkMinutes, start, ...defined({ ...lists, match, chunkSeconds }) };
-    const header = { 'Idempotency-Key': idempotencyKey ?? crypto.randomUUID() };
-    return this.http.call('createSubscription', { body, header }, call);
+    const { checkMinutes = CHECK_MINUTES_DEFAULT, start = 'now', idempotencyKey = crypto.randomUUID() } = options;
+    const body = { channel, checkMinutes, start, ...textsOf(options) };
+    return this.http.call('createSubscription', { body, header: { 'Idempotency-Key': idempotencyKey } }, options);
   }
 
   /** Yields the organization's subscriptions, newest first. */
   list(options?: CallOptions): AsyncGenerator<Subscription, void, undefined> {
-    return itemsOf<Subscription, string>(undefined, async (after) => {
+    return itemsOf<Subscription, string>(async (after) => {
       const page = await this.http.call('listSubscriptions', { query: defined({ after }) }, options);
       return [page.subscriptions, page.next];
     });

@@ -61,7 +61,7 @@ export class Webhooks {
 
   /** Yields the deliveries of the last 30 days, newest first. */
   deliveries(id: string, options?: CallOptions): AsyncGenerator<WebhookDelivery, void, undefined> {
-    return itemsOf<WebhookDelivery, string>(undefined, async (after) => {
+    return itemsOf<WebhookDelivery, string>(async (after) => {
       const parameters = { path: { id }, query: defined({ after }) };
       const { deliveries, next } = await this.http.call('listWebhookDeliveries', parameters, options);
       return [deliveries, next];

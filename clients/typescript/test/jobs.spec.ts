@@ -65,7 +65,7 @@ describe('creating a job', () => {
     );
     await client.jobs.create({ videos: ['hl-dinghy__'] });
     expect(sent.map(({ body }) => body)).toEqual([
-      { playlist: 'PLharbourlight-boats', onQuota: 'pause', kinds: ['video'], match: 'first', chunkSeconds: 60 },
+      { playlist: 'PLharbourlight-boats', onQuota: 'pause', kinds: 'video', match: 'first', chunkSeconds: 60 },
       { videos: ['hl-dinghy__'], onQuota: 'pause' },
     ]);
   });

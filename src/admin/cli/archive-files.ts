@@ -6,11 +6,11 @@ import { languageChoice, LANGUAGE_MATCHES } from '../../domain/language-codes.js
 import { INCLUDABLE, VIDEO_KINDS, type Channel, type Playlist, type Upload } from '../../domain/transcript.js';
 import type { StoredEntry } from '../../jobs/job.repository.js';
 import { fromJson } from '../../transcripts/cache/keyed-codec.js';
-import { inflate, readTranscript } from '../../transcripts/cache/transcript-text.js';
+import { inflate } from '../../transcripts/cache/transcript-text.js';
+import { readEntry } from '../../transcripts/formats/json.js';
 import { formatTranscript } from '../../transcripts/formats/transcript-formats.js';
-import { channelSchema, uploadSchema } from '../../transcripts/sources/channel-uploads.js';
+import { channelSchema } from '../../transcripts/sources/channel-uploads.js';
 import { playlistSchema } from '../../transcripts/sources/playlist-source.js';
-import { metadataOf } from '../../transcripts/transcript-events.js';
 
 export const ARCHIVE_FORMATS = ['json', 'markdown'] as const;
 export type ArchiveFormat = (typeof ARCHIVE_FORMATS)[number];
@@ -54,6 +54,11 @@ export function archiveForm(options: Partial<ArchiveForm>): ArchiveForm {
   return form.parse(options);
 }
 
+/** What the files have, as a request names it. */
+export function textsOf({ languages, match, kinds, include, chunkSeconds }: ArchiveForm): Omit<ArchiveForm, 'format'> {
+  return { languages, match, kinds, include, chunkSeconds };
+}
+
 /** What an archive has the videos of. */
 export interface ArchiveSource {
   channel: Channel | null;
@@ -78,24 +83,6 @@ const index = z.object({
 });
 
 type ArchiveIndex = z.infer<typeof index>;
-
-/** What `include` adds to the metadata. */
-const notesSchema = z.object({
-  description: z.string().nullable().exactOptional(),
-  chapters: z
-    .array(z.object({ title: z.string(), start: z.number() }))
-    .nullable()
-    .exactOptional(),
-  tags: z.array(z.string()).nullable().exactOptional(),
-});
-
-/** What the files need of the result of a video. */
-const storedResult = z.object({
-  videoId: z.string(),
-  metadata: z.record(z.string(), z.unknown()),
-  transcript: z.record(z.string(), z.unknown()),
-  error: failure.nullable().default(null),
-});
 
 /** What is written, and where. */
 export interface ArchiveOptions {
@@ -190,22 +177,25 @@ export class ArchiveFiles {
 
   /** Writes the file of a video unless it exists. */
   async add({ position, text }: StoredEntry): Promise<void> {
-    // The position is that in the list of one job.
-    const json = (await inflate(text)).toString().replace(/^\{"position":\d+,/, '{');
-    const { videoId, metadata, transcript, error } = storedResult.parse(JSON.parse(json));
-    const upload = uploadSchema.parse({ ...metadata, videoId, failure: null });
+    const json = await inflate(text);
+    const entry = await readEntry(json);
+    const { videoId, metadata } = entry;
     const { out } = this.options;
     const { format, languages, match, chunkSeconds } = this.options.form;
-    const file = this.knownFiles.get(videoId) ?? archiveFileName(upload, format);
+    const file = this.knownFiles.get(videoId) ?? archiveFileName({ videoId, ...metadata }, format);
     const exists = existsSync(join(out, file));
     // A video that fails now keeps the file that an earlier run has written.
-    const state = error && !exists ? { file: null, error } : { file, error: null };
-    this.current.set(videoId, { position, video: { videoId, title: upload.title, ...state } });
-    if (error || exists) return;
-    const read = await readTranscript(Buffer.from(JSON.stringify(transcript)));
-    const stored = { videoId, metadata: { ...metadataOf(upload), ...notesSchema.parse(metadata) }, transcript: read };
+    const state = entry.ok || exists ? { file, error: null } : { file: null, error: entry.error };
+    this.current.set(videoId, { position, video: { videoId, title: metadata.title, ...state } });
+    if (!entry.ok || exists) return;
     const textForm = { languages: languageChoice(languages, match), chunkSeconds: chunkSeconds ?? undefined };
-    await this.write(file, format === 'json' ? `${json}\n` : [...formatTranscript(format, stored, textForm)].join(''));
+    await this.write(
+      file,
+      format === 'json'
+        ? // The position is that in the list of one job.
+          `${json.toString().replace(/^\{"position":\d+,/, '{')}\n`
+        : [...formatTranscript(format, entry, textForm)].join(''),
+    );
     this.written++;
   }
 

@@ -6,7 +6,7 @@ import { isFinished } from '../../jobs/job-states.js';
 import type { AwaitedVideo } from '../../jobs/job.repository.js';
 import type { JobsService } from '../../jobs/jobs.service.js';
 import type { Payer } from '../../quota/quota.service.js';
-import { ArchiveFiles, type ArchiveOptions, type ArchiveSource } from './archive-files.js';
+import { ArchiveFiles, textsOf, type ArchiveOptions, type ArchiveSource } from './archive-files.js';
 import type { CommandServices } from './command-services.js';
 import { directoryKey, ENTRIES_PER_READ, INTERVAL_MS, SLICES_AT_ONCE } from './directory-run.js';
 
@@ -59,10 +59,8 @@ async function startJob(
   jobs: JobsService,
   payer: Payer,
 ): Promise<JobDto> {
-  const { languages, match, kinds, include, chunkSeconds } = form;
-  const options = { languages, match, kinds, include, chunkSeconds };
   const source = parsePlaylistReference(reference) ? { playlist: reference } : { channel: reference, since };
-  const request = { ...source, ...options, limit, onQuota: 'pause' } as const;
+  const request = { ...source, ...textsOf(form), limit, onQuota: 'pause' } as const;
   const key = directoryKey('archive', out, request);
   const job = await jobs.create(request, payer, key);
   const { id, state, expiresAt } = job;

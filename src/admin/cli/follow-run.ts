@@ -10,7 +10,7 @@ import {
 } from '../../jobs/subscription.js';
 import type { FeedPage, SubscriptionsService } from '../../jobs/subscriptions.service.js';
 import type { Payer } from '../../quota/quota.service.js';
-import { ArchiveFiles, type ArchiveForm } from './archive-files.js';
+import { ArchiveFiles, textsOf, type ArchiveForm } from './archive-files.js';
 import type { CommandServices } from './command-services.js';
 import { directoryKey, ENTRIES_PER_READ, INTERVAL_MS, SLICES_AT_ONCE } from './directory-run.js';
 
@@ -21,14 +21,6 @@ export interface FollowRequest {
   form: ArchiveForm;
   checkMinutes: number;
   start?: Start | undefined;
-}
-
-/** What a run shows while it goes on. */
-export interface FollowReport {
-  /** A line about the progress, instead of the one before. */
-  progress(line: string): void;
-  /** A line that stays. */
-  warning(line: string): void;
 }
 
 /** What a run has done. */
@@ -43,13 +35,14 @@ export interface FollowResult {
  * subscription and the place in its feed, so that the next run goes on from there.
  *
  * @param stop ends the run
+ * @param report shows a line about the progress instead of the one before, or a line that stays
  * @throws ChannelNotFoundError, and Error when the directory has something else or cannot be written
  */
 export async function followChannel(
   request: FollowRequest,
   services: CommandServices,
   stop: AbortSignal,
-  report: FollowReport,
+  report: (line: string, stays?: boolean) => void,
 ): Promise<FollowResult> {
   const files = await ArchiveFiles.open(request);
   const payer = await services.payer();
@@ -65,11 +58,11 @@ async function findOrCreate(
   subscriptions: SubscriptionsService,
   { organizationId, ...payer }: Payer,
 ): Promise<SubscriptionDto> {
-  const known = files.subscription && (await unlessDeleted(subscriptions.get(organizationId, files.subscription.id)));
+  const known =
+    files.subscription &&
+    (await unless(SubscriptionNotFoundError, subscriptions.get(organizationId, files.subscription.id), null));
   if (!known) {
-    const { languages, match, kinds, include, chunkSeconds } = form;
-    const texts = { languages, match, kinds, include, chunkSeconds };
-    const request = { channel, checkMinutes, start: start ?? files.start ?? 'now', ...texts };
+    const request = { channel, checkMinutes, start: start ?? files.start ?? 'now', ...textsOf(form) };
     // A run that was killed before it wrote the directory finds its subscription again.
     const key = directoryKey('follow', out, request);
     return subscriptions.create(request, { organizationId, ...payer }, key);
@@ -78,20 +71,9 @@ async function findOrCreate(
     throw new Error(`${out} is the directory of another channel. Choose another directory.`);
   const changed = await subscriptions.change(organizationId, known.id, { checkMinutes, state: 'active' });
   // One that was paused is checked at once; a killed run has left it active.
-  return known.state === 'paused' ? changed : checkedNow(subscriptions, organizationId, changed);
-}
-
-async function checkedNow(
-  subscriptions: SubscriptionsService,
-  organizationId: string,
-  subscription: SubscriptionDto,
-): Promise<SubscriptionDto> {
-  try {
-    return await subscriptions.check(organizationId, subscription.id);
-  } catch (error) {
-    if (error instanceof CheckRequestedError) return subscription;
-    throw error;
-  }
+  return known.state === 'paused'
+    ? changed
+    : unless(CheckRequestedError, subscriptions.check(organizationId, known.id), changed);
 }
 
 const handleOf = (text: string): string => text.replace(/^@/, '').toLowerCase();
@@ -104,11 +86,16 @@ function isNamed({ request, channel }: SubscriptionDto, text: string): boolean {
   return text === request.channel;
 }
 
-async function unlessDeleted(found: Promise<SubscriptionDto>): Promise<SubscriptionDto | undefined> {
+/** Resolves with `otherwise` when the work is refused for this reason. */
+async function unless<Refused>(
+  reason: new (...values: never[]) => Error,
+  work: Promise<SubscriptionDto>,
+  otherwise: Refused,
+): Promise<SubscriptionDto | Refused> {
   try {
-    return await found;
+    return await work;
   } catch (error) {
-    if (error instanceof SubscriptionNotFoundError) return undefined;
+    if (error instanceof reason) return otherwise;
     throw error;
   }
 }
@@ -122,7 +109,7 @@ class FollowRun {
     private readonly payer: Payer,
     private readonly services: CommandServices,
     private readonly files: ArchiveFiles,
-    private readonly report: FollowReport,
+    private readonly report: (line: string, stays?: boolean) => void,
   ) {
     if (files.subscription?.id === subscription.id) this.after = files.subscription.after;
   }
@@ -135,7 +122,7 @@ class FollowRun {
         await this.takeResults();
         const { reason, checkedAt } = this.subscription;
         if (reason === 'channel_not_found' && checkedAt === null) throw new ChannelNotFoundError();
-        this.report.progress(progressOf(this.subscription, this.files.written));
+        this.report(progressOf(this.subscription, this.files.written));
         await sleep(INTERVAL_MS, undefined, { signal: stop }).catch(() => undefined);
       }
       await background.stop();
@@ -175,8 +162,9 @@ class FollowRun {
     } catch (error) {
       if (!(error instanceof CursorExpiredError)) throw error;
       const lost = counted(error.oldest - (after ?? 0), 'result');
-      this.report.warning(
+      this.report(
         `warning: ${lost} of ${request.channel} expired before a run took them. Run archive with this directory for the missing files.`,
+        true,
       );
       return this.readFeed(error.oldest);
     }
@@ -188,6 +176,6 @@ function progressOf({ state, reason, summary, checkedAt, nextCheckAt }: Subscrip
   const time = (at: string | null): string =>
     at === null ? 'soon' : new Date(at).toTimeString().slice(0, 'hh:mm'.length);
   const checked = checkedAt === null ? 'not checked yet' : `checked at ${time(checkedAt)}`;
-  const pending = `${summary.pending} pending, ${written} new ${written === 1 ? 'file' : 'files'}`;
+  const pending = `${summary.pending} pending, ${counted(written, 'new file')}`;
   return `${reason ?? state}: ${checked}, next check at ${time(nextCheckAt)}, ${pending}`;
 }

@@ -4,6 +4,7 @@ import { CLI_ACTOR } from '../../domain/caller.js';
 import { PLANS, type Plan } from '../../domain/plan.js';
 import type { Organization } from '../../organizations/organization.entity.js';
 import { MONTHLY_LIMIT_MAX } from '../../organizations/limits.js';
+import type { OrganizationsService } from '../../organizations/organizations.service.js';
 import { ALL, asText, wholeNumberArgument, type RunWork } from './output.js';
 
 const monthlyLimit = wholeNumberArgument(0, MONTHLY_LIMIT_MAX);
@@ -11,6 +12,13 @@ const monthlyLimit = wholeNumberArgument(0, MONTHLY_LIMIT_MAX);
 /** Adds `org create`, `org list`, `org set-plan`, `org set-limit`, `org set-external-id` and `org delete`. */
 export function addOrganizationCommands(program: Command, run: RunWork): void {
   const org = program.command('org').description('create, list, update and delete organizations');
+
+  const change = (idOrName: string, changed: Parameters<OrganizationsService['change']>[1]): Promise<void> =>
+    run(async ({ organizations, environment }) => {
+      const { id } = await organizations.find(idOrName);
+      const json = await organizations.change(id, changed, CLI_ACTOR);
+      return { json, text: asText(withLimit(json, environment)) };
+    });
 
   org
     .command('create')
@@ -45,13 +53,7 @@ export function addOrganizationCommands(program: Command, run: RunWork): void {
     .description('change the plan of an organization')
     .argument('<org>', 'ID or name')
     .addArgument(new Argument('<plan>').choices(PLANS))
-    .action((idOrName: string, plan: Plan) =>
-      run(async ({ organizations, environment }) => {
-        const { id } = await organizations.find(idOrName);
-        const json = await organizations.change(id, { plan }, CLI_ACTOR);
-        return { json, text: asText(withLimit(json, environment)) };
-      }),
-    );
+    .action((idOrName: string, plan: Plan) => change(idOrName, { plan }));
 
   org
     .command('set-limit')
@@ -60,26 +62,14 @@ export function addOrganizationCommands(program: Command, run: RunWork): void {
     .argument('<count>', 'transcripts per month, or "default" for the limit of the plan', (text) =>
       text === 'default' ? null : monthlyLimit(text),
     )
-    .action((idOrName: string, limit: number | null) =>
-      run(async ({ organizations, environment }) => {
-        const { id } = await organizations.find(idOrName);
-        const json = await organizations.change(id, { monthlyLimit: limit }, CLI_ACTOR);
-        return { json, text: asText(withLimit(json, environment)) };
-      }),
-    );
+    .action((idOrName: string, limit: number | null) => change(idOrName, { monthlyLimit: limit }));
 
   org
     .command('set-external-id')
     .description('link an organization to that of the identity provider')
     .argument('<org>', 'ID or name')
     .argument('<id>', 'what tokens call it, or "none"', (text) => (text === 'none' ? null : text))
-    .action((idOrName: string, externalId: string | null) =>
-      run(async ({ organizations, environment }) => {
-        const { id } = await organizations.find(idOrName);
-        const json = await organizations.change(id, { externalId }, CLI_ACTOR);
-        return { json, text: asText(withLimit(json, environment)) };
-      }),
-    );
+    .action((idOrName: string, externalId: string | null) => change(idOrName, { externalId }));
 
   org
     .command('delete')

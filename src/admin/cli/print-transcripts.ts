@@ -1,11 +1,10 @@
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { VIDEOS_PER_CALL_MAX } from '../../domain/plan.js';
-import type { LanguageMatch } from '../../domain/language-codes.js';
-import type { Includable, VideoKind } from '../../domain/transcript.js';
 import { parsePlaylistReference } from '../../domain/playlist-reference.js';
 import { parseVideoReference } from '../../domain/video-reference.js';
 import { inflate } from '../../transcripts/cache/transcript-text.js';
+import type { TranscriptsRequest } from '../../transcripts/call-plan.js';
 import { entryJson, serializeJson, type Chunk } from '../../transcripts/formats/json.js';
 import { markdownDocument, type TextForm } from '../../transcripts/formats/markdown.js';
 import { formatEntry } from '../../transcripts/formats/transcript-formats.js';
@@ -15,15 +14,9 @@ import { givenVideos, type VideoSource } from '../../transcripts/sources/video-l
 import type { TranscriptsEvent } from '../../transcripts/transcript-events.js';
 import type { CommandServices } from './command-services.js';
 
-export interface PrintOptions {
-  /** Values above the maximum of a call count as that. */
-  limit: number;
-  kinds?: VideoKind[];
-  languages: string[];
-  match?: LanguageMatch;
+/** A `limit` above the maximum of a call counts as that. */
+export interface PrintOptions extends Omit<Selection, 'since'>, Omit<TranscriptsRequest, 'source'> {
   format: EntryFormat;
-  include?: Includable[];
-  chunkSeconds?: number;
 }
 
 /**

@@ -1,5 +1,6 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { parseWholeNumber } from '../../config/variables.js';
+import { counted } from '../../domain/errors.js';
 import { LANGUAGE_MATCHES } from '../../domain/language-codes.js';
 import { INCLUDABLE, VIDEO_KINDS } from '../../domain/transcript.js';
 import {
@@ -21,8 +22,9 @@ import {
 import { ENTRY_FORMATS } from '../../transcripts/response/transcripts-response.js';
 import { ARCHIVE_FORMATS, archiveForm, nameOf, type ArchiveForm } from './archive-files.js';
 import { archiveList, type ArchiveRequest, type ArchiveResult } from './archive-run.js';
+import type { CommandServices } from './command-services.js';
 import { wholeNumberArgument, type CommandResult, type RunWork } from './output.js';
-import { followChannel, type FollowReport, type FollowRequest } from './follow-run.js';
+import { followChannel, type FollowRequest } from './follow-run.js';
 import { printTranscripts, type PrintOptions } from './print-transcripts.js';
 
 const REFERENCE =
@@ -74,14 +76,32 @@ export function addTranscriptCommands(program: Command, run: RunWork): void {
     )
     .argument('<reference>', 'a channel (@handle, ID or URL) or a playlist (ID or URL)')
     .requiredOption('--out <directory>', 'created unless it exists')
-    .addOption(new Option('--format <format>', 'format of the files').choices(ARCHIVE_FORMATS).default('json'))
     .option('--limit <n>', 'number of videos at most, the newest ones (default: all)', wholeNumberArgument(1));
-  addTextOptions(archive).action((reference: string, { out, limit, ...form }: ArchiveFlags) =>
+  writesFiles(archive, run, async (reference: string, { out, limit, ...form }: ArchiveFlags, services, stop) => {
+    const request = { reference, out, limit, form: archiveForm(form) };
+    return archiveResult(out, await archiveList(request, services, stop, showLine));
+  });
+}
+
+/** Adds the options of a command that writes files to a directory, and that the first signal ends early. The second one ends the process. */
+function writesFiles<Flags>(
+  command: Command,
+  run: RunWork,
+  work: (reference: string, flags: Flags, services: CommandServices, stop: AbortSignal) => Promise<CommandResult>,
+): void {
+  command.addOption(new Option('--format <format>', 'format of the files').choices(ARCHIVE_FORMATS).default('json'));
+  addTextOptions(command).action((reference: string, flags: Flags) =>
     run(
       async (services) => {
-        const request = { reference, out, limit, form: archiveForm(form) };
-        const work = (stop: AbortSignal): Promise<ArchiveResult> => archiveList(request, services, stop, showProgress);
-        return archiveResult(out, await untilSignal(work).finally(() => showProgress('')));
+        const stop = new AbortController();
+        const abort = (): void => stop.abort();
+        process.once('SIGINT', abort).once('SIGTERM', abort);
+        try {
+          return await work(reference, flags, services, stop.signal);
+        } finally {
+          process.off('SIGINT', abort).off('SIGTERM', abort);
+          showLine('');
+        }
       },
       { handlesSignals: true },
     ),
@@ -114,7 +134,6 @@ export function addFollowCommand(program: Command, run: RunWork): void {
     )
     .argument('<channel>', '@handle, ID or URL')
     .requiredOption('--out <directory>', 'created unless it exists; also that of an archive')
-    .addOption(new Option('--format <format>', 'format of the files').choices(ARCHIVE_FORMATS).default('json'))
     .addOption(
       new Option('--start <start>', 'now, a number of the newest uploads, or the ID of the video above which to begin')
         .default(undefined, 'the newest video of the directory, or now')
@@ -126,20 +145,15 @@ export function addFollowCommand(program: Command, run: RunWork): void {
       wholeNumberArgument(CHECK_MINUTES_MIN, CHECK_MINUTES_MAX),
       CHECK_MINUTES_DEFAULT,
     );
-  addTextOptions(follow).action((channel: string, { out, start, checkMinutes, ...form }: FollowFlags) =>
-    run(
-      async (services) => {
-        const request = { channel, out, start, checkMinutes, form: archiveForm(form) };
-        const work = (stop: AbortSignal) => followChannel(request, services, stop, followReport);
-        const { subscription, written } = await untilSignal(work).finally(() => showProgress(''));
-        const files = `${written} new ${written === 1 ? 'file' : 'files'} in ${out}`;
-        return {
-          json: { subscription, directory: out, written },
-          text: `Stopped: ${files}. The same command continues.`,
-        };
-      },
-      { handlesSignals: true },
-    ),
+  writesFiles(
+    follow,
+    run,
+    async (channel: string, { out, start, checkMinutes, ...form }: FollowFlags, services, stop) => {
+      const request = { channel, out, start, checkMinutes, form: archiveForm(form) };
+      const { subscription, written } = await followChannel(request, services, stop, showLine);
+      const text = `Stopped: ${counted(written, 'new file')} in ${out}. The same command continues.`;
+      return { json: { subscription, directory: out, written }, text };
+    },
   );
 }
 
@@ -152,30 +166,11 @@ function startArgument(text: string): Start {
 
 type FollowFlags = Pick<FollowRequest, 'out' | 'start' | 'checkMinutes'> & Partial<ArchiveForm>;
 
-/** Shows a line on a terminal, instead of the one before. */
-function showProgress(line: string): void {
+/** Shows a line on a terminal instead of the one before, or a line that stays. */
+function showLine(line: string, stays = false): void {
   const { stderr } = process;
-  if (stderr.isTTY) stderr.write(`${CLEAR_LINE}${line.slice(0, stderr.columns - 1)}`);
-}
-
-const followReport: FollowReport = {
-  progress: showProgress,
-  warning: (line) => {
-    showProgress('');
-    process.stderr.write(`${line}\n`);
-  },
-};
-
-/** Runs work that ends early, and cleanly, on the first signal. The second one ends the process. */
-async function untilSignal<T>(work: (stop: AbortSignal) => Promise<T>): Promise<T> {
-  const stop = new AbortController();
-  const abort = (): void => stop.abort();
-  process.once('SIGINT', abort).once('SIGTERM', abort);
-  try {
-    return await work(stop.signal);
-  } finally {
-    process.off('SIGINT', abort).off('SIGTERM', abort);
-  }
+  if (stderr.isTTY) stderr.write(`${CLEAR_LINE}${stays ? '' : line.slice(0, stderr.columns - 1)}`);
+  if (stays) stderr.write(`${line}\n`);
 }
 
 function archiveResult(

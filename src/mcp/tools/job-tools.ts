@@ -1,29 +1,34 @@
 import { z } from 'zod';
 import { CHANNEL_FORMS } from '../../domain/channel-reference.js';
 import { counted } from '../../domain/errors.js';
-import { REFERENCE_LENGTH_MAX } from '../../domain/page-url.js';
-import { VIDEO_ID } from '../../domain/video-reference.js';
 import { JOB_STATES } from '../../jobs/job-states.js';
-import { JOB_REASONS, ON_QUOTA, type JobReason } from '../../jobs/job.js';
+import { JOB_REASONS, ON_QUOTA } from '../../jobs/job.js';
 import type { JobDto } from '../../jobs/dto/job.dto.js';
 import {
   IDEMPOTENCY_KEY_CHARACTERS,
   IDEMPOTENCY_KEY_LENGTH_MAX,
   UPLOADS_MAX,
 } from '../../jobs/dto/jobs-request.dto.js';
-import { hasNoApiKey } from '../../http/validation.js';
 import { codeSpan, escapeMarkdown } from '../../transcripts/formats/markdown.js';
 import { payerOf } from '../../transcripts/transcripts.service.js';
-import { channel, costLine, defineTool, kinds, languages, match, summaryOutput, type ToolResult } from './tool.js';
+import {
+  costLine,
+  defineTool,
+  kinds,
+  languages,
+  match,
+  NO_API_KEY,
+  reasonText,
+  storedReference,
+  videoId,
+  workOutput,
+  type ToolResult,
+} from './tool.js';
 
-const jobOutput = z.object({
-  id: z.string(),
+const jobOutput = workOutput.extend({
   state: z.enum(JOB_STATES),
   reason: z.enum(JOB_REASONS).nullable(),
-  channelId: z.string().nullable(),
   playlistId: z.string().nullable(),
-  summary: summaryOutput.extend({ pending: z.int() }),
-  createdAt: z.string(),
   finishedAt: z.string().nullable(),
   expiresAt: z.string().nullable(),
   checkAgainSeconds: z.int().nullable(),
@@ -42,17 +47,8 @@ export const startArchiveJob = defineTool({
   limitsConcurrency: false,
   effect: 'creates',
   input: z.strictObject({
-    channel: channel
-      .refine(hasNoApiKey, 'must not contain an API key')
-      .optional()
-      .describe(`The channel: ${CHANNEL_FORMS}. Either this or playlist.`),
-    playlist: z
-      .string()
-      .min(1)
-      .max(REFERENCE_LENGTH_MAX)
-      .refine(hasNoApiKey, 'must not contain an API key')
-      .optional()
-      .describe('The ID or the URL of a playlist.'),
+    channel: storedReference.optional().describe(`The channel: ${CHANNEL_FORMS}. Either this or playlist.`),
+    playlist: storedReference.optional().describe('The ID or the URL of a playlist.'),
     limit: z
       .int()
       .min(1)
@@ -61,11 +57,7 @@ export const startArchiveJob = defineTool({
       .describe(
         'The number of videos at most, from the start of the list: the newest uploads of a channel. By default all.',
       ),
-    since: z
-      .string()
-      .regex(VIDEO_ID, 'must be the ID of a video')
-      .optional()
-      .describe('The ID of a video: only the uploads of the channel that are newer than it.'),
+    since: videoId.optional().describe('The ID of a video: only the uploads of the channel that are newer than it.'),
     languages,
     match,
     kinds,
@@ -78,7 +70,7 @@ export const startArchiveJob = defineTool({
       .min(1)
       .max(IDEMPOTENCY_KEY_LENGTH_MAX)
       .regex(IDEMPOTENCY_KEY_CHARACTERS, 'must have printable ASCII characters only')
-      .refine(hasNoApiKey, 'must not contain an API key')
+      .refine(...NO_API_KEY)
       .optional()
       .describe('A call with the same key and parameters returns the job of the first call instead of a second one.'),
   }),
@@ -109,22 +101,13 @@ export const getJob = defineTool({
   },
 });
 
-const REASONS: Readonly<Record<JobReason, string>> = {
-  plan_limit_exceeded: 'the monthly quota is used up; `get_usage` shows when it resets',
-  upstream_blocked: 'YouTube blocks the service; the job continues by itself',
-  plan_changed: 'the plan does not include archive jobs any more',
-  list_incomplete: 'YouTube listed a part of the videos only; the rest is read later',
-  channel_not_found: 'the channel does not exist',
-  playlist_not_found: 'the playlist does not exist',
-};
-
 function resultOf(job: JobDto): ToolResult {
   const { id, state, reason, summary, expiresAt, checkAgainSeconds } = job;
   const name = nameOf(job);
   const { total, succeeded, failed, cached, fetched, pending } = summary;
   const expired = expiresAt !== null && Date.parse(expiresAt) <= Date.now();
   const lines = [
-    `Job ${codeSpan(id)} for ${name}: ${state}${reason === null ? '' : ` (${codeSpan(reason)}: ${REASONS[reason]})`}.`,
+    `Job ${codeSpan(id)} for ${name}: ${state}${reasonText(reason)}.`,
     `${succeeded} of ${total} listed videos have a transcript, ${failed} have none, ${pending} are pending.`,
     costLine({ total, succeeded, failed, cached, fetched }),
     ...(checkAgainSeconds === null ? [] : [`Call \`get_job\` again in ${checkAgainSeconds} s.`]),

@@ -2,8 +2,7 @@ import { z } from 'zod';
 import { clockTime } from '../../transcripts/formats/line-text.js';
 import { codeSpan, escapeMarkdown, listHead } from '../../transcripts/formats/markdown.js';
 import type { Upload } from '../../domain/transcript.js';
-import { VIDEO_ID } from '../../domain/video-reference.js';
-import { channel, defineTool, kinds, listedVideo } from './tool.js';
+import { channel, defineTool, kinds, listedVideo, videoId } from './tool.js';
 
 export const listChannelUploads = defineTool({
   name: 'list_channel_uploads',
@@ -17,9 +16,7 @@ export const listChannelUploads = defineTool({
     channel,
     limit: z.int().min(1).max(100).default(25).describe('The number of videos at most, the newest ones.'),
     kinds,
-    since: z
-      .string()
-      .regex(VIDEO_ID, 'must be the ID of a video')
+    since: videoId
       .optional()
       .describe(
         'The ID of a video: only the uploads that are newer than it. What was live or announced at an earlier call and is ' +

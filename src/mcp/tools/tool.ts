@@ -4,15 +4,22 @@ import { counted, type InvalidField, InvalidRequestError } from '../../domain/er
 import { CHANNEL_FORMS } from '../../domain/channel-reference.js';
 import { areLanguages, LANGUAGE_MATCHES, LANGUAGES_MAX, normalizeLanguages } from '../../domain/language-codes.js';
 import { INCLUDABLE, VIDEO_KINDS } from '../../domain/transcript.js';
+import { REFERENCE_LENGTH_MAX } from '../../domain/page-url.js';
 import type { Feature } from '../../domain/plan.js';
 import { unknownParameterMessage, unknownParameters } from '../../domain/unknown-parameter.js';
+import { VIDEO_ID } from '../../domain/video-reference.js';
 import type { RequestContext } from '../../http/request-context.js';
+import { hasNoApiKey } from '../../http/validation.js';
+import type { JobReason } from '../../jobs/job.js';
 import { JobsService } from '../../jobs/jobs.service.js';
+import type { SubscriptionReason } from '../../jobs/subscription.js';
 import { SubscriptionsService } from '../../jobs/subscriptions.service.js';
 import { QuotaService } from '../../quota/quota.service.js';
+import { codeSpan } from '../../transcripts/formats/markdown.js';
 import { ChannelUploads } from '../../transcripts/sources/channel-uploads.js';
 import { CHUNK_SECONDS_MAX, CHUNK_SECONDS_MIN } from '../../transcripts/dto/transcripts-query.dto.js';
 import type { Summary } from '../../transcripts/dto/transcripts-response.dto.js';
+import type { Entry } from '../../transcripts/transcript-events.js';
 import { TranscriptsService } from '../../transcripts/transcripts.service.js';
 
 /** The languages of a call. */
@@ -143,7 +150,18 @@ export const chunkSeconds = z
   .optional()
   .describe('The length of a paragraph, each with a link to its second; by default about a minute.');
 
-export const channel = z.string().min(1).max(2048).describe(`The channel: ${CHANNEL_FORMS}.`);
+/** A text that names a channel, a playlist or a video. */
+export const reference = z.string().min(1).max(REFERENCE_LENGTH_MAX);
+
+export const channel = reference.describe(`The channel: ${CHANNEL_FORMS}.`);
+
+/** The rule of a text that is stored, and shown to all callers of the organization. */
+export const NO_API_KEY = [hasNoApiKey, 'must not contain an API key'] as const;
+
+/** A channel or a playlist. */
+export const storedReference = reference.refine(...NO_API_KEY);
+
+export const videoId = z.string().regex(VIDEO_ID, 'must be the ID of a video');
 
 export const maxChars = z
   .int()
@@ -172,6 +190,29 @@ export const summaryOutput = z.object({
   fetched: z.int(),
 });
 
+/** What the outputs of jobs and subscriptions have in common. */
+export const workOutput = z.object({
+  id: z.string(),
+  channelId: z.string().nullable(),
+  summary: summaryOutput.extend({ pending: z.int() }),
+  createdAt: z.string(),
+});
+
+const REASONS: Readonly<Record<JobReason | SubscriptionReason, string>> = {
+  plan_limit_exceeded: 'the monthly quota is used up; `get_usage` shows when it resets',
+  upstream_blocked: 'YouTube blocks the service; it is tried again by itself',
+  plan_changed: 'the plan does not include this any more',
+  list_incomplete: 'YouTube listed a part of the videos only; the rest is read later',
+  channel_not_found: 'the channel cannot be found',
+  playlist_not_found: 'the playlist cannot be found',
+  paused_by_caller: 'until a user sets its state to active',
+};
+
+/** Why a job or a subscription does not go on, after its state. */
+export function reasonText(reason: JobReason | SubscriptionReason | null): string {
+  return reason === null ? '' : ` (${codeSpan(reason)}: ${REASONS[reason]})`;
+}
+
 /** The fields that a video has with and without its transcript. */
 export const listedVideo = {
   videoId: z.string(),
@@ -180,6 +221,11 @@ export const listedVideo = {
   publishedAt: z.string().nullable(),
   durationSeconds: z.number().nullable(),
 };
+
+/** The metadata and the entry, of which the output has some fields. */
+export function videoOf(entry: Entry<unknown>): object {
+  return { ...entry.metadata, ...entry };
+}
 
 export const videoOutput = z.object({
   ...listedVideo,

@@ -3,7 +3,6 @@ import { CHANNEL_FORMS } from '../../domain/channel-reference.js';
 import { VideoFailedError, VideoNotFoundError, invalidField } from '../../domain/errors.js';
 import { parseVideoReference } from '../../domain/video-reference.js';
 import { givenVideos } from '../../transcripts/sources/video-list.js';
-import type { Entry } from '../../transcripts/transcript-events.js';
 import { CURSOR_VIDEOS_MAX, readTexts, type Position } from '../text-page.js';
 import {
   channel,
@@ -16,8 +15,10 @@ import {
   match,
   maxChars,
   cursorOutput,
+  reference,
   summaryOutput,
   TEXT_IS_DATA,
+  videoOf,
   videoOutput,
 } from './tool.js';
 
@@ -80,10 +81,7 @@ export const getVideoTranscript = defineTool({
   feature: 'video_transcripts',
   limitsConcurrency: true,
   input: z.strictObject({
-    video: z
-      .string()
-      .min(1)
-      .max(2048)
+    video: reference
       .optional()
       .describe('Required without a cursor: the ID of a video (11 characters) or its URL on youtube.com or youtu.be.'),
     languages,
@@ -116,8 +114,3 @@ export const getVideoTranscript = defineTool({
     return { text: page.text, structured: { video: videoOf(entry), summary: page.summary, cursor: page.cursor } };
   },
 });
-
-/** The metadata and the entry, of which the output has some fields. */
-function videoOf(entry: Entry): object {
-  return { ...entry.metadata, ...entry };
-}

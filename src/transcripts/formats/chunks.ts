@@ -1,5 +1,5 @@
-import type { Segment } from '../../domain/transcript.js';
-import { deflate, inflate, jsonOf, readTranscript, type TranscriptText } from '../cache/transcript-text.js';
+import type { Segment, Transcript } from '../../domain/transcript.js';
+import { deflate, inflate, jsonOf, readTranscript } from '../cache/transcript-text.js';
 import { inTurns } from '../in-turns.js';
 import type { TranscriptsEvent } from '../transcript-events.js';
 import { SENTENCE_END, spaceBetween } from './line-text.js';
@@ -37,6 +37,9 @@ function milliseconds(seconds: number): number {
   return Math.round(seconds * 1000) / 1000;
 }
 
+/** Chunks are as long as many segments: each is a step by itself. */
+const CHUNKS_PER_STEP = 1;
+
 /** The events with their texts in chunks, each entry by itself: one text at a time is not as it is cached. */
 export async function* inChunks(
   batches: AsyncIterable<readonly TranscriptsEvent[]>,
@@ -45,19 +48,21 @@ export async function* inChunks(
   for await (const batch of batches)
     for (const event of batch) {
       if (event.type !== 'result' || !event.entry.ok) yield [event];
-      else yield [{ ...event, entry: { ...event.entry, transcript: await chunked(event.entry.transcript, seconds) } }];
+      else {
+        const chunks = await chunked(await readTranscript(await inflate(event.entry.transcript)), seconds);
+        const transcript = await deflate(await jsonOf(chunks, CHUNKS_PER_STEP));
+        yield [{ ...event, entry: { ...event.entry, transcript } }];
+      }
     }
 }
 
-/** Chunks are as long as many segments: each is a step by itself. */
-const CHUNKS_PER_STEP = 1;
-
-async function chunked(text: TranscriptText, seconds: number): Promise<TranscriptText> {
+/** The transcript with the segments of each language in chunks. */
+export async function chunked(transcript: Transcript, seconds: number): Promise<Transcript> {
   const chunks = new Map<string, Segment[]>();
-  for (const [language, segments] of await readTranscript(await inflate(text))) {
+  for (const [language, segments] of transcript) {
     const own: Segment[] = [];
     for await (const step of inTurns(chunksOf(segments, seconds))) if (typeof step === 'object') own.push(step);
     chunks.set(language, own);
   }
-  return deflate(await jsonOf(chunks, CHUNKS_PER_STEP));
+  return chunks;
 }

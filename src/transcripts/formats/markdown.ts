@@ -4,7 +4,6 @@ import { inflate, readTranscript } from '../cache/transcript-text.js';
 import type { ListHeader } from '../sources/video-list.js';
 import type { Summary, VideoMetadata } from '../dto/transcripts-response.dto.js';
 import type { Entry, TranscriptsEvent } from '../transcript-events.js';
-import { chunksOf } from './chunks.js';
 import { clockTime, lineText, SENTENCE_END, spaceBetween, wholeSeconds } from './line-text.js';
 
 /**
@@ -40,7 +39,7 @@ const SENTENCE_SECONDS = 45;
 export interface TextForm {
   /** Of several languages each gets a heading. */
   languages: readonly string[];
-  /** The length of a paragraph; about a minute by default. */
+  /** Of the chunks that the segments are joined to, each of which is a paragraph; without it a paragraph is about a minute. */
   chunkSeconds?: number | undefined;
 }
 
@@ -117,46 +116,36 @@ export function videoNotes({ videoId, metadata }: Pick<Entry, 'videoId' | 'metad
 interface VideoTextForm extends Pick<TextForm, 'chunkSeconds'> {
   /** The level of a heading for each language; undefined for none. */
   languageLevel?: 2 | 3 | undefined;
-  /** What is said between two seconds; the end is null for the end of the video. */
-  range?: readonly [number, number | null];
 }
 
 /** The text of a video in pieces: paragraphs, each with a link to its second. */
 export function* videoText(
   videoId: string,
   transcript: Transcript,
-  { languageLevel, range: [from, to] = [0, null], chunkSeconds }: VideoTextForm = {},
+  { languageLevel, chunkSeconds }: VideoTextForm = {},
 ): Generator<string, void, undefined> {
   for (const [language, segments] of transcript) {
     if (languageLevel !== undefined) yield `\n${'#'.repeat(languageLevel)} ${escapeMarkdown(language)}\n`;
-    const wanted = segments.filter(
-      ({ start, duration }) => (to === null || start < to) && (start >= from || start + duration > from),
-    );
-    yield* paragraphs(videoId, chunkSeconds === undefined ? wanted : chunksOf(wanted, chunkSeconds), chunkSeconds);
+    yield* paragraphs(videoId, segments, chunkSeconds !== undefined);
   }
 }
 
-/** @param segments with `chunkSeconds` the steps of making chunks, each of which is a paragraph */
 function* paragraphs(
   videoId: string,
-  segments: Iterable<Segment | string>,
-  chunkSeconds: number | undefined,
+  segments: readonly Segment[],
+  areParagraphs: boolean,
 ): Generator<string, void, undefined> {
   let paragraphStart = Number.NEGATIVE_INFINITY;
   let last = '';
   for (const segment of segments) {
-    const line = typeof segment === 'string' ? '' : lineText(segment.text);
-    if (typeof segment === 'string' || line === '') {
+    const line = lineText(segment.text);
+    if (line === '') {
       yield '';
       continue;
     }
     const { start } = segment;
     const seconds = start - paragraphStart;
-    if (
-      chunkSeconds !== undefined ||
-      seconds >= PARAGRAPH_SECONDS ||
-      (seconds >= SENTENCE_SECONDS && SENTENCE_END.test(last))
-    ) {
+    if (areParagraphs || seconds >= PARAGRAPH_SECONDS || (seconds >= SENTENCE_SECONDS && SENTENCE_END.test(last))) {
       yield `${last === '' ? '' : '\n'}\n[${clockTime(start)}](${secondUrl(videoId, start)}) `;
       paragraphStart = start;
     } else yield spaceBetween(last, line);

@@ -11,7 +11,7 @@ import { uploadSchema } from './channel-uploads.js';
 const TTL_SECONDS = 120;
 
 /** A page with the time when its reading began, in milliseconds. */
-interface DatedPage extends UploadsListPage {
+export interface DatedPage extends UploadsListPage {
   readAtMs: number;
 }
 const datedPageSchema: z.ZodType<DatedPage> = z.object({
@@ -38,18 +38,9 @@ export class NewestUploads {
     this.pages = new ReadThroughCache('newest_uploads', TTL_SECONDS, datedPageSchema, cache, metrics);
   }
 
-  /**
-   * The page as the list alone states it, by at most one request.
-   *
-   * @throws ChannelNotFoundError | UpstreamError, and the reason of `context.signal` when that is aborted first
-   */
-  page(channelId: string, dueAtMs: number, context: ReadingContext): Promise<UploadsListPage> {
-    return this.datedPage(channelId, dueAtMs, context);
-  }
-
-  /** The same page with the dates and kinds that the list does not state; throws as `page` does. */
+  /** The page of `page` with the dates and kinds that the list does not state; throws as `page` does. */
   async described(channelId: string, dueAtMs: number, context: ReadingContext): Promise<UploadsListPage> {
-    const page = await this.datedPage(channelId, dueAtMs, context);
+    const page = await this.page(channelId, dueAtMs, context);
     const { readAtMs } = page;
     return this.pages.get(
       `${CACHE_FORMAT}:described:${channelId}`,
@@ -60,7 +51,12 @@ export class NewestUploads {
     );
   }
 
-  private async datedPage(channelId: string, dueAtMs: number, context: ReadingContext): Promise<DatedPage> {
+  /**
+   * The page as the list alone states it, by at most one request.
+   *
+   * @throws ChannelNotFoundError | UpstreamError, and the reason of `context.signal` when that is aborted first
+   */
+  async page(channelId: string, dueAtMs: number, context: ReadingContext): Promise<DatedPage> {
     const beganAtMs = this.reading.get(channelId) ?? -Infinity;
     const joinedAtMs = beganAtMs >= dueAtMs ? beganAtMs : Date.now();
     this.reading.set(channelId, joinedAtMs);

@@ -1,0 +1,25 @@
+import { defined, type CallOptions } from './http.js';
+
+export interface VideoOptions extends CallOptions {
+  /** Language codes in order of preference; `*`, as the last, is the original language of the video. */
+  languages?: readonly string[];
+  /** Whether each of the languages that a video has is returned (`all`, the default), or the first of them. */
+  match?: 'all' | 'first';
+  /** What to add to the metadata of each video. */
+  include?: readonly ('description' | 'chapters' | 'tags')[];
+  /** Joins segments to chunks of about this many seconds (15-600). */
+  chunkSeconds?: number;
+}
+
+export interface ListOptions extends VideoOptions {
+  /** The number of videos; 25 by default, at most 100. */
+  limit?: number;
+  /** Only videos of these kinds, which `limit` counts. */
+  kinds?: readonly ('video' | 'short' | 'live' | 'upcoming')[];
+}
+
+/** The parameters of every operation that is about transcripts. */
+export function textsOf({ languages, match, kinds, include, chunkSeconds }: ListOptions) {
+  const lists = { languages: languages?.join(','), kinds: kinds?.join(','), include: include?.join(',') };
+  return defined({ ...lists, match, chunkSeconds });
+}
