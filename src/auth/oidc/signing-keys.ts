@@ -30,7 +30,6 @@ export class SigningKeys {
   // Requests are rare, so that no connection is kept.
   private readonly agent = new Agent({ pipelining: 0, maxResponseSize: BYTES_MAX });
   private known: LocalJWKSet | undefined;
-  private url: string | undefined;
   private renewal: Promise<LocalJWKSet> | undefined;
   private triedAtMs = -Infinity;
   private hasFailed = false;
@@ -76,7 +75,6 @@ export class SigningKeys {
       return this.known;
     } catch (error) {
       this.hasFailed = true;
-      this.url = undefined;
       const line = { event: 'identity_provider_unavailable', issuer: this.issuer, cause: causeText(error) };
       this.failures.write(line.event, line);
       throw new ProviderUnavailableError(Math.ceil(pauseMs / 1000), error);
@@ -87,16 +85,11 @@ export class SigningKeys {
 
   private async read(): Promise<JSONWebKeySet> {
     const signal = AbortSignal.timeout(TIMEOUT_MS);
-    this.url ??= await this.discover(signal);
-    return keySet.parse(await this.get(this.url, signal));
-  }
-
-  private async discover(signal: AbortSignal): Promise<string> {
     const url = `${this.issuer.replace(/\/$/, '')}/.well-known/openid-configuration`;
     const found = discovery.parse(await this.get(url, signal));
     if (found.issuer !== this.issuer)
       throw new Error('The provider names another issuer than OIDC_ISSUER, whose text must be exactly the same.');
-    return found.jwks_uri;
+    return keySet.parse(await this.get(found.jwks_uri, signal));
   }
 
   private async get(url: string, signal: AbortSignal): Promise<unknown> {
