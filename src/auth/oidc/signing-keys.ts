@@ -23,7 +23,11 @@ const discovery = z.object({
 });
 const keySet = z.object({ keys: z.array(z.record(z.string(), z.unknown())) });
 
-/** The public keys of an OpenID provider, as its discovery document names them. Keys that are known serve while it is away. */
+/**
+ * The public keys of an OpenID provider, as its discovery document names them. Keys that are known serve while it is away. Not by
+ * `createRemoteJWKSet` of jose, which repeats a failed request at once, refuses tokens with known keys when it cannot renew keys
+ * that are older than `cacheMaxAge`, and measures its pauses by the wall clock, which may be set back.
+ */
 export class SigningKeys {
   private readonly logger = new Logger(SigningKeys.name);
   private readonly failures = new RepeatedLines((line) => this.logger.warn(line));
@@ -42,8 +46,7 @@ export class SigningKeys {
    * @throws ProviderUnavailableError when the key is not known and the provider does not respond
    */
   readonly find: JWTVerifyGetKey = async (header, token) => {
-    if (!this.known) return (await this.renew())(header, token);
-    const { known } = this;
+    const known = this.known ?? (await this.renew());
     // The call does not wait for it, and a failure is in the log.
     if (performance.now() - this.triedAtMs >= KEYS_MAX_AGE_MS) this.renew().catch(() => undefined);
     return known(header, token).catch(async (error: unknown) => {
