@@ -8293,7 +8293,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. */
+            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     /** @description The ID of the request. */
@@ -8441,7 +8441,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. */
+            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     /** @description The ID of the request. */
@@ -8621,7 +8621,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. */
+            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     /** @description The ID of the request. */
@@ -8770,7 +8770,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. */
+            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     /** @description The ID of the request. */
@@ -8921,7 +8921,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. */
+            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     /** @description The ID of the request. */
@@ -9117,7 +9117,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. */
+            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     /** @description The ID of the request. */
@@ -9275,7 +9275,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. */
+            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     /** @description The ID of the request. */
@@ -9469,7 +9469,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. */
+            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     /** @description The ID of the request. */
@@ -9656,7 +9656,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. */
+            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     /** @description The ID of the request. */
@@ -9809,7 +9809,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. */
+            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     /** @description The ID of the request. */
@@ -10008,7 +10008,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. */
+            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     /** @description The ID of the request. */
@@ -10150,7 +10150,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. */
+            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     /** @description The ID of the request. */
@@ -10351,7 +10351,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. */
+            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     /** @description The ID of the request. */
@@ -10553,7 +10553,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. */
+            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     /** @description The ID of the request. */
@@ -10742,7 +10742,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. */
+            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     /** @description The ID of the request. */
@@ -10927,7 +10927,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. */
+            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     /** @description The ID of the request. */
@@ -11091,7 +11091,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. */
+            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     /** @description The ID of the request. */
