@@ -39,8 +39,8 @@ export function challengeOf(
   const isMcp = request.path === MCP_PATH || audience?.pathname === MCP_PATH;
   const metadata = address && `${address}${METADATA_PATH}${isMcp ? MCP_PATH : ''}`;
   const parameters = [
-    ...(code === 'invalid_token' ? ['error="invalid_token"'] : []),
-    ...(metadata ? [`resource_metadata="${metadata}"`] : []),
+    code === 'invalid_token' && 'error="invalid_token"',
+    metadata && `resource_metadata="${metadata}"`,
   ];
-  return ['Bearer', parameters.join(', ')].filter(Boolean).join(' ');
+  return `Bearer ${parameters.filter(Boolean).join(', ')}`.trimEnd();
 }
