@@ -1,19 +1,18 @@
 import { Injectable, type CanActivate, type ExecutionContext } from '@nestjs/common';
 import { ApiErrors } from '../http/error-docs.js';
 import { requestContextOf } from '../http/request-context.js';
-import { ClientBlockedError, InvalidTokenError, OrganizationNotLinkedError } from './auth-errors.js';
+import { OrganizationNotLinkedError, TOKEN_REFUSALS } from './auth-errors.js';
 import { Authentication } from './authentication.js';
 
 /** Refuses a call without a valid API key or access token (401), and tokens of which no caller is known (403). */
 @ApiErrors(
   'unauthorized',
   'invalid_api_key',
-  { title: 'The access token is invalid', error: new InvalidTokenError('has expired (exp)') },
   {
     title: 'No organization is linked to that of the access token',
     error: new OrganizationNotLinkedError('org_id', 'acme'),
   },
-  { title: 'The client of the access token is blocked', error: new ClientBlockedError() },
+  ...TOKEN_REFUSALS,
   'failed_authentications',
   'internal_error',
   'service_unavailable',

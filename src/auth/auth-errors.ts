@@ -1,5 +1,6 @@
 import { quoted } from '../domain/api-key-text.js';
 import { DomainError, fixedError, ServiceUnavailableError, UnauthorizedError } from '../domain/errors.js';
+import type { ErrorExample } from '../http/error-docs.js';
 
 /** An access token that is not accepted. The message never has a part of it. */
 export class InvalidTokenError extends DomainError {
@@ -53,3 +54,9 @@ export class ProviderUnavailableError extends ServiceUnavailableError {
     super(`${message} Retry shortly.`, retryAfterSeconds, cause);
   }
 }
+
+/** How tokens are refused wherever they are accepted, for the OpenAPI document. */
+export const TOKEN_REFUSALS: readonly ErrorExample[] = [
+  { title: 'The access token is invalid', error: new InvalidTokenError('has expired (exp)') },
+  { title: 'The client of the access token is blocked', error: new ClientBlockedError() },
+];

@@ -36,9 +36,7 @@ export function RequiresFeature(
   return applyDecorators(
     ApiErrors(...(planIncludes(plan, feature) ? [] : [refusal])),
     RequiredFeature(feature),
-    UseGuards(ApiKeyGuard, PlanGuard, ...limitGuards(limitsConcurrency)),
-    ApiBearerAuth(API_KEY_SCHEME),
-    ApiBearerAuth(TOKEN_SCHEME),
+    guardedBy([ApiKeyGuard, PlanGuard], limitsConcurrency),
   );
 }
 
@@ -48,13 +46,13 @@ export function RequiresFeature(
  * @param limitsConcurrency for a route whose response can take long
  */
 export function RequiresApiKey({ limitsConcurrency = false }: Limits = {}): MethodDecorator & ClassDecorator {
+  return guardedBy([ApiKeyGuard], limitsConcurrency);
+}
+
+function guardedBy(guards: Parameters<typeof UseGuards>, limitsConcurrency: boolean) {
   return applyDecorators(
-    UseGuards(ApiKeyGuard, ...limitGuards(limitsConcurrency)),
+    UseGuards(...guards, RateLimitGuard, ...(limitsConcurrency ? [CallsInFlightGuard] : [])),
     ApiBearerAuth(API_KEY_SCHEME),
     ApiBearerAuth(TOKEN_SCHEME),
   );
-}
-
-function limitGuards(limitsConcurrency: boolean) {
-  return limitsConcurrency ? [RateLimitGuard, CallsInFlightGuard] : [RateLimitGuard];
 }

@@ -1,17 +1,18 @@
 import { Injectable } from '@nestjs/common';
+import { LRUCache } from 'lru-cache';
 import { Environment } from '../config/environment.js';
 import type { Caller, Person } from '../domain/caller.js';
 import { DomainError, InvalidApiKeyError, UnauthorizedError } from '../domain/errors.js';
 import { SecretToken } from '../http/bearer-token.js';
 import type { RequestContext } from '../http/request-context.js';
+import { hashKey } from '../organizations/api-key.js';
 import { ApiKeysService } from '../organizations/api-keys.service.js';
 import { TokenClientsService } from '../organizations/token-clients.service.js';
-import { RejectionMetrics, type AuthenticationFailure } from '../rate-limit/rejection-metrics.js';
+import { RejectionMetrics } from '../rate-limit/rejection-metrics.js';
 import {
   AdminRoleRequiredError,
   AdminTokenError,
   ClientBlockedError,
-  InvalidTokenError,
   OrganizationNotLinkedError,
   TooManyClientsError,
 } from './auth-errors.js';
@@ -23,6 +24,8 @@ import { IdentityProvider } from './oidc/identity-provider.js';
 @Injectable()
 export class Authentication {
   private readonly adminToken: SecretToken | undefined;
+  /** The callers that were valid at their last look-up. An entry never authenticates a call. */
+  private readonly recentlyValid = new LRUCache<string, true>({ max: 20_000, ttl: 10 * 60_000 });
 
   constructor(
     private readonly environment: Environment,
@@ -45,29 +48,44 @@ export class Authentication {
    */
   async caller(context: RequestContext): Promise<Caller> {
     const { credential } = context;
-    if (this.provider.accepts(credential)) return this.callerByToken(context, credential);
-    if (!this.isRecentKey(credential)) await this.failed.refuseThrottled(context);
-    if (credential === undefined)
-      return this.refuse(context, 'no_key', new UnauthorizedError(context.credentialLocation));
-    const caller = await this.apiKeys.authenticate(credential);
-    return caller ?? this.refuse(context, 'invalid_key', new InvalidApiKeyError(credential));
+    try {
+      return await (this.provider.accepts(credential)
+        ? this.callerByToken(context, credential)
+        : this.callerByKey(context, credential));
+    } catch (error) {
+      if (this.metrics.countFailure(error)) await this.failed.record(context);
+      throw error;
+    }
+  }
+
+  private async callerByKey(context: RequestContext, key: string | undefined): Promise<Caller> {
+    const name = nameOfKey(key);
+    if (!this.recentlyValid.has(name)) await this.failed.refuseThrottled(context);
+    if (key === undefined) throw new UnauthorizedError(context.credentialLocation);
+    const caller = await this.apiKeys.authenticate(key);
+    if (caller) return this.accept(name, caller);
+    this.recentlyValid.delete(name);
+    throw new InvalidApiKeyError(key);
   }
 
   private async callerByToken(context: RequestContext, token: string): Promise<Caller> {
-    const claims = await this.provider
-      .verify(token)
-      .catch((error: unknown) => this.refuse(context, 'invalid_token', error));
+    const claims = await this.provider.verify(token);
     const { OIDC_ORGANIZATION_CLAIM: claim } = this.environment;
     const [client, externalId] = [clientOf(claims), textClaim(claims, claim)];
-    if (client === undefined) return this.refuse(context, 'invalid_token', noClient());
-    const notLinked = new OrganizationNotLinkedError(claim, externalId);
-    if (externalId === undefined) return this.refuse(context, 'organization_not_linked', notLinked);
-    if (!this.clients.wasRecentlyAccepted(externalId, client)) await this.failed.refuseThrottled(context);
+    if (externalId === undefined) throw new OrganizationNotLinkedError(claim, externalId);
+    // Neither part has a control character.
+    const name = `${externalId}\n${client}`;
+    if (!this.recentlyValid.has(name)) await this.failed.refuseThrottled(context);
     const found = await this.clients.authenticate(externalId, client);
-    if (found === 'not_linked') return this.refuse(context, 'organization_not_linked', notLinked);
-    if (found === 'blocked') return this.refuse(context, 'client_blocked', new ClientBlockedError());
-    if (found === 'too_many') return this.refuse(context, 'client_blocked', new TooManyClientsError());
-    return found;
+    if (typeof found === 'object') return this.accept(name, found);
+    this.recentlyValid.delete(name);
+    if (found === 'not_linked') throw new OrganizationNotLinkedError(claim, externalId);
+    throw found === 'blocked' ? new ClientBlockedError() : new TooManyClientsError();
+  }
+
+  private accept(name: string, caller: Caller): Caller {
+    this.recentlyValid.set(name, true);
+    return caller;
   }
 
   /**
@@ -93,10 +111,7 @@ export class Authentication {
     if (!required || !this.provider.accepts(credential)) throw new AdminTokenError(credential);
     const claims = await this.provider.verify(credential);
     if (!hasClaim(claims, required)) throw new AdminRoleRequiredError();
-    const client = clientOf(claims);
-    if (client === undefined) throw noClient();
-    const person = personOf(claims);
-    if (!person) throw new InvalidTokenError('names nobody (sub)');
+    const [client, person] = [clientOf(claims), personOf(claims)];
     if (await this.clients.isBlocked(client)) throw new ClientBlockedError();
     return person;
   }
@@ -106,25 +121,12 @@ export class Authentication {
     const { credential } = context;
     const isVerified = this.provider.accepts(credential)
       ? await this.provider.verify(credential, { waits: false }).then(() => true, isUnavailable)
-      : this.isRecentKey(credential);
+      : this.recentlyValid.has(nameOfKey(credential));
     if (!isVerified) await this.failed.record(context);
-  }
-
-  private isRecentKey(credential: string | undefined): boolean {
-    return credential !== undefined && this.apiKeys.wasRecentlyValid(credential);
-  }
-
-  /** Counts a failure of the address. An unavailable provider is none. */
-  private async refuse(context: RequestContext, reason: AuthenticationFailure, error: unknown): Promise<never> {
-    if (!isUnavailable(error)) {
-      this.metrics.countFailure(reason);
-      await this.failed.record(context);
-    }
-    throw error;
   }
 }
 
-const noClient = (): InvalidTokenError => new InvalidTokenError('names no client (azp or client_id)');
+const nameOfKey = (key = ''): string => hashKey(key).toString('hex');
 
 /** Whether an error says nothing about the credential. */
 function isUnavailable(error: unknown): boolean {

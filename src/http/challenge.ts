@@ -10,35 +10,37 @@ export const MCP_PATH = '/mcp';
 /** A host can have quotes, which would end the text in the header. */
 const ADDRESS = /^https?:\/\/[\w.:[\]-]+$/;
 
+/** `OIDC_AUDIENCE` if it is a URL of HTTP: others, such as `api://…`, only name an audience. */
+export function audienceUrl({ OIDC_AUDIENCE = '' }: Environment): URL | undefined {
+  return /^https?:/i.test(OIDC_AUDIENCE) ? parseUrl(OIDC_AUDIENCE) : undefined;
+}
+
 /**
- * The address of the service as the caller reaches it. It is returned to this caller only, which has sent it, and no response is
- * cached; behind a proxy it is the one that the caller sent to the proxy. Of the host of `OIDC_AUDIENCE` the scheme and port are
- * those of that URL, because not every proxy passes them on.
+ * The address of the service as the caller reaches it. Only this caller gets it, who has sent it, and no response is cached;
+ * behind a proxy it is the one that the caller sent to the proxy. Of the host of `OIDC_AUDIENCE` the scheme and port are those of
+ * that URL, because not every proxy passes them on.
  */
-export function addressOf(
-  { protocol, host }: Pick<Request, 'protocol' | 'host'>,
-  audience?: string,
-): string | undefined {
+export function addressOf({ protocol, host }: Pick<Request, 'protocol' | 'host'>, audience?: URL): string | undefined {
   const sent = parseUrl(`${protocol}://${host}`);
-  const configured = parseUrl(audience ?? '');
-  const { origin = '' } = configured && configured.hostname === sent?.hostname ? configured : (sent ?? {});
-  return ADDRESS.test(origin) ? origin : undefined;
+  const url = audience?.hostname === sent?.hostname ? audience : sent;
+  return url && ADDRESS.test(url.origin) ? url.origin : undefined;
 }
 
 /** The header `WWW-Authenticate` of a 401. With an identity provider it says where a client learns how to sign in. */
 export function challengeOf(
   request: Pick<Request, 'protocol' | 'host' | 'path'>,
   code: ErrorCode,
-  { OIDC_ISSUER, OIDC_AUDIENCE }: Environment,
+  environment: Environment,
 ): string {
-  if (OIDC_ISSUER === undefined) return 'Bearer';
-  const address = addressOf(request, OIDC_AUDIENCE);
+  if (environment.OIDC_ISSUER === undefined) return 'Bearer';
+  const audience = audienceUrl(environment);
+  const address = addressOf(request, audience);
   // Metadata names the resource of its own path, and for every path the resource is OIDC_AUDIENCE if that is a URL.
-  const isMcp = request.path === MCP_PATH || parseUrl(OIDC_AUDIENCE ?? '')?.pathname === MCP_PATH;
+  const isMcp = request.path === MCP_PATH || audience?.pathname === MCP_PATH;
   const metadata = address && `${address}${METADATA_PATH}${isMcp ? MCP_PATH : ''}`;
   const parameters = [
-    ...(code === 'invalid_token' ? ['error="invalid_token"'] : []),
-    ...(metadata ? [`resource_metadata="${metadata}"`] : []),
+    code === 'invalid_token' && 'error="invalid_token"',
+    metadata && `resource_metadata="${metadata}"`,
   ];
-  return ['Bearer', parameters.join(', ')].filter(Boolean).join(' ');
+  return `Bearer ${parameters.filter(Boolean).join(', ')}`.trimEnd();
 }

@@ -1,5 +1,5 @@
 import type { Response } from 'express';
-import type { QuotaState } from '../domain/errors.js';
+import { remainingQuota, type QuotaState } from '../domain/errors.js';
 import type { RequestContext } from './request-context.js';
 
 const integer = (description: string) => ({ description, schema: { type: 'integer' as const, minimum: 0 } });
@@ -49,15 +49,17 @@ export function setRateLimitHeaders(
   limit: number,
   { used, resetSeconds }: { used: number; resetSeconds: number },
 ): void {
+  const remaining = Math.max(0, limit - used);
   context.setHeader('X-RateLimit-Limit', limit);
-  context.setHeader('X-RateLimit-Remaining', Math.max(0, limit - used));
+  context.setHeader('X-RateLimit-Remaining', remaining);
   context.setHeader('X-RateLimit-Reset', resetSeconds);
   context.setHeader(POLICY, `"minute";q=${limit};w=${MINUTE_SECONDS}`);
-  context.setHeader(STATE, `"minute";r=${Math.max(0, limit - used)};t=${resetSeconds}`);
+  context.setHeader(STATE, `"minute";r=${remaining};t=${resetSeconds}`);
 }
 
-export function setQuotaHeaders(response: Response, { limit, used, reserved, resetAt, asOf }: QuotaState): void {
-  const remaining = Math.max(0, limit - used - reserved);
+export function setQuotaHeaders(response: Response, quota: QuotaState): void {
+  const { limit, resetAt, asOf } = quota;
+  const remaining = remainingQuota(quota);
   // By the database's clock: this machine's may be hours off.
   const resetSeconds = Math.max(0, Math.ceil((resetAt.getTime() - asOf.getTime()) / 1000));
   response.setHeader('X-Quota-Limit', limit);

@@ -4,7 +4,6 @@ import { DataSource, type EntityManager } from 'typeorm';
 import { queryWithDeadline } from '../database/query-with-deadline.js';
 import { displayPrefix } from '../domain/api-key-text.js';
 import type { Actor, Caller } from '../domain/caller.js';
-import type { Plan } from '../domain/plan.js';
 import {
   ApiKey,
   generateKey,
@@ -24,8 +23,8 @@ import {
 } from './organization-errors.js';
 import { parseDisplayName } from './organizations.service.js';
 import type { Page, PageRequest } from '../domain/page.js';
+import { acceptCaller, type FoundCaller } from './found-caller.js';
 import { readPage } from './read-page.js';
-import { RecentlyValid } from './recently-valid.js';
 
 interface NewKey {
   organizationId: string;
@@ -46,9 +45,6 @@ const SECONDS_PER_DAY = 86_400;
  */
 @Injectable()
 export class ApiKeysService {
-  /** By the hashes of their keys. */
-  private readonly recentlyValid = new RecentlyValid();
-
   constructor(private readonly database: DataSource) {}
 
   /**
@@ -59,18 +55,8 @@ export class ApiKeysService {
    */
   async authenticate(key: string): Promise<Caller | undefined> {
     if (!isWellFormedKey(key)) return undefined;
-    const hash = hashKey(key);
-    const [found] = await queryWithDeadline<FoundKey[]>(this.database, AUTHENTICATE, [hash]);
-    this.recentlyValid.record(hash.toString('hex'), found !== undefined);
-    if (!found) return undefined;
-    // Not waited for: a failure, such as of a read-only server, affects no call.
-    if (found.stale) this.database.query(RECORD_USE, [found.key_id]).catch(() => undefined);
-    return { keyId: found.key_id, organization: { id: found.id, name: found.name, plan: found.plan } };
-  }
-
-  /** Whether a key was valid within the last ten minutes, as far as this process knows. It may be revoked since. */
-  wasRecentlyValid(key: string): boolean {
-    return this.recentlyValid.has(hashKey(key).toString('hex'));
+    const [found] = await queryWithDeadline<FoundCaller[]>(this.database, AUTHENTICATE, [hashKey(key)]);
+    return found && acceptCaller(this.database, found);
   }
 
   /** @throws InvalidRequestError for an invalid name, UnknownOrganizationError */
@@ -165,28 +151,12 @@ export class ApiKeysService {
   }
 }
 
-interface FoundKey {
-  key_id: string;
-  id: string;
-  name: string;
-  plan: Plan;
-  /** Whether the last use that is stored is older than a minute. */
-  stale: boolean;
-}
-
 export const AUTHENTICATE = `
   SELECT key.id AS key_id, organization.id, organization.name, organization.plan,
          key.last_used_at IS NULL OR key.last_used_at < now() - interval '1 minute' AS stale
     FROM api_keys key JOIN organizations organization ON organization.id = key.organization_id
     WHERE key.hash = $1 AND key.revoked_at IS NULL AND (key.expires_at IS NULL OR key.expires_at > now())
       AND organization.deleted_at IS NULL`;
-
-// Compares the minute here as well, because another call may have written it meanwhile. A locked key is skipped: the
-// column is accurate to one minute at best, and a write that waited would keep a connection from the calls.
-export const RECORD_USE = `
-  UPDATE api_keys SET last_used_at = now() WHERE id IN (
-    SELECT id FROM api_keys WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < now() - interval '1 minute')
-      FOR NO KEY UPDATE SKIP LOCKED)`;
 
 interface ActiveKey {
   name: string;

@@ -1,4 +1,6 @@
 export const NAME_LENGTH_MAX = 100;
+/** Control characters, lone surrogates and line separators, which a text that is displayed must not have. */
+export const CONTROL_CHARACTER = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/u;
 
 /** Of what an identity provider calls an organization. */
 export const EXTERNAL_ID_LENGTH_MAX = 255;

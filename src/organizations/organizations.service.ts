@@ -8,7 +8,7 @@ import { invalidField } from '../domain/errors.js';
 import type { Page, PageRequest } from '../domain/page.js';
 import type { Plan } from '../domain/plan.js';
 import { recordChange } from './audit-trail.js';
-import { EXTERNAL_ID_LENGTH_MAX, NAME_LENGTH_MAX } from './limits.js';
+import { CONTROL_CHARACTER, EXTERNAL_ID_LENGTH_MAX, NAME_LENGTH_MAX } from './limits.js';
 import { ExternalIdTakenError, UnknownOrganizationError } from './organization-errors.js';
 import {
   COMMANDS_ORGANIZATION_ID,
@@ -190,9 +190,6 @@ const REVOKE_ALL = `
   UPDATE api_keys SET revoked_at = now()
     WHERE organization_id = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())`;
 
-/** Control characters, lone surrogates and line separators. */
-const FORBIDDEN_IN_NAME = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/u;
-
 /**
  * Trims the name of an organization or a key, or an external ID.
  *
@@ -201,7 +198,7 @@ const FORBIDDEN_IN_NAME = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/u;
 export function parseDisplayName(text: string, field = 'name', lengthMax = NAME_LENGTH_MAX): string {
   const name = text.trim();
   const length = Array.from(name).length;
-  if (length < 1 || length > lengthMax || FORBIDDEN_IN_NAME.test(name)) {
+  if (length < 1 || length > lengthMax || CONTROL_CHARACTER.test(name)) {
     throw invalidField(field, `${field} must have 1 to ${lengthMax} characters and no control characters.`);
   }
   // Names are stored and displayed; keys must never be.

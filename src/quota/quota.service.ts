@@ -75,9 +75,9 @@ export class QuotaService {
   ) {}
 
   /**
-   * Reserves `required` transcripts of this month's quota, or refuses when they would exceed the limit in force or that of
-   * the key. When this
-   * throws, nothing stays reserved: a reservation with an unknown outcome is cancelled, even if the database creates it later.
+   * Reserves `required` transcripts of this month's quota, or refuses when they would exceed the limit in force or that of the
+   * key. When this throws, nothing stays reserved: a reservation with an unknown outcome is cancelled, even if the database
+   * creates it later.
    *
    * @throws InvalidApiKeyError, and the driver's errors when the database is unavailable
    */
@@ -149,15 +149,14 @@ export class QuotaService {
   async usage(organizationId: string, keyId: string | null = null): Promise<Usage> {
     const row = await this.read<UsageRow>(QUOTA_USAGE, organizationId, keyId);
     if (!row) throw new UnknownOrganizationError(organizationId);
-    const remaining = Math.max(0, row.limit_in_force - row.used_count - row.reserved_count);
+    const counts = countsOf(row);
+    const remaining = row.deleted_at ? 0 : remainingQuota(counts);
     return {
       organization: row.id,
       plan: row.plan,
       period: { start: row.period_start.toISOString(), end: row.period_end.toISOString() },
-      limit: row.limit_in_force,
-      used: row.used_count,
-      reserved: row.reserved_count,
-      remaining: row.deleted_at === null ? remaining : 0,
+      ...counts,
+      remaining,
       history: row.history,
       ...(row.key && { key: { ...row.key, remaining: Math.min(remaining, remainingQuota(row.key)) } }),
       ...(row.deleted_at && { deletedAt: row.deleted_at.toISOString() }),
@@ -199,13 +198,11 @@ function newReservationId(): string {
 /** @throws InvalidApiKeyError without a row: the organization was deleted after its key was checked */
 function quotaState(row: QuotaRow | undefined): QuotaState {
   if (!row) throw new InvalidApiKeyError();
-  return {
-    limit: row.limit_in_force,
-    used: row.used_count,
-    reserved: row.reserved_count,
-    resetAt: row.period_end,
-    asOf: row.decided_at,
-  };
+  return { ...countsOf(row), resetAt: row.period_end, asOf: row.decided_at };
+}
+
+function countsOf(row: QuotaRow): QuotaCounts {
+  return { limit: row.limit_in_force, used: row.used_count, reserved: row.reserved_count };
 }
 
 function keyCounts(row: ReserveRow | undefined): QuotaCounts | undefined {

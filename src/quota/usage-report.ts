@@ -70,7 +70,8 @@ const NEXT_DAY = `
     FROM (SELECT min(${DAY}) AS day FROM quota_reservations
             WHERE organization_id = $1 AND ${DAY} >= $2::date AND ${DAY} < $3::date) next
     LEFT JOIN LATERAL (
-      SELECT CASE $4::text WHEN 'day' THEN to_char(next.day, 'YYYY-MM-DD') WHEN 'key' THEN key_id ELSE channel_id END AS "group",
+      SELECT CASE $4::text WHEN 'day' THEN to_char(next.day, 'YYYY-MM-DD') WHEN 'key' THEN key_id
+             WHEN 'month and key' THEN to_char(next.day, 'YYYY-MM ') || key_id ELSE channel_id END AS "group",
              count(*)::double precision AS calls, sum(charged)::double precision AS charged,
              sum(forfeited)::double precision AS forfeited
         FROM quota_reservations WHERE organization_id = $1 AND ${DAY} = next.day AND settled_at IS NOT NULL
@@ -120,7 +121,7 @@ export class UsageReports {
 export async function sumSettledCalls(
   manager: EntityManager,
   organizationId: string,
-  { from, to, by, rowsMax }: { from: string; to: string; by: ReportGroup; rowsMax?: number },
+  { from, to, by, rowsMax }: { from: string; to: string; by: ReportGroup | 'month and key'; rowsMax?: number },
 ): Promise<UsageReportRow[]> {
   // PostgreSQL takes null for no limit.
   const rowsOfDay = rowsMax === undefined ? null : rowsMax + 1;

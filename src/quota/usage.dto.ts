@@ -20,20 +20,18 @@ export class MonthUsed {
   used: number;
 }
 
-/** What an API key with a limit of its own has used. Keys that were rotated share their limit and their counts. */
-export class KeyUsage {
-  @ApiProperty(countField('The number of transcripts that the key can fetch per month.'))
+/** The counts of an organization, or of an API key with a limit of its own. */
+export class UsageCounts {
+  @ApiProperty(countField('The number of transcripts that can be fetched per month.'))
   limit: number;
 
-  @ApiProperty(countField('Transcripts charged to the key this month.'))
+  @ApiProperty(countField('Transcripts charged this month.'))
   used: number;
 
-  @ApiProperty(countField('Transcripts reserved by requests of the key in progress.'))
+  @ApiProperty(countField('Transcripts reserved by requests in progress.'))
   reserved: number;
 
-  @ApiProperty(
-    countField('Transcripts that the key can still reserve this month: never more than the organization can.'),
-  )
+  @ApiProperty(countField('Transcripts that can still be reserved this month.'))
   remaining: number;
 }
 
@@ -66,7 +64,7 @@ export class QuotaEventDto {
 }
 
 /** An organization's quota in the current calendar month (UTC). */
-export class Usage {
+export class Usage extends UsageCounts {
   @ApiProperty({ description: 'The ID of the organization.' })
   organization: string;
 
@@ -76,18 +74,6 @@ export class Usage {
   @ApiProperty({ description: 'The calendar month (UTC) that the counts apply to.' })
   period: UsagePeriod;
 
-  @ApiProperty(countField('The number of transcripts that the organization can fetch per month.'))
-  limit: number;
-
-  @ApiProperty(countField('Transcripts charged this month.'))
-  used: number;
-
-  @ApiProperty(countField('Transcripts reserved by requests in progress.'))
-  reserved: number;
-
-  @ApiProperty(countField('Transcripts that can still be reserved this month.'))
-  remaining: number;
-
   @ApiProperty({
     type: [MonthUsed],
     description:
@@ -96,8 +82,12 @@ export class Usage {
   })
   history: MonthUsed[];
 
-  @ApiPropertyOptional({ description: 'The limit of the calling API key. Absent when it has none of its own.' })
-  key?: KeyUsage;
+  @ApiPropertyOptional({
+    description:
+      'The same for the calling API key. Absent when it has no limit of its own. Keys that were rotated share their limit and ' +
+      'their counts; `remaining` is never more than that of the organization.',
+  })
+  key?: UsageCounts;
 
   /** Only set for a deleted organization, whose usage operators can read. */
   deletedAt?: string;

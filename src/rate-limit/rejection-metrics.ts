@@ -1,13 +1,19 @@
 import { Injectable } from '@nestjs/common';
 import { Counter, Registry } from 'prom-client';
+import type { ErrorCode } from '../domain/error-codes.js';
+import { DomainError } from '../domain/errors.js';
 
 /** Limits that refuse requests: by key, by process, and by address after failed authentications. */
 const LIMITS = ['key_per_minute', 'key_in_flight', 'process_in_flight', 'failing_address'] as const;
 
-/** Requests without a valid API key or token, and tokens of organizations that are not linked or clients that are blocked. */
-const FAILURES = ['no_key', 'invalid_key', 'invalid_token', 'organization_not_linked', 'client_blocked'] as const;
-
-export type AuthenticationFailure = (typeof FAILURES)[number];
+/** The codes of callers that are not accepted, with the reason as the metric names it. */
+const FAILURES: Readonly<Partial<Record<ErrorCode, string>>> = {
+  unauthorized: 'no_key',
+  invalid_api_key: 'invalid_key',
+  invalid_token: 'invalid_token',
+  organization_not_linked: 'organization_not_linked',
+  client_blocked: 'client_blocked',
+};
 
 /** Metrics of the requests that authentication and the limits refuse. */
 @Injectable()
@@ -28,7 +34,7 @@ export class RejectionMetrics {
       ...options,
     });
     // A series that starts with its first increment hides that increment from rate().
-    for (const reason of FAILURES) this.failedAuthentications.inc({ reason }, 0);
+    for (const reason of Object.values(FAILURES)) this.failedAuthentications.inc({ reason }, 0);
     for (const reason of LIMITS) this.limitRefusals.inc({ reason }, 0);
   }
 
@@ -37,8 +43,10 @@ export class RejectionMetrics {
     this.limitRefusals.inc({ reason });
   }
 
-  /** Counts a request whose caller is not accepted. */
-  countFailure(reason: AuthenticationFailure): void {
-    this.failedAuthentications.inc({ reason });
+  /** Counts an error that says that a caller is not accepted. @returns whether it is one */
+  countFailure(error: unknown): boolean {
+    const reason = error instanceof DomainError ? FAILURES[error.code] : undefined;
+    if (reason !== undefined) this.failedAuthentications.inc({ reason });
+    return reason !== undefined;
   }
 }

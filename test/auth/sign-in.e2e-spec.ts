@@ -153,4 +153,18 @@ describe('the metadata of the service as an OAuth resource', () => {
       await other.close();
     }
   });
+
+  it('names the service when OIDC_AUDIENCE is a URI of another scheme, also with the host and path of the service', async () => {
+    const environment = { OIDC_ISSUER: provider.issuer, OIDC_AUDIENCE: 'api://127.0.0.1/mcp' };
+    const other = await startService({ environment });
+    try {
+      const { headers } = await other.request('GET', '/usage');
+      const url = `${other.url}/.well-known/oauth-protected-resource`;
+      expect(headers['www-authenticate']).toBe(`Bearer resource_metadata="${url}"`);
+      const { body } = await other.request('GET', '/.well-known/oauth-protected-resource');
+      expect(body.resource).toBe(other.url);
+    } finally {
+      await other.close();
+    }
+  });
 });

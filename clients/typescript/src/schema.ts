@@ -1071,17 +1071,25 @@ export interface components {
             /** @description Transcripts charged in the month. */
             used: number;
         };
-        KeyUsage: {
-            /** @description The number of transcripts that the key can fetch per month. */
+        UsageCounts: {
+            /** @description The number of transcripts that can be fetched per month. */
             limit: number;
-            /** @description Transcripts charged to the key this month. */
+            /** @description Transcripts charged this month. */
             used: number;
-            /** @description Transcripts reserved by requests of the key in progress. */
+            /** @description Transcripts reserved by requests in progress. */
             reserved: number;
-            /** @description Transcripts that the key can still reserve this month: never more than the organization can. */
+            /** @description Transcripts that can still be reserved this month. */
             remaining: number;
         };
         Usage: {
+            /** @description The number of transcripts that can be fetched per month. */
+            limit: number;
+            /** @description Transcripts charged this month. */
+            used: number;
+            /** @description Transcripts reserved by requests in progress. */
+            reserved: number;
+            /** @description Transcripts that can still be reserved this month. */
+            remaining: number;
             /** @description The ID of the organization. */
             organization: string;
             /**
@@ -1091,18 +1099,10 @@ export interface components {
             plan: "free" | "pro";
             /** @description The calendar month (UTC) that the counts apply to. */
             period: components["schemas"]["UsagePeriod"];
-            /** @description The number of transcripts that the organization can fetch per month. */
-            limit: number;
-            /** @description Transcripts charged this month. */
-            used: number;
-            /** @description Transcripts reserved by requests in progress. */
-            reserved: number;
-            /** @description Transcripts that can still be reserved this month. */
-            remaining: number;
             /** @description The current month and the five before it, newest first. Months in which nothing was charged, and months whose usage was pruned, are absent. */
             history: components["schemas"]["MonthUsed"][];
-            /** @description The limit of the calling API key. Absent when it has none of its own. */
-            key?: components["schemas"]["KeyUsage"];
+            /** @description The same for the calling API key. Absent when it has no limit of its own. Keys that were rotated share their limit and their counts; `remaining` is never more than that of the organization. */
+            key?: components["schemas"]["UsageCounts"];
         };
         ResourceMetadata: {
             /** @description What a client asks a token for: `OIDC_AUDIENCE` if it is a URL, or else this service. */
@@ -1992,14 +1992,18 @@ export interface components {
             settledCalls: number;
         };
         VerifiedKeyPeriod: {
-            /** @description The ID of an API key with a limit of its own: of the first one, when it was rotated. */
-            key: string;
             /** @description The month, such as `2026-05`. */
             period: string;
-            /** @description The number of charged transcripts that the limit is compared with. */
+            /** @description The number of charged transcripts that the quota is based on. */
             used: number;
-            /** @description The sum of the charges of all settled calls of the key. */
+            /** @description The sum of the charges of all settled calls. */
             recomputed: number;
+            /** @description Transcripts that were fetched but settled too late to be charged. */
+            forfeited: number;
+            /** @description The number of settled calls. */
+            settledCalls: number;
+            /** @description The ID of an API key with a limit of its own: of the first one, when it was rotated. */
+            key: string;
         };
         Verification: {
             /** @description Whether `used` equals `recomputed` in every month, also of each key with a limit. */
@@ -2041,6 +2045,14 @@ export interface components {
             rows: components["schemas"]["UsageReportRow"][];
         };
         AdminUsage: {
+            /** @description The number of transcripts that can be fetched per month. */
+            limit: number;
+            /** @description Transcripts charged this month. */
+            used: number;
+            /** @description Transcripts reserved by requests in progress. */
+            reserved: number;
+            /** @description Transcripts that can still be reserved this month. */
+            remaining: number;
             /** @description The ID of the organization. */
             organization: string;
             /**
@@ -2050,18 +2062,10 @@ export interface components {
             plan: "free" | "pro";
             /** @description The calendar month (UTC) that the counts apply to. */
             period: components["schemas"]["UsagePeriod"];
-            /** @description The number of transcripts that the organization can fetch per month. */
-            limit: number;
-            /** @description Transcripts charged this month. */
-            used: number;
-            /** @description Transcripts reserved by requests in progress. */
-            reserved: number;
-            /** @description Transcripts that can still be reserved this month. */
-            remaining: number;
             /** @description The current month and the five before it, newest first. Months in which nothing was charged, and months whose usage was pruned, are absent. */
             history: components["schemas"]["MonthUsed"][];
-            /** @description The limit of the calling API key. Absent when it has none of its own. */
-            key?: components["schemas"]["KeyUsage"];
+            /** @description The same for the calling API key. Absent when it has no limit of its own. Keys that were rotated share their limit and their counts; `remaining` is never more than that of the organization. */
+            key?: components["schemas"]["UsageCounts"];
             /**
              * Format: date-time
              * @description When the organization was deleted. Present only for a deleted organization.
@@ -8289,7 +8293,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. */
+            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     /** @description The ID of the request. */
@@ -8437,7 +8441,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. */
+            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     /** @description The ID of the request. */
@@ -8617,7 +8621,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. */
+            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     /** @description The ID of the request. */
@@ -8766,7 +8770,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. */
+            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     /** @description The ID of the request. */
@@ -8917,7 +8921,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. */
+            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     /** @description The ID of the request. */
@@ -9113,7 +9117,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. */
+            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     /** @description The ID of the request. */
@@ -9271,7 +9275,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. */
+            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     /** @description The ID of the request. */
@@ -9465,7 +9469,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. */
+            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     /** @description The ID of the request. */
@@ -9652,7 +9656,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. */
+            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     /** @description The ID of the request. */
@@ -9805,7 +9809,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. */
+            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     /** @description The ID of the request. */
@@ -10004,7 +10008,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. */
+            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     /** @description The ID of the request. */
@@ -10146,7 +10150,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. */
+            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     /** @description The ID of the request. */
@@ -10347,7 +10351,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. */
+            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     /** @description The ID of the request. */
@@ -10549,7 +10553,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. */
+            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     /** @description The ID of the request. */
@@ -10738,7 +10742,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. */
+            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     /** @description The ID of the request. */
@@ -10923,7 +10927,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. */
+            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     /** @description The ID of the request. */
@@ -11087,7 +11091,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. */
+            /** @description `admin_role_required`: The access token does not have `OIDC_ADMIN_CLAIM`. `client_blocked`: The client of the access token is blocked. */
             403: {
                 headers: {
                     /** @description The ID of the request. */

@@ -7,7 +7,7 @@ import {
   type ExecutionContext,
 } from '@nestjs/common';
 import { ApiBearerAuth, ApiParam, ApiTags } from '@nestjs/swagger';
-import { AdminRoleRequiredError, AdminTokenError, InvalidTokenError } from '../../auth/auth-errors.js';
+import { AdminRoleRequiredError, AdminTokenError, TOKEN_REFUSALS } from '../../auth/auth-errors.js';
 import { TOKEN_SCHEME } from '../../auth/auth.decorators.js';
 import { Authentication } from '../../auth/authentication.js';
 import type { Actor } from '../../domain/caller.js';
@@ -29,8 +29,8 @@ export const ADMIN_TOKEN_SCHEME = 'adminToken';
  */
 @ApiErrors(
   { title: 'The admin token is missing or invalid', error: new AdminTokenError() },
-  { title: 'The access token is invalid', error: new InvalidTokenError('has expired (exp)') },
   { title: 'The access token does not have `OIDC_ADMIN_CLAIM`', error: new AdminRoleRequiredError() },
+  ...TOKEN_REFUSALS,
   { title: 'Neither `ADMIN_TOKEN` nor `OIDC_ADMIN_CLAIM` is set', error: new RouteNotFoundError() },
   'failed_admin_authentications',
   'internal_error',

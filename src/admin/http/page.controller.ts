@@ -1,13 +1,11 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Controller, Get, Res } from '@nestjs/common';
+import { Controller, Get, Req, Res } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
-import type { Response } from 'express';
+import type { Request, RequestHandler, Response } from 'express';
+import { withPolicy } from '../../http/security-headers.js';
 import { AllowsHead, Audience, Public } from '../../http/route.decorators.js';
-
-/** Of a text such as `<script>…</script>`. */
-const ELEMENTS = /<(script|style)>(.*?)<\/\1>/gs;
 
 /**
  * The page for the operator. A browser sends no token when it opens a page, so the page is served to everybody who may reach
@@ -20,21 +18,26 @@ const ELEMENTS = /<(script|style)>(.*?)<\/\1>/gs;
 @Audience('operators')
 export class AdminPageController {
   private readonly page = readFileSync(join(import.meta.dirname, 'page.html'), 'utf8');
-  private readonly policy = policyOf(this.page);
+  private readonly setPolicy = policyOf(this.page);
 
   @Get()
-  getPage(@Res() response: Response): void {
-    response.setHeader('Content-Security-Policy', this.policy);
-    response.type('html').send(this.page);
+  getPage(@Req() request: Request, @Res() response: Response): void {
+    this.setPolicy(request, response, () => response.type('html').send(this.page));
   }
 }
 
 /** Only the script and the styles of the page itself run, it calls this service alone, and no text becomes markup. */
-function policyOf(page: string): string {
-  const hashes = { script: '', style: '' };
-  for (const [, name, text = ''] of page.matchAll(ELEMENTS))
-    hashes[name === 'script' ? 'script' : 'style'] += ` 'sha256-${createHash('sha256').update(text).digest('base64')}'`;
-  const closed = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
-  const own = `script-src${hashes.script}; style-src${hashes.style}; connect-src 'self'; img-src data:`;
-  return `${closed}; ${own}; require-trusted-types-for 'script'; trusted-types 'none'`;
+function policyOf(page: string): RequestHandler {
+  const hashesOf = (element: string): string[] =>
+    Array.from(page.matchAll(new RegExp(`<${element}>(.*?)</${element}>`, 'gs')), ([, text = '']) => {
+      return `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
+    });
+  return withPolicy({
+    scriptSrc: hashesOf('script'),
+    styleSrc: hashesOf('style'),
+    connectSrc: ["'self'"],
+    imgSrc: ['data:'],
+    requireTrustedTypesFor: ["'script'"],
+    trustedTypes: ["'none'"],
+  });
 }

@@ -1,12 +1,12 @@
 import type { JWTPayload } from 'jose';
 import type { Person } from '../../domain/caller.js';
-
-/** What can be stored and displayed. */
-const TEXT = /^[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}]+$/u;
-const LENGTH_MAX = 255;
+import { CONTROL_CHARACTER, EXTERNAL_ID_LENGTH_MAX } from '../../organizations/limits.js';
+import { InvalidTokenError } from '../auth-errors.js';
 
 const textOf = (value: unknown): string | undefined =>
-  typeof value === 'string' && value.length <= LENGTH_MAX && TEXT.test(value) ? value : undefined;
+  typeof value === 'string' && value !== '' && value.length <= EXTERNAL_ID_LENGTH_MAX && !CONTROL_CHARACTER.test(value)
+    ? value
+    : undefined;
 
 /** A claim that is one text; providers that can name several send a list. */
 export function textClaim(claims: JWTPayload, name: string): string | undefined {
@@ -15,9 +15,11 @@ export function textClaim(claims: JWTPayload, name: string): string | undefined 
   return value.length === 1 ? textOf(value[0]) : undefined;
 }
 
-/** The client that a token was issued to. */
-export function clientOf(claims: JWTPayload): string | undefined {
-  return textOf(claims['azp']) ?? textOf(claims['client_id']);
+/** The client that a token was issued to. @throws InvalidTokenError */
+export function clientOf(claims: JWTPayload): string {
+  const client = textOf(claims['azp']) ?? textOf(claims['client_id']);
+  if (client === undefined) throw new InvalidTokenError('names no client (azp or client_id)');
+  return client;
 }
 
 /** Whether a claim is a value, or a list with it. */
@@ -26,8 +28,9 @@ export function hasClaim(claims: JWTPayload, { claim, value }: { claim: string; 
   return Array.isArray(given) ? given.includes(value) : given === value;
 }
 
-/** Whom a token names; undefined when it names nobody. */
-export function personOf(claims: JWTPayload): Person | undefined {
+/** Whom a token names. @throws InvalidTokenError */
+export function personOf(claims: JWTPayload): Person {
   const sub = textOf(claims.sub);
-  return sub === undefined ? undefined : { sub, email: textOf(claims['email']) ?? null };
+  if (sub === undefined) throw new InvalidTokenError('names nobody (sub)');
+  return { sub, email: textOf(claims['email']) ?? null };
 }

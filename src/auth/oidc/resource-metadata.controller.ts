@@ -2,8 +2,7 @@ import { Controller, Get, HttpStatus, Req } from '@nestjs/common';
 import { ApiOperation, ApiProperty, ApiSchema, ApiTags } from '@nestjs/swagger';
 import type { Request } from 'express';
 import { Environment } from '../../config/environment.js';
-import { parseUrl } from '../../domain/page-url.js';
-import { addressOf, MCP_PATH, METADATA_PATH } from '../../http/challenge.js';
+import { addressOf, audienceUrl, MCP_PATH, METADATA_PATH } from '../../http/challenge.js';
 import { ApiErrors } from '../../http/error-docs.js';
 import { ApiResult } from '../../http/response-docs.js';
 import { AllowsHead, AnyQuery, Public } from '../../http/route.decorators.js';
@@ -59,10 +58,9 @@ export class ResourceMetadataController {
 
   private metadataOf(request: Request, path: string): ResourceMetadataDto {
     const { OIDC_ISSUER = '', OIDC_AUDIENCE = '' } = this.environment;
-    const isUrl = /^https?:/.test(OIDC_AUDIENCE) && parseUrl(OIDC_AUDIENCE) !== undefined;
     return {
       ...EXAMPLE,
-      resource: isUrl ? OIDC_AUDIENCE : `${addressOf(request) ?? ''}${path}`,
+      resource: audienceUrl(this.environment) ? OIDC_AUDIENCE : `${addressOf(request) ?? ''}${path}`,
       authorization_servers: [OIDC_ISSUER],
     };
   }

@@ -23,14 +23,17 @@ const discovery = z.object({
 });
 const keySet = z.object({ keys: z.array(z.record(z.string(), z.unknown())) });
 
-/** The public keys of an OpenID provider, as its discovery document names them. Keys that are known serve while it is away. */
+/**
+ * The public keys of an OpenID provider, as its discovery document names them. Keys that are known serve while it is away. Not by
+ * `createRemoteJWKSet` of jose, which repeats a failed request at once, refuses tokens with known keys when it cannot renew keys
+ * that are older than `cacheMaxAge`, and measures its pauses by the wall clock, which may be set back.
+ */
 export class SigningKeys {
   private readonly logger = new Logger(SigningKeys.name);
   private readonly failures = new RepeatedLines((line) => this.logger.warn(line));
   // Requests are rare, so that no connection is kept.
   private readonly agent = new Agent({ pipelining: 0, maxResponseSize: BYTES_MAX });
   private known: LocalJWKSet | undefined;
-  private url: string | undefined;
   private renewal: Promise<LocalJWKSet> | undefined;
   private triedAtMs = -Infinity;
   private hasFailed = false;
@@ -43,8 +46,7 @@ export class SigningKeys {
    * @throws ProviderUnavailableError when the key is not known and the provider does not respond
    */
   readonly find: JWTVerifyGetKey = async (header, token) => {
-    if (!this.known) return (await this.renew())(header, token);
-    const { known } = this;
+    const known = this.known ?? (await this.renew());
     // The call does not wait for it, and a failure is in the log.
     if (performance.now() - this.triedAtMs >= KEYS_MAX_AGE_MS) this.renew().catch(() => undefined);
     return known(header, token).catch(async (error: unknown) => {
@@ -76,7 +78,6 @@ export class SigningKeys {
       return this.known;
     } catch (error) {
       this.hasFailed = true;
-      this.url = undefined;
       const line = { event: 'identity_provider_unavailable', issuer: this.issuer, cause: causeText(error) };
       this.failures.write(line.event, line);
       throw new ProviderUnavailableError(Math.ceil(pauseMs / 1000), error);
@@ -87,16 +88,11 @@ export class SigningKeys {
 
   private async read(): Promise<JSONWebKeySet> {
     const signal = AbortSignal.timeout(TIMEOUT_MS);
-    this.url ??= await this.discover(signal);
-    return keySet.parse(await this.get(this.url, signal));
-  }
-
-  private async discover(signal: AbortSignal): Promise<string> {
     const url = `${this.issuer.replace(/\/$/, '')}/.well-known/openid-configuration`;
     const found = discovery.parse(await this.get(url, signal));
     if (found.issuer !== this.issuer)
       throw new Error('The provider names another issuer than OIDC_ISSUER, whose text must be exactly the same.');
-    return found.jwks_uri;
+    return keySet.parse(await this.get(found.jwks_uri, signal));
   }
 
   private async get(url: string, signal: AbortSignal): Promise<unknown> {

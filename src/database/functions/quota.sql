@@ -31,15 +31,20 @@ BEGIN
     WHERE organization_id = p_organization_id AND period_start = p_period_start;
 END $$;
 
--- Sums what a key with a limit, and those that it was rotated from, have used and reserved; quota_tally must come before.
+-- Sums what a key with a limit, and those that it was rotated from, have used and reserved; quota_tally must come before. All
+-- is null for a key without a limit.
 CREATE OR REPLACE FUNCTION quota_key_tally(
-  p_organization_id text, p_period_start date, p_quota_key_id text, OUT used_count bigint, OUT reserved_count bigint
+  p_key_id text, p_period_start date,
+  OUT quota_key_id text, OUT key_limit integer, OUT used_count bigint, OUT reserved_count bigint
 ) LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
-  SELECT coalesce(sum(required), 0) INTO reserved_count FROM quota_open_reservations
-    WHERE organization_id = p_organization_id AND period_start = p_period_start AND quota_key_id = p_quota_key_id;
-  SELECT coalesce(sum(used), 0) INTO used_count FROM quota_key_periods
-    WHERE organization_id = p_organization_id AND period_start = p_period_start AND quota_key_id = p_quota_key_id;
+  SELECT key.quota_key_id, key.monthly_limit,
+         coalesce((SELECT used FROM quota_key_periods period WHERE period.organization_id = key.organization_id
+           AND period.period_start = p_period_start AND period.quota_key_id = key.quota_key_id), 0),
+         (SELECT coalesce(sum(required), 0) FROM quota_open_reservations open WHERE open.organization_id = key.organization_id
+           AND open.period_start = p_period_start AND open.quota_key_id = key.quota_key_id)
+    INTO quota_key_id, key_limit, used_count, reserved_count
+    FROM api_keys key WHERE key.id = p_key_id AND key.quota_key_id IS NOT NULL;
 END $$;
 
 -- Reserves quota, of which p_reservation has the columns, or refuses with a null reservation_id. The service chooses the id, so that it can cancel a reservation
@@ -58,8 +63,7 @@ DECLARE
   v_leased_until timestamptz := v_now + make_interval(secs => p_lease_seconds);
   v_period_start date := quota_period(v_now);
   v_tally record;
-  v_quota_key_id text;
-  v_id_was_used boolean;
+  v_key record;
 BEGIN
   IF v_organization.id IS NULL OR v_organization.deleted_at IS NOT NULL THEN
     RETURN;
@@ -70,40 +74,26 @@ BEGIN
   reserved_count := v_tally.reserved_count;
   period_end := quota_period_end(v_period_start);
   decided_at := v_now;
-  SELECT key.monthly_limit, key.quota_key_id, EXISTS (SELECT FROM quota_reservations WHERE id = v_new.id)
-    INTO key_limit, v_quota_key_id, v_id_was_used FROM api_keys key WHERE key.id = v_new.key_id;
-  IF v_quota_key_id IS NOT NULL THEN
-    SELECT * INTO v_tally FROM quota_key_tally(v_new.organization_id, v_period_start, v_quota_key_id);
-    key_used_count := v_tally.used_count;
-    key_reserved_count := v_tally.reserved_count;
-  END IF;
+  SELECT * INTO v_key FROM quota_key_tally(v_new.key_id, v_period_start);
+  key_limit := v_key.key_limit;
+  key_used_count := v_key.used_count;
+  key_reserved_count := v_key.reserved_count;
   IF used_count::bigint + reserved_count + v_new.required <= limit_in_force
       AND (key_limit IS NULL OR key_used_count::bigint + key_reserved_count + v_new.required <= key_limit)
-      AND NOT v_id_was_used THEN
+      AND NOT EXISTS (SELECT FROM quota_reservations WHERE id = v_new.id) THEN
     INSERT INTO quota_reservations
       (id, organization_id, key_id, request_id, channel_id, period_start, required, created_at, leased_until)
       VALUES (v_new.id, v_new.organization_id, v_new.key_id, v_new.request_id, v_new.channel_id, v_period_start,
               v_new.required, v_now, v_leased_until);
     INSERT INTO quota_open_reservations
       (organization_id, reservation_id, period_start, required, leased_until, quota_key_id)
-      VALUES (v_new.organization_id, v_new.id, v_period_start, v_new.required, v_leased_until, v_quota_key_id);
+      VALUES (v_new.organization_id, v_new.id, v_period_start, v_new.required, v_leased_until, v_key.quota_key_id);
     reservation_id := v_new.id;
     reserved_count := reserved_count + v_new.required;
     key_reserved_count := key_reserved_count + v_new.required;
   END IF;
   RETURN NEXT;
 END $$;
-
--- For processes of the version before the limits of keys.
-CREATE OR REPLACE FUNCTION quota_reserve_as(
-  p_reservation json, p_lease_seconds double precision, p_free_limit integer, p_pro_limit integer
-) RETURNS TABLE (
-  reservation_id uuid, limit_in_force integer, used_count integer, reserved_count integer, period_end timestamptz,
-  decided_at timestamptz
-) LANGUAGE sql VOLATILE AS $$
-  SELECT reservation_id, limit_in_force, used_count, reserved_count, period_end, decided_at
-    FROM quota_reserve_within(p_reservation, p_lease_seconds, p_free_limit, p_pro_limit)
-$$;
 
 -- Cancels a reservation, or leaves a row that a reservation which comes later finds, and then reserves nothing.
 CREATE OR REPLACE FUNCTION quota_cancel(p_reservation json) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
@@ -182,17 +172,12 @@ CREATE OR REPLACE FUNCTION quota_room(
 DECLARE
   v_tally record;
   v_room bigint;
-  v_key api_keys;
 BEGIN
   SELECT * INTO v_tally FROM quota_tally(p_reservation.organization_id, p_reservation.period_start, p_now);
   v_room := coalesce(p_limit - v_tally.used_count - v_tally.reserved_count, 0);
-  SELECT * INTO v_key FROM api_keys WHERE id = p_reservation.key_id;
-  IF v_key.quota_key_id IS NOT NULL THEN
-    SELECT * INTO v_tally
-      FROM quota_key_tally(p_reservation.organization_id, p_reservation.period_start, v_key.quota_key_id);
-    v_room := least(v_room, v_key.monthly_limit - v_tally.used_count - v_tally.reserved_count);
-  END IF;
-  RETURN greatest(v_room, 0);
+  SELECT * INTO v_tally FROM quota_key_tally(p_reservation.key_id, p_reservation.period_start);
+  -- LEAST ignores what is null.
+  RETURN greatest(least(v_room, v_tally.key_limit - v_tally.used_count - v_tally.reserved_count), 0);
 END $$;
 
 -- Stores the event of each threshold that a month's use has reached and that was not announced in this month yet, in the
