@@ -2,16 +2,8 @@ import { ApiPropertyOptional, ApiSchema } from '@nestjs/swagger';
 import { Transform } from 'class-transformer';
 import { ArrayMaxSize, ArrayMinSize, IsArray, IsIn, IsString, Matches, Max, Min } from 'class-validator';
 import type { Request } from 'express';
-import {
-  ChunkSeconds,
-  Include,
-  Kinds,
-  LanguageList,
-  Match,
-  SINCE_INVALID,
-} from '../../transcripts/dto/transcripts-query.dto.js';
-import type { LanguageMatch } from '../../domain/language-codes.js';
-import type { Includable, VideoKind } from '../../domain/transcript.js';
+import { Kinds, SINCE_INVALID, TextBodyDto } from '../../transcripts/dto/transcripts-query.dto.js';
+import type { VideoKind } from '../../domain/transcript.js';
 import { CHANNEL_FORMS } from '../../domain/channel-reference.js';
 import { invalidField } from '../../domain/errors.js';
 import { REFERENCE_LENGTH_MAX } from '../../domain/page-url.js';
@@ -48,7 +40,7 @@ export const JOB_BYTES_MAX = 1024 * 1024;
 
 /** The body of a new job. */
 @ApiSchema({ name: 'NewJobBody' })
-export class CreateJobDto {
+export class CreateJobDto extends TextBodyDto {
   @ApiPropertyOptional({
     description:
       'The channel, in any form that `GET /channels/{id}/transcripts` accepts. A job has exactly one of `channel`, `playlist` and `videos`.',
@@ -81,24 +73,12 @@ export class CreateJobDto {
   @IsString({ each: true, message: VIDEOS_INVALID })
   videos?: string[];
 
-  @LanguageList()
-  languages?: string[];
-
-  @Match()
-  match?: LanguageMatch;
-
   @Kinds({
     inBody: true,
     description:
       'The kinds of videos of a channel or a playlist; by default all. `limit` counts what remains of the whole list. A video whose kind YouTube does not state is kept.',
   })
   kinds?: VideoKind[];
-
-  @Include({ inBody: true })
-  include?: Includable[];
-
-  @ChunkSeconds({ inBody: true })
-  chunkSeconds?: number;
 
   @ApiPropertyOptional({
     type: 'integer',

@@ -1,9 +1,8 @@
 import { ApiProperty, ApiPropertyOptional, ApiSchema } from '@nestjs/swagger';
 import { IsIn, IsString, ValidateBy } from 'class-validator';
 import { CHANNEL_FORMS } from '../../domain/channel-reference.js';
-import type { LanguageMatch } from '../../domain/language-codes.js';
 import { REFERENCE_LENGTH_MAX } from '../../domain/page-url.js';
-import type { Includable, VideoKind } from '../../domain/transcript.js';
+import type { VideoKind } from '../../domain/transcript.js';
 import {
   HasNoApiKey,
   IsIntegerBetween,
@@ -12,7 +11,7 @@ import {
   PageAfter,
   PageLimit,
 } from '../../http/validation.js';
-import { ChunkSeconds, Include, Kinds, LanguageList, Match } from '../../transcripts/dto/transcripts-query.dto.js';
+import { Kinds, TextBodyDto } from '../../transcripts/dto/transcripts-query.dto.js';
 import { toCursor } from '../job.js';
 import {
   CHECK_MINUTES_DEFAULT,
@@ -37,7 +36,7 @@ const checkMinutes = {
 
 /** The body of a new subscription. */
 @ApiSchema({ name: 'NewSubscriptionBody' })
-export class CreateSubscriptionDto {
+export class CreateSubscriptionDto extends TextBodyDto {
   @ApiProperty({
     description: 'The channel, in any form that `GET /channels/{id}/transcripts` accepts.',
     maxLength: REFERENCE_LENGTH_MAX,
@@ -47,23 +46,11 @@ export class CreateSubscriptionDto {
   @HasNoApiKey()
   channel: string;
 
-  @LanguageList()
-  languages?: string[];
-
-  @Match()
-  match?: LanguageMatch;
-
   @Kinds({
     description: 'The kinds of uploads to deliver; by default all. One whose kind YouTube does not state is kept.',
     inBody: true,
   })
   kinds?: VideoKind[];
-
-  @Include({ inBody: true })
-  include?: Includable[];
-
-  @ChunkSeconds({ inBody: true })
-  chunkSeconds?: number;
 
   @ApiPropertyOptional({ ...checkMinutes, default: CHECK_MINUTES_DEFAULT })
   @Optional()
