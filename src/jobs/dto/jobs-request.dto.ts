@@ -7,6 +7,7 @@ import type { VideoKind } from '../../domain/transcript.js';
 import { CHANNEL_FORMS } from '../../domain/channel-reference.js';
 import { invalidField } from '../../domain/errors.js';
 import { REFERENCE_LENGTH_MAX } from '../../domain/page-url.js';
+import { requestContext } from '../../http/request-context.js';
 import {
   AFTER_INVALID,
   digitsOf,
@@ -20,8 +21,8 @@ import {
   PageAfter,
   PageLimit,
 } from '../../http/validation.js';
-import { ON_QUOTA, toCursor, type OnQuota } from '../job.js';
-import { NEW_JOB_EXAMPLE } from './job.dto.js';
+import { ON_QUOTA, type OnQuota } from '../job.js';
+import { JOB_KINDS, type JobKind } from '../job-kinds.js';
 import { VIDEO_ID } from '../../domain/video-reference.js';
 
 /** The number of uploads of a job is stored as an `integer` of PostgreSQL. */
@@ -144,12 +145,22 @@ export function idempotencyKey(request: Request): string | undefined {
   throw invalidField(IDEMPOTENCY_KEY, message);
 }
 
-/** The query parameters of the list of jobs. */
+/**
+ * The organization of the caller; adds the job or subscription to the log line of the request, unless the path has another text
+ * than an ID.
+ */
+export function organizationOf(request: Request, kind: JobKind, id: string): string {
+  const { caller, log } = requestContext(request);
+  if (JOB_KINDS[kind].idForm.test(id)) log[`${kind}Id`] = id;
+  return caller.organization.id;
+}
+
+/** The query parameters of the lists of jobs and of subscriptions. */
 export class JobsQueryDto {
-  @PageLimit('jobs', 10)
+  @PageLimit('items', 10)
   limit: number = PAGE_SIZE_DEFAULT;
 
-  @PageAfter({ example: toCursor(NEW_JOB_EXAMPLE) })
+  @PageAfter()
   after?: string;
 }
 

@@ -3,16 +3,8 @@ import { IsIn, IsString, ValidateBy } from 'class-validator';
 import { CHANNEL_FORMS } from '../../domain/channel-reference.js';
 import { REFERENCE_LENGTH_MAX } from '../../domain/page-url.js';
 import type { VideoKind } from '../../domain/transcript.js';
-import {
-  HasNoApiKey,
-  IsIntegerBetween,
-  Optional,
-  PAGE_SIZE_DEFAULT,
-  PageAfter,
-  PageLimit,
-} from '../../http/validation.js';
+import { HasNoApiKey, IsIntegerBetween, Optional } from '../../http/validation.js';
 import { Kinds, TextBodyDto } from '../../transcripts/dto/transcripts-query.dto.js';
-import { toCursor } from '../job.js';
 import {
   CHECK_MINUTES_DEFAULT,
   CHECK_MINUTES_MAX,
@@ -81,13 +73,4 @@ export class ChangeSubscriptionDto {
   @Optional()
   @IsIn(SUBSCRIPTION_STATES, { message: `state must be ${SUBSCRIPTION_STATES.join(' or ')}.` })
   state?: SubscriptionState;
-}
-
-/** The query parameters of the list of subscriptions. */
-export class SubscriptionsQueryDto {
-  @PageLimit('subscriptions', 10)
-  limit: number = PAGE_SIZE_DEFAULT;
-
-  @PageAfter({ example: toCursor(NEW_SUBSCRIPTION_EXAMPLE) })
-  after?: string;
 }
