@@ -1,9 +1,9 @@
 import { JOB_ID, JobNotFoundError } from './job.js';
 import { SUBSCRIPTION_ID, SubscriptionNotFoundError } from './subscription.js';
 
-/** Jobs that end, and subscriptions, which are jobs that do not: the form of their IDs, and the error without one. */
+/** Jobs that end, and subscriptions, which are jobs that do not: their IDs, and the error for an unknown one. */
 export const JOB_KINDS = {
-  job: { idForm: JOB_ID, NotFound: JobNotFoundError },
-  subscription: { idForm: SUBSCRIPTION_ID, NotFound: SubscriptionNotFoundError },
+  job: { prefix: 'job', idForm: JOB_ID, NotFound: JobNotFoundError },
+  subscription: { prefix: 'sub', idForm: SUBSCRIPTION_ID, NotFound: SubscriptionNotFoundError },
 };
 export type JobKind = keyof typeof JOB_KINDS;

@@ -9,7 +9,7 @@ import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from '../http/validation.js';
 import type { JobSummaryDto } from './dto/job.dto.js';
 import type { ResultsQueryDto } from './dto/jobs-request.dto.js';
 import type { JobKind } from './job-kinds.js';
-import type { StoredEntry } from './job.repository.js';
+import type { StoredEntry } from './job-table.js';
 
 /** Entries that are read from the database at a time, which is what a slow reader holds in memory. */
 const ENTRIES_PER_READ = 20;

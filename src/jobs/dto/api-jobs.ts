@@ -39,7 +39,7 @@ export const locationOf = (created: JobKind) => ({
 /** The parameter of the routes of a job or a subscription, and their 404. */
 export function ApiJobId(kind: JobKind, title = `The organization has no ${kind} with this ID`): MethodDecorator {
   const example = kind === 'job' ? RUNNING_JOB_EXAMPLE.id : SUBSCRIPTION_EXAMPLE.id;
-  const description = `The ID of the ${kind} (\`${example.slice(0, 4)}…\`).`;
+  const description = `The ID of the ${kind} (\`${JOB_KINDS[kind].prefix}_…\`).`;
   return applyDecorators(
     ApiParam({ name: 'id', description, schema: { type: 'string', example } }),
     ApiErrors({ title, error: new JOB_KINDS[kind].NotFound() }),
