@@ -85,9 +85,9 @@ describe('a check that has read nothing', () => {
   ])('does not end the pause of a subscription without quota: %j', (outcome) => {
     const job = { ...RUNNING_JOB_EXAMPLE, state: 'paused', reason: 'plan_limit_exceeded' } as const;
     const subscription = {
-      ...{ isCheck: true, dueAt: '', dueAtMs: 0, unreadSeconds: 4 * DAY, seenPosition: 1, nowMs: 0 },
+      ...{ isCheck: true, dueAt: '', dueAtMs: 0, unreadSeconds: 4 * DAY, nowMs: 0 },
     };
-    const walk = { start: null, kinds: [], createdAtMs: 0, seenAtMs: 0, seesAll: false, added: 0, delivered: 0 };
+    const walk = { start: null, kinds: [], createdAtMs: 0, seenAtMs: 0, delivered: 0 };
     const ended = endOf({ job, setbacks: 0, subscription: { ...subscription, walk } }, outcome);
     expect(ended).toMatchObject({ state: 'paused', reason: 'plan_limit_exceeded' });
   });

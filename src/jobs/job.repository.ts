@@ -35,12 +35,10 @@ export interface JobRow {
   cached: number;
   fetched: number;
   setbacks: number;
-  last_position: number;
   /** Null for an archive job. */
   check_seconds: number | null;
   seen_position: number | null;
   seen_at: Date | null;
-  sees_all: boolean;
   created_at: Date;
   started_at: Date | null;
   finished_at: Date | null;
@@ -326,11 +324,11 @@ export function logChange(by: Cause, row: ChangedRow): ChangedJob {
 /** Logs the change of the state of a job or a subscription, as an error when it should not happen. */
 export function logStateChange(by: Cause, row: ChangedState): void {
   const { id, organization_id: organizationId, old_state: from, state: to, reason } = row;
-  const isSubscription = row.check_seconds !== null;
-  const level = isTransition(by, from, to, isSubscription) ? 'log' : 'error';
-  const facts = isSubscription
-    ? { event: 'subscription_state_changed', subscriptionId: id }
-    : { event: 'job_state_changed', jobId: id };
+  const level = isTransition(by, from, to) ? 'log' : 'error';
+  const facts =
+    row.check_seconds !== null
+      ? { event: 'subscription_state_changed', subscriptionId: id }
+      : { event: 'job_state_changed', jobId: id };
   if (from !== to) logger[level]({ ...facts, organizationId, by, from, to, reason });
 }
 

@@ -131,20 +131,19 @@ export class SliceRepository {
   }
 
   /** The uploads that a subscription has, of some of a list. */
-  async knownUploads(
-    jobId: string,
-    seenPosition: number | null,
-    uploads: readonly Upload[],
-  ): Promise<Map<string, KnownUpload>> {
-    const rows = await this.database.query<{ position: number; video_id: string; upload: string | null }[]>(
-      `SELECT position, video_id, CASE WHEN state = 'pending' THEN upload END AS upload FROM job_videos
-         WHERE job_id = $1 AND video_id = ANY ($2)`,
+  async knownUploads(jobId: string, uploads: readonly Upload[]): Promise<Map<string, KnownUpload>> {
+    const rows = await this.database.query<
+      { position: number; video_id: string; upload: string | null; seen: boolean }[]
+    >(
+      `SELECT position, video_id, CASE WHEN video.state = 'pending' THEN upload END AS upload,
+              coalesce(position <= seen_position, false) AS seen
+         FROM job_videos video JOIN jobs ON jobs.id = job_id WHERE job_id = $1 AND video_id = ANY ($2)`,
       [jobId, uploads.map(({ videoId }) => videoId)],
     );
     return new Map(
-      rows.map(({ position, video_id, upload }) => {
+      rows.map(({ position, video_id, upload, seen }) => {
         const pending = upload === null ? undefined : fromJson(Buffer.from(upload), uploadSchema);
-        return [video_id, { position, seen: seenPosition !== null && position <= seenPosition, pending }];
+        return [video_id, { position, seen, pending }];
       }),
     );
   }
@@ -152,7 +151,7 @@ export class SliceRepository {
   /** Stores one page of a check, and ends the slice. @returns undefined when the claim was lost */
   async commitCheck(
     { job, claim, subscription }: ClaimedSlice,
-    { checked: { added, changed, end, seesAll }, channel, next }: CheckedPage,
+    { checked: { added, changed, end }, channel, next }: CheckedPage,
   ): Promise<ChangedJob | undefined> {
     const check = {
       due_at: subscription?.dueAt,
@@ -165,7 +164,6 @@ export class SliceRepository {
       changed: changed.map(({ position, upload }) => ({ position, upload: JSON.stringify(upload) })),
       continuation: end === 'continue' ? next : null,
       ended: end === 'ended',
-      sees_all: seesAll,
     };
     const [row] = await this.database.query<ChangedRow[]>(
       `SELECT ${CHANGED} FROM subscription_commit_check($1, $2, $3) result`,
@@ -240,9 +238,8 @@ function subscriptionOf(row: ClaimedRow, { job }: ChangedJob): ClaimedSubscripti
   const start = seenPosition === null ? (fromJson(Buffer.from(row.request), startSchema)?.start ?? 'now') : null;
   const walk = {
     ...{ start, kinds: job.request.kinds, createdAtMs: row.created_at.getTime() },
-    ...{ seenAtMs: (row.seen_at ?? row.created_at).getTime(), seesAll: row.sees_all },
-    ...{ added: row.last_position - (seenPosition ?? 0), delivered: row.total },
+    ...{ seenAtMs: (row.seen_at ?? row.created_at).getTime(), delivered: row.total },
   };
   const dueAtMs = Date.now() - dueAgeMs;
-  return { isCheck: dueAgeMs >= 0, dueAt, dueAtMs, unreadSeconds, seenPosition, walk, nowMs: row.now.getTime() };
+  return { isCheck: dueAgeMs >= 0, dueAt, dueAtMs, unreadSeconds, walk, nowMs: row.now.getTime() };
 }

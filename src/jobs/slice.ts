@@ -18,8 +18,6 @@ export interface ClaimedSubscription {
   dueAtMs: number;
   /** How long its checks have failed; 0 after one that read its page. */
   unreadSeconds: number;
-  /** The uploads up to there were seen by earlier walks; null for the first walk. */
-  seenPosition: number | null;
   walk: Walk;
   /** The time of the database. */
   nowMs: number;
@@ -43,7 +41,7 @@ export interface ClaimedSlice extends ChangedJob {
 }
 
 /** A page of the list. */
-export interface ListedPage extends UploadsListPage {
+export interface ListedPage extends Omit<UploadsListPage, 'pages'> {
   /** Whose uploads they are; null for a playlist. */
   channel: Channel | null;
   /** With the first page of one. */
