@@ -62,9 +62,8 @@ export class SliceRunner {
    * @param stop ends the reading; what was read is stored
    */
   run(slice: ClaimedSlice, stop: AbortSignal): Promise<void> {
-    const { job, organizationId } = slice;
+    const { job, organizationId, kind } = slice;
     const startedAtMs = performance.now();
-    const kind = kindOf(slice);
     return inRootSpan('jobs.slice', { 'jobs.id': job.id, 'jobs.slice': kind }, async (span) => {
       try {
         const { changed, counts } = await this.step(slice, stop);
@@ -101,12 +100,11 @@ export class SliceRunner {
     slice: ClaimedSlice,
     stop: AbortSignal,
   ): Promise<ReadSlice | CheckedPage | ListedPage | SliceOutcome> {
-    const kind = kindOf(slice);
-    if (kind === 'videos') return this.reader.videos(slice, stop);
+    if (slice.kind === 'videos') return this.reader.videos(slice, stop);
     const options = { organizationId: slice.organizationId, responseEnd: stop, background: true };
     const call = new Call(this.environment.REQUEST_DEADLINE_SECONDS, options);
     try {
-      return await (kind === 'check' ? this.checks : this.reader).page(slice, call);
+      return await (slice.kind === 'check' ? this.checks : this.reader).page(slice, call);
     } catch (error) {
       if (error instanceof ChannelNotFoundError) return { type: 'channel_not_found' };
       if (error instanceof PlaylistNotFoundError) return { type: 'playlist_not_found' };
@@ -169,10 +167,4 @@ export class SliceRunner {
     if (temporary) this.logger.warn(line);
     else this.logger.error({ ...line, stack: error instanceof Error ? error.stack : undefined });
   }
-}
-
-/** What a slice is about: a page of the uploads, videos, or a page of a check. */
-function kindOf({ subscription, listed }: ClaimedSlice): 'check' | 'listing' | 'videos' {
-  if (subscription) return subscription.isCheck ? 'check' : 'videos';
-  return listed ? 'videos' : 'listing';
 }

@@ -63,7 +63,7 @@ export class SubscriptionRepository {
     };
     const [row] = await this.jobs.change<SubscriptionRow & { outcome: CreateOutcome }>(
       organizationId,
-      `SELECT result.outcome, ${columnsOf('(result.job)')} FROM subscription_create($1, $2, $3) result`,
+      `SELECT result.outcome, ${columnsOf('(result.job)')} FROM job_create($1, $2, NULL, $3) result`,
       ...[JSON.stringify(subscription), SUBSCRIPTIONS_PER_ORGANIZATION, this.jobs.resultsBytesMax],
     );
     if (!row) throw new InvalidApiKeyError();

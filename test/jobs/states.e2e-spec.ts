@@ -163,7 +163,7 @@ function sliceOf(id: string, { state, reason }: Situation, onQuota: OnQuota = 'p
   const facts = {
     claim: CLAIM,
     plan: 'pro',
-    listed: true,
+    kind: 'videos',
     continuation: null,
     setbacks: 0,
     subscription: null,

@@ -124,7 +124,6 @@ describe('a subscription', () => {
     expect(await run.feedIds()).toEqual(premiere);
     youtube().changeVideos({ videoIds: live, as: 'past-live' });
     youtube().changeVideos({ videoIds: uncaptioned, as: 'video' });
-    await steps.service.query('SELECT 1');
     for (let day = 0; day < 2; day++) {
       await steps.pass(DAY);
       await steps.finish();
@@ -188,7 +187,7 @@ describe('a check', () => {
     await steps.pass(1);
     await run.dueNow();
     await steps.run(slice);
-    expect(await steps.claimed()).toMatchObject({ subscription: { isCheck: true } });
+    expect(await steps.claimed()).toMatchObject({ kind: 'check' });
   });
 
   it('that fails neither consumes one that was asked for meanwhile, nor undoes that the caller lets it go on', async () => {

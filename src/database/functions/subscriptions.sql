@@ -24,40 +24,6 @@ BEGIN
   RETURN least(p_job.next_check_at, (SELECT min(retry_at) FROM job_videos WHERE job_id = p_job.id AND state = 'pending'));
 END $$;
 
--- Creates a subscription, of which p_subscription has the columns id, organization_id, key_id, idempotency_key, request,
--- results_seconds and check_seconds, or finds the one with the same idempotency key. The outcome is 'created', 'known',
--- 'conflict', 'too_many' or 'too_much_stored'. No row for an organization that was deleted.
-CREATE OR REPLACE FUNCTION subscription_create(p_subscription json, p_subscriptions_max integer, p_bytes_max double precision)
-RETURNS TABLE (outcome text, job jobs) LANGUAGE plpgsql VOLATILE AS $$
-DECLARE
-  v_new jobs := json_populate_record(NULL::jobs, p_subscription);
-  v_organization organizations := organization_lock(v_new.organization_id);
-  -- The cursor of a list has the milliseconds.
-  v_now timestamptz := date_trunc('milliseconds', clock_now());
-BEGIN
-  IF v_organization.id IS NULL OR v_organization.deleted_at IS NOT NULL THEN
-    RETURN;
-  END IF;
-  SELECT * INTO job FROM jobs WHERE organization_id = v_new.organization_id AND idempotency_key = v_new.idempotency_key;
-  IF FOUND THEN
-    outcome := CASE WHEN job.check_seconds IS NULL OR job.request::jsonb <> v_new.request::jsonb THEN 'conflict' ELSE 'known' END;
-  ELSIF (SELECT count(*) FROM jobs WHERE organization_id = v_new.organization_id AND check_seconds IS NOT NULL
-           AND deleted_at IS NULL) >= p_subscriptions_max THEN
-    outcome := 'too_many';
-  ELSE
-    -- The bytes of jobs and of subscriptions count together.
-    outcome := coalesce(job_refusal(v_new.organization_id, NULL, NULL, p_bytes_max), 'created');
-  END IF;
-  IF outcome = 'created' THEN
-    INSERT INTO jobs (id, organization_id, key_id, idempotency_key, request, results_seconds, check_seconds, state, created_at,
-                      started_at, next_check_at, next_run_at)
-      VALUES (v_new.id, v_new.organization_id, v_new.key_id, v_new.idempotency_key, v_new.request, v_new.results_seconds,
-              v_new.check_seconds, 'running', v_now, v_now, v_now, v_now)
-      RETURNING * INTO job;
-  END IF;
-  RETURN NEXT;
-END $$;
-
 -- Changes the interval of a subscription, and pauses it or lets it go on with a check at once; null for what stays. p_state is
 -- 'running' or 'paused'. A running slice keeps its claim, so that what it fetches is stored and charged.
 CREATE OR REPLACE FUNCTION subscription_change(p_organization_id text, p_id text, p_check_seconds integer, p_state text)
