@@ -31,14 +31,12 @@ export interface JobRow<Reason = JobReason> {
   cached: number;
   fetched: number;
   setbacks: number;
-  last_position: number;
   /** Null for an archive job. */
   check_seconds: number | null;
   /** Results of a subscription up to this one were removed. */
   expired_sequence: number;
   seen_position: number | null;
   seen_at: Date | null;
-  sees_all: boolean;
   created_at: Date;
   started_at: Date | null;
   finished_at: Date | null;
@@ -197,21 +195,21 @@ export abstract class JobTable<Dto, Row extends JobRow<string> = JobRow<string>>
   /**
    * Creates a job or a subscription, or finds the one that was created with the same idempotency key.
    *
-   * @param create a call of a function of the database
-   * @param limits the values of its parameters from the second on
+   * @param unfinishedMax of jobs, or of subscriptions
+   * @param storedMax of finished and unfinished jobs; null without a limit
    * @throws InvalidApiKeyError when the organization was deleted
    */
-  protected async createBy(
-    create: string,
-    { organizationId, keyId }: Payer,
+  protected async insert(
     newRow: NewRow,
-    ...limits: number[]
+    { organizationId, keyId }: Payer,
+    unfinishedMax: number,
+    storedMax: number | null,
   ): Promise<Created<Dto>> {
     const job = { ...newRow, organization_id: organizationId, key_id: keyId };
     const [row] = await this.change<Row & { outcome: Created<Dto>['outcome'] }>(
       organizationId,
-      `SELECT result.outcome, ${columnsOf('(result.job)')} FROM ${create} result`,
-      ...[JSON.stringify(job), ...limits],
+      `SELECT result.outcome, ${columnsOf('(result.job)')} FROM job_create($1, $2, $3, $4) result`,
+      ...[JSON.stringify(job), unfinishedMax, storedMax, this.resultsBytesMax],
     );
     if (!row) throw new InvalidApiKeyError();
     const { outcome } = row;

@@ -60,8 +60,7 @@ export class JobRepository extends JobTable<JobDto, JobRow> {
       // The same key with other videos is a conflict. They are stored once, as the list of the job.
       request: JSON.stringify({ ...request, videosHash: videoIds && hashOf(videoIds) }),
     };
-    const limits = [JOBS_PER_ORGANIZATION, STORED_JOBS_MAX, this.resultsBytesMax];
-    return this.createBy('job_create($1, $2, $3, $4)', payer, job, ...limits);
+    return this.insert(job, payer, JOBS_PER_ORGANIZATION, STORED_JOBS_MAX);
   }
 
   /**
@@ -126,11 +125,11 @@ export function logChange(by: Cause, row: ChangedRow): ChangedJob {
 /** Logs the change of the state of a job or a subscription, as an error when it should not happen. */
 export function logStateChange(by: Cause, row: ChangedRow<string>): void {
   const { id, organization_id: organizationId, old_state: from, state: to, reason } = row;
-  const isSubscription = row.check_seconds !== null;
-  const level = isTransition(by, from, to, isSubscription) ? 'log' : 'error';
-  const facts = isSubscription
-    ? { event: 'subscription_state_changed', subscriptionId: id }
-    : { event: 'job_state_changed', jobId: id };
+  const level = isTransition(by, from, to) ? 'log' : 'error';
+  const facts =
+    row.check_seconds !== null
+      ? { event: 'subscription_state_changed', subscriptionId: id }
+      : { event: 'job_state_changed', jobId: id };
   if (from !== to) logger[level]({ ...facts, organizationId, by, from, to, reason });
 }
 

@@ -37,8 +37,7 @@ export class SubscriptionRepository extends JobTable<SubscriptionDto, Subscripti
       check_seconds: request.checkMinutes * SECONDS_PER_MINUTE,
       results_seconds: SUBSCRIPTION_RESULTS_TTL_HOURS * SECONDS_PER_HOUR,
     };
-    const limits = [SUBSCRIPTIONS_PER_ORGANIZATION, this.resultsBytesMax];
-    return this.createBy('subscription_create($1, $2, $3)', payer, subscription, ...limits);
+    return this.insert(subscription, payer, SUBSCRIPTIONS_PER_ORGANIZATION, null);
   }
 
   async update(organizationId: string, id: string, change: SubscriptionChange): Promise<SubscriptionDto | undefined> {

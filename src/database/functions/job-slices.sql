@@ -124,8 +124,8 @@ BEGIN
   v_now := clock_now();
   WITH given AS (
     SELECT *, sum(length) OVER (ORDER BY position) - length AS start,
-        -- The row of the job is locked, so the order of the sequences is that of the commits.
-        job.last_sequence + row_number() OVER (PARTITION BY state = 'pending' ORDER BY position) AS sequence
+        -- The results so far are counted. The row of the job is locked, so the order of the sequences is that of the commits.
+        job.succeeded + job.failed + row_number() OVER (PARTITION BY state = 'pending' ORDER BY position) AS sequence
       FROM json_to_recordset(v_slice.videos) AS video (
         position integer, state text, code text, "retryAfterSeconds" double precision, cached boolean, length integer,
         bytes integer, crc bigint, event json)
@@ -178,7 +178,6 @@ BEGIN
   END IF;
   UPDATE jobs SET succeeded = succeeded + v_counts.cached + v_counts.fetched, failed = failed + v_counts.failed,
       cached = cached + v_counts.cached, fetched = fetched + v_counts.fetched,
-      last_sequence = last_sequence + v_counts.cached + v_counts.fetched + v_counts.failed,
       stored_bytes = stored_bytes + octet_length(p_entries), setbacks = job.setbacks, claim = NULL, claimed_until = NULL,
       continuation = CASE WHEN NOT v_slice.restart_list THEN continuation END,
       remove_at = CASE WHEN check_seconds IS NOT NULL AND v_counts.events IS NOT NULL
