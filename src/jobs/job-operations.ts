@@ -5,12 +5,9 @@ import { bytesToBase62 } from '../domain/base62.js';
 import { toPage, type Page, type PageRequest } from '../domain/page.js';
 import type { Payer } from '../quota/quota.service.js';
 import { JOB_KINDS, type JobKind } from './job-kinds.js';
-import type { Created, JobTable, Refusal, ResultsRange, StoredResults } from './job-table.js';
+import type { Created, JobTable, Refusal } from './job-table.js';
 import type { JobWorker } from './job-worker.js';
 import { IdempotencyConflictError, parseCursor, STORED_JOBS_MAX, StoredResultsLimitError, toCursor } from './job.js';
-
-/** Bounds the memory of one read of results, which ends after the entry that exceeds it. */
-const READ_BYTES_MAX = 8 * 1024 * 1024;
 
 /** The operations that archive jobs and subscriptions have in common. */
 export abstract class JobOperations<Dto extends { id: string; createdAt: string }> {
@@ -64,14 +61,6 @@ export abstract class JobOperations<Dto extends { id: string; createdAt: string 
   protected async page(organizationId: string, { limit, after }: PageRequest): Promise<Page<Dto>> {
     const place = after == null ? undefined : parseCursor(after, JOB_KINDS[this.kind].idForm);
     return toPage(await this.store.list(organizationId, limit + 1, place), limit, toCursor);
-  }
-
-  protected entries(
-    organizationId: string,
-    id: string,
-    range: Omit<ResultsRange, 'bytesMax'>,
-  ): Promise<StoredResults<Dto>> {
-    return this.found(id, () => this.store.results(organizationId, id, { ...range, bytesMax: READ_BYTES_MAX }));
   }
 
   /** What a statement returns for an ID; only the form of an ID is looked up. @throws JobNotFoundError | SubscriptionNotFoundError */

@@ -60,13 +60,6 @@ export interface StoredEntry {
   text: TranscriptText;
 }
 
-/** Up to `count` entries after a sequence, in the order in which they became final, of about `bytesMax` bytes. */
-export interface ResultsRange {
-  count: number;
-  after: number;
-  bytesMax: number;
-}
-
 /** A job or a subscription with a part of its results. */
 export interface StoredResults<Dto> {
   job: Dto;
@@ -101,6 +94,9 @@ interface NewRow {
 
 export const SECONDS_PER_HOUR = 3_600;
 const BYTES_PER_MEGABYTE = 1024 * 1024;
+
+/** Bounds the memory of one read of results, which ends after the entry that exceeds it. */
+const READ_BYTES_MAX = 8 * BYTES_PER_MEGABYTE;
 
 /** The archive jobs or the subscriptions in the table `jobs`, as organizations read and change them. Every change is one statement. */
 @Injectable()
@@ -158,11 +154,17 @@ export abstract class JobTable<Dto, Row extends JobRow<string> = JobRow<string>>
     return deleted?.id;
   }
 
-  /** The entries after a sequence, whose lengths are known without reading them. @returns undefined for an unknown job */
+  /**
+   * Up to `count` entries after a sequence, in the order in which they became final. Their lengths are known without reading
+   * them.
+   *
+   * @returns undefined for an unknown job
+   */
   async results(
     organizationId: string,
     id: string,
-    { count, after, bytesMax }: ResultsRange,
+    count: number,
+    after: number,
   ): Promise<StoredResults<Dto> | undefined> {
     const rows = await this.query<ResultRow<Row>>(
       `WITH found AS MATERIALIZED (
@@ -179,7 +181,7 @@ export abstract class JobTable<Dto, Row extends JobRow<string> = JobRow<string>>
          FROM found LEFT JOIN (decided JOIN job_videos video ON video.job_id = $2 AND video.position = decided.position)
            ON decided.bytes_before < $5
          ORDER BY video.sequence`,
-      ...[organizationId, id, after, count, bytesMax],
+      ...[organizationId, id, after, count, READ_BYTES_MAX],
     );
     const [first] = rows;
     if (!first) return undefined;

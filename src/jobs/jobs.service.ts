@@ -86,10 +86,10 @@ export class JobsService extends JobOperations<JobDto> {
   async results(
     organizationId: string,
     id: string,
-    page: { limit: number; after?: number | undefined },
+    { limit, after = 0 }: { limit: number; after?: number | undefined },
   ): Promise<JobResultsPage> {
-    const { limit: count, after = 0 } = page;
-    const { job, expired, isFinal, entries } = await this.entries(organizationId, id, { count, after });
+    const results = await this.found(id, () => this.store.results(organizationId, id, limit, after));
+    const { job, expired, isFinal, entries } = results;
     if (expired) throw new ResultsExpiredError(job.expiresAt ?? '');
     const next = entries.at(-1)?.sequence ?? after;
     const { succeeded, failed } = job.summary;

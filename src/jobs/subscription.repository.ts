@@ -4,7 +4,12 @@ import { fromJson } from '../transcripts/cache/keyed-codec.js';
 import type { SubscriptionDto, SubscriptionRequestDto } from './dto/subscription.dto.js';
 import { CHANGED, logStateChange, type ChangedRow } from './job.repository.js';
 import { columnsOf, commonFields, JobTable, SECONDS_PER_HOUR, type Created, type JobRow } from './job-table.js';
-import { CHECK_REQUEST_SECONDS, subscriptionRequestSchema, type SubscriptionReason } from './subscription.js';
+import {
+  CHECK_REQUEST_SECONDS,
+  subscriptionRequestSchema,
+  type SubscriptionReason,
+  type SubscriptionState,
+} from './subscription.js';
 
 /** A row of `jobs` that is a subscription. */
 type SubscriptionRow = JobRow<SubscriptionReason> & {
@@ -14,8 +19,10 @@ type SubscriptionRow = JobRow<SubscriptionReason> & {
 };
 
 /** A change of a subscription by its caller. */
-export type SubscriptionChange = { [Name in 'checkMinutes' | 'state']?: SubscriptionChanges[Name] | undefined };
-type SubscriptionChanges = Pick<SubscriptionDto, 'state'> & Pick<SubscriptionRequestDto, 'checkMinutes'>;
+export interface SubscriptionChange {
+  checkMinutes?: number | undefined;
+  state?: SubscriptionState | undefined;
+}
 
 const SECONDS_PER_MINUTE = 60;
 

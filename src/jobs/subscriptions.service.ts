@@ -90,9 +90,9 @@ export class SubscriptionsService extends JobOperations<SubscriptionDto> {
   async results(
     organizationId: string,
     id: string,
-    { limit: count, after }: { limit: number; after?: number | undefined },
+    { limit, after }: { limit: number; after?: number | undefined },
   ): Promise<FeedPage> {
-    const results = await this.entries(organizationId, id, { count, after: after ?? 0 });
+    const results = await this.found(id, () => this.store.results(organizationId, id, limit, after ?? 0));
     const { job: subscription, expiredSequence, entries } = results;
     if (after !== undefined && after < expiredSequence) throw new CursorExpiredError(expiredSequence);
     const { succeeded, failed } = subscription.summary;
