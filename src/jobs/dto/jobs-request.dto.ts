@@ -34,7 +34,7 @@ export const IDEMPOTENCY_KEY_LENGTH_MAX = 255;
 export const IDEMPOTENCY_KEY_CHARACTERS = /^[ -~]+$/;
 
 /** The number of videos that a job can name. */
-export const JOB_VIDEOS_MAX = 10_000;
+const JOB_VIDEOS_MAX = 10_000;
 const VIDEOS_INVALID = `videos must be a list of 1 to ${JOB_VIDEOS_MAX} IDs or URLs of videos.`;
 /** Of a new job: so many URLs of videos with about 100 characters. */
 export const JOB_BYTES_MAX = 1024 * 1024;
