@@ -11,7 +11,7 @@ export const MCP_PATH = '/mcp';
 const ADDRESS = /^https?:\/\/[\w.:[\]-]+$/;
 
 /**
- * The address of the service as the caller reaches it. It is told to this caller only, which has sent it, and no response is
+ * The address of the service as the caller reaches it. It is returned to this caller only, which has sent it, and no response is
  * cached; behind a proxy it is the one that the caller sent to the proxy. Of the host of `OIDC_AUDIENCE` the scheme and port are
  * those of that URL, because not every proxy passes them on.
  */

@@ -9,6 +9,7 @@ import { GzipMember } from '../transcripts/cache/gzip-member.js';
 import { entryJson } from '../transcripts/formats/json.js';
 import { ChannelUploads } from '../transcripts/sources/channel-uploads.js';
 import { playlistId } from '../transcripts/sources/playlist-source.js';
+import { isOfKinds } from '../transcripts/sources/selection.js';
 import type { VideoList } from '../transcripts/sources/video-list.js';
 import type { CallPlan } from '../transcripts/call-plan.js';
 import type { DeliveryRules } from '../transcripts/transcript-delivery.js';
@@ -193,7 +194,7 @@ export function requestedPart(
 ): Omit<UploadsListPage, 'pages'> {
   const end = uploads.findIndex(({ videoId }) => videoId === since);
   const newer = end === -1 ? uploads : uploads.slice(0, end);
-  const wanted = newer.filter(({ kind }) => kinds.length === 0 || kind === null || kinds.includes(kind));
+  const wanted = newer.filter((upload) => isOfKinds(upload, kinds));
   const unique = [...new Map(wanted.map((upload) => [upload.videoId, upload])).values()];
   return { uploads: unique, next: end === -1 ? next : null, incomplete: end === -1 && incomplete };
 }

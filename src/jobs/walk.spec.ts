@@ -1,8 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { unlistedVideo, type Upload } from '../domain/transcript.js';
+import type { UploadsListPage } from '../platform/video-platform.js';
 import type { Start } from './subscription.js';
-import { isWanted, walkPage, type KnownUpload, type Walk, type WalkPage } from './walk.js';
+import { isWanted, walkPage, type KnownUpload, type Walk } from './walk.js';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -49,7 +50,7 @@ class Channel {
     if (video) change(video);
   }
 
-  page(offset: number, incomplete: boolean): WalkPage {
+  page(offset: number, incomplete: boolean): UploadsListPage {
     const uploads = this.visible
       .slice(offset, offset + PAGE_SIZE)
       .map((video, index) => this.upload(video, offset + index));
@@ -112,7 +113,7 @@ class Subscription {
     return row;
   }
 
-  private known({ uploads }: WalkPage): Map<string, KnownUpload> {
+  private known({ uploads }: UploadsListPage): Map<string, KnownUpload> {
     const entries = uploads.flatMap(({ videoId }): [string, KnownUpload][] => {
       const row = this.rows.get(videoId);
       if (!row) return [];
@@ -265,7 +266,12 @@ describe('a walk', () => {
   };
   const LATER: Walk = { ...FIRST, start: null };
   const uploads = ['a', 'b', 'c'].map((id) => unlistedVideo(id));
-  const pageOf = (list: Upload[], pages = 1): WalkPage => ({ uploads: list, next: 'next', incomplete: false, pages });
+  const pageOf = (list: Upload[], pages = 1): UploadsListPage => ({
+    uploads: list,
+    next: 'next',
+    incomplete: false,
+    pages,
+  });
   const seen = (...ids: string[]) => new Map(ids.map((id, index) => [id, { position: index + 1, seen: true }]));
   const pending = (walk: Walk, known: ReadonlyMap<string, KnownUpload>) =>
     walkPage(walk, pageOf(uploads), known).added.flatMap(({ upload, state }) =>

@@ -1,6 +1,7 @@
 import type { Upload, VideoKind } from '../domain/transcript.js';
 import type { UploadsListPage } from '../platform/video-platform.js';
 import { statedAgeSecondsMin } from '../transcripts/cache/lifetimes.js';
+import { isOfKinds } from '../transcripts/sources/selection.js';
 import type { Start } from './subscription.js';
 
 /** What a walk along the list goes by. A walk has as many pages as it takes to meet an upload that an earlier one has seen. */
@@ -15,9 +16,6 @@ export interface Walk {
   /** The uploads that are delivered by now. */
   delivered: number;
 }
-
-/** A page of the list. */
-export type WalkPage = Readonly<UploadsListPage>;
 
 /** An upload of the page that the subscription has. */
 export interface KnownUpload {
@@ -50,7 +48,7 @@ const LISTING_DELAY_MS = 86_400_000;
  */
 export function walkPage(
   walk: Walk,
-  page: WalkPage,
+  page: UploadsListPage,
   known: ReadonlyMap<string, KnownUpload>,
   nowMs = Date.now(),
 ): WalkStep {
@@ -72,10 +70,10 @@ export function walkPage(
   return { added, changed, end: met || isLast ? 'ended' : page.next === null ? 'read_again' : 'continue' };
 }
 
-/** A stream or a premiere becomes a video. A kind that is not known is not left out. */
-export function isWanted({ kind }: Upload, kinds: readonly VideoKind[]): boolean {
-  if (kinds.length === 0 || kind === null || kinds.includes(kind)) return true;
-  return (kind === 'live' || kind === 'upcoming') && kinds.includes('video');
+/** A stream or a premiere becomes a video. */
+export function isWanted(upload: Upload, kinds: readonly VideoKind[]): boolean {
+  const becomesVideo = upload.kind === 'live' || upload.kind === 'upcoming';
+  return isOfKinds(upload, kinds) || (becomesVideo && kinds.includes('video'));
 }
 
 type NewRule = (upload: Upload, place: number) => boolean;

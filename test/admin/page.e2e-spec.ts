@@ -71,6 +71,8 @@ describe('the page for the operator', () => {
     organization = await service.organization({ monthlyLimit: 40 });
     const { id: organizationId, keyId } = organization;
     const payer = { organizationId, keyId, requestId: 'test' };
+    const videos = ['tw-tea_____', 'hl-dinghy__'];
+    await service.app.get(JobsService).create({ videos }, payer);
     jobId = (await service.app.get(JobsService).create({ channel: '@tidewater' }, payer)).id;
     const { id } = await service.app.get(SubscriptionsService).create({ channel: '@harbourlight' }, payer);
     await service.query(`UPDATE jobs SET state = 'paused', reason = 'upstream_blocked' WHERE id = '${id}'`);
@@ -192,7 +194,15 @@ describe('the page for the operator', () => {
       expect.stringMatching(/^image (\d{4}-\d{2}: 0, ){5}\d{4}-\d{2}: 3$/),
     ]);
     const text = await page.text();
-    for (const shown of ['@tidewater', 'queued', '@harbourlight', 'paused: upstream_blocked', 'active', 'key ctk_'])
+    for (const shown of [
+      '@tidewater',
+      '2 videos',
+      'queued',
+      '@harbourlight',
+      'paused: upstream_blocked',
+      'active',
+      'key ctk_',
+    ])
       expect(text).toContain(shown);
 
     await use('Rotate');
@@ -210,8 +220,35 @@ describe('the page for the operator', () => {
     await untilDone('Canceled.');
     expect((await admin(`/organizations/${organization.id}/jobs`)).jobs).toMatchObject([
       { id: jobId, state: 'canceled' },
+      { state: 'queued' },
     ]);
     expect(await page.text()).toContain('job.canceled');
+  });
+
+  it('blocks a client of the identity provider, and unblocks it', async () => {
+    const { id } = await service.organization();
+    await service.query(
+      `INSERT INTO api_keys (id, organization_id, name, kind, client)
+         VALUES ('key_of_client', '${id}', 'nightly-import', 'oidc', 'nightly-import')`,
+    );
+    await service.query(`UPDATE organizations SET external_id = 'acme' WHERE id = '${id}'`);
+    const client = async (): Promise<unknown> => (await admin(`/organizations/${id}/keys`)).keys.at(-1);
+    await signIn();
+    await untilTitled('Organizations');
+    await page.tabTo('Organization ID');
+    await page.type(id);
+    await page.press('Enter');
+    await untilTitled('Test pro');
+    for (const shown of ['client nightly-import', 'acme']) expect(await page.text()).toContain(shown);
+    await use('Block');
+    expect(await page.focused()).toBe('Back');
+    await use('Block');
+    await untilDone('Blocked');
+    expect(await client()).toMatchObject({ id: 'key_of_client', kind: 'oidc', revokedAt: expect.any(String) });
+    await use('Unblock');
+    await use('Unblock');
+    await untilDone('Unblocked');
+    expect(await client()).toMatchObject({ id: 'key_of_client', revokedAt: null });
   });
 
   it('shows the egresses and the audit, and an error in words', async () => {

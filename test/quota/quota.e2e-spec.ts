@@ -74,7 +74,7 @@ describe('a reservation', () => {
   it('is refused at a stricter isolation level, at which its sums could predate its lock', async () => {
     const { organizationId, keyId } = await database.newCustomer(10);
     const reserving = database.dataSource.transaction('REPEATABLE READ', (manager) =>
-      manager.query('SELECT * FROM quota_reserve_as($1, 60, 50, 5000)', [
+      manager.query('SELECT * FROM quota_reserve_within($1, 60, 50, 5000)', [
         reservationOf(randomUUID(), { organizationId, keyId }, 1),
       ]),
     );

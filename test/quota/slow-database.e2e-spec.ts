@@ -65,7 +65,7 @@ it('a reservation that the server makes after its connection broke is cancelled'
 describe('a reservation with an id that the service generated', () => {
   const reserve = async (id: string, customer: Customer, required: number): Promise<unknown> => {
     const [row] = await aside.query<{ reservation_id: string | null }[]>(
-      'SELECT * FROM quota_reserve_as($1, 60, 50, 5000)',
+      'SELECT * FROM quota_reserve_within($1, 60, 50, 5000)',
       [reservationOf(id, customer, required)],
     );
     return row?.reservation_id;

@@ -46,7 +46,7 @@ function clientOf(...steps: Parameters<typeof scripted>) {
 }
 
 describe('creating a job', () => {
-  it('sends the same idempotency key again when the answer was lost, so that there is one job', async () => {
+  it('sends the same idempotency key again when the response was lost, so that there is one job', async () => {
     const { client, sent } = clientOf(lost, json(JOB, 202));
     expect(await client.jobs.create('@tidewater', { limit: 3 })).toEqual(JOB);
     const [first, second] = sent.map(({ headers }) => headers.get('Idempotency-Key'));

@@ -40,7 +40,7 @@ function page(after: number, end: number): Response {
 const afterOf = ({ path }: SentRequest): number => Number(new URLSearchParams(path.split('?')[1]).get('after') ?? 0);
 
 describe('creating a subscription', () => {
-  it('sends the same idempotency key again when the answer was lost, so that there is one', async () => {
+  it('sends the same idempotency key again when the response was lost, so that there is one', async () => {
     const service = scripted(lost, json(SUBSCRIPTION, 201));
     const { subscriptions } = new ChannelTranscriptsClient(service.options, service.wait);
     await subscriptions.create('@tidewater', { languages: ['de', '*'], kinds: ['video'], chunkSeconds: 60, start: 5 });

@@ -42,9 +42,9 @@ BEGIN
     WHERE organization_id = p_organization_id AND period_start = p_period_start AND quota_key_id = p_quota_key_id;
 END $$;
 
--- Reserves quota, of which p_reservation has the columns, or refuses with a null reservation_id. The service chooses the id, so that it can cancel a reservation
--- without having seen the response; an id that was used, also for a cancellation, reserves nothing. The last three results
--- are null for a key without a limit. No row for an unknown or deleted organization.
+-- Reserves quota, of which p_reservation has the columns, or refuses with a null reservation_id. The service chooses the id,
+-- so that it can cancel a reservation without having seen the response; an id that was used, also for a cancellation, reserves
+-- nothing. The last three results are null for a key without a limit. No row for an unknown or deleted organization.
 CREATE OR REPLACE FUNCTION quota_reserve_within(
   p_reservation json, p_lease_seconds double precision, p_free_limit integer, p_pro_limit integer
 ) RETURNS TABLE (
@@ -93,17 +93,6 @@ BEGIN
   END IF;
   RETURN NEXT;
 END $$;
-
--- For processes of the version before the limits of keys.
-CREATE OR REPLACE FUNCTION quota_reserve_as(
-  p_reservation json, p_lease_seconds double precision, p_free_limit integer, p_pro_limit integer
-) RETURNS TABLE (
-  reservation_id uuid, limit_in_force integer, used_count integer, reserved_count integer, period_end timestamptz,
-  decided_at timestamptz
-) LANGUAGE sql VOLATILE AS $$
-  SELECT reservation_id, limit_in_force, used_count, reserved_count, period_end, decided_at
-    FROM quota_reserve_within(p_reservation, p_lease_seconds, p_free_limit, p_pro_limit)
-$$;
 
 -- Cancels a reservation, or leaves a row that a reservation which comes later finds, and then reserves nothing.
 CREATE OR REPLACE FUNCTION quota_cancel(p_reservation json) RETURNS void LANGUAGE plpgsql VOLATILE AS $$

@@ -213,7 +213,7 @@ class JobsRun {
         [...new Set(this.violations)],
       ),
       nothing(
-        'At every look total = succeeded + failed + pending, and nothing becomes less; at the end each video of each channel has one result, in order',
+        'At every look total = succeeded + failed + pending, and nothing becomes less; at the end each video of each channel has one result, with its position',
         this.archives.flatMap(({ wrong }) => wrong),
       ),
       atMost(

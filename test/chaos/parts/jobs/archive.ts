@@ -94,10 +94,11 @@ export class Archive {
     return status < 400;
   }
 
-  /** Reads all results of the completed job, page by page, and compares them with the channel's videos. */
+  /** Reads all results of the completed job, page by page, and compares them with the channel's videos by position. */
   async compareResults(): Promise<void> {
     const expected = (generatedChannelByHandle(this.handle)?.uploads() ?? []).map(({ id }) => id);
-    const found: string[] = [];
+    const found: unknown[] = [];
+    let count = 0;
     let after: unknown = null;
     do {
       const path = `/jobs/${this.id}/results?limit=${PAGE}${typeof after === 'number' ? `&after=${after}` : ''}`;
@@ -108,12 +109,11 @@ export class Archive {
         return;
       }
       for (const entry of results) this.compareEntry(entry, found);
+      count += results.length;
       after = at(body, 'next');
     } while (typeof after === 'number');
-    if (JSON.stringify(found) !== JSON.stringify(expected)) {
-      this.wrong.push(
-        `${this.id}: ${found.length} results that are not the ${expected.length} videos of ${this.handle} in order`,
-      );
+    if (count !== expected.length || JSON.stringify(found) !== JSON.stringify(expected)) {
+      this.wrong.push(`${this.id}: ${count} results that are not the ${expected.length} videos of ${this.handle}`);
     }
     const { total = 0, succeeded = 0, failed = 0 } = this.last ?? {};
     const without = expected.filter((_id, index) => this.hasNoText(index)).length + this.givenUp;
@@ -124,16 +124,17 @@ export class Archive {
     }
   }
 
-  private compareEntry(entry: unknown, found: string[]): void {
+  private compareEntry(entry: unknown, found: unknown[]): void {
     const ok = at(entry, 'ok') === true;
     const segments = at(entry, 'transcript', 'en');
     const hasText = Array.isArray(segments) && segments.length > 0;
-    const mayHaveText = !this.hasNoText(found.length);
+    const position = Number(at(entry, 'position'));
+    const mayHaveText = !this.hasNoText(position - 1);
     if (mayHaveText && GIVEN_UP.has(at(entry, 'error', 'code'))) this.givenUp += 1;
     else if (ok !== mayHaveText || hasText !== mayHaveText) {
-      this.wrong.push(`${this.id}: entry ${found.length + 1} is ${JSON.stringify(entry).slice(0, 300)}`);
+      this.wrong.push(`${this.id}: entry ${position} is ${JSON.stringify(entry).slice(0, 300)}`);
     }
-    found.push(String(at(entry, 'videoId')));
+    found[position - 1] = at(entry, 'videoId');
   }
 
   private hasNoText(index: number): boolean {
