@@ -59,12 +59,11 @@ export function PageLimit(items: string, example: number, defaultSize = PAGE_SIZ
 }
 
 /** The query parameter `after` of a list. */
-export function PageAfter(options: { example?: string } = {}): PropertyDecorator {
+export function PageAfter(): PropertyDecorator {
   return applyDecorators(
     ApiPropertyOptional({
       type: 'string',
       description: 'The `next` value of the previous page. By default the first page is returned.',
-      ...options,
     }),
     Optional(),
     IsString({ message: AFTER_INVALID }),

@@ -56,7 +56,7 @@ describe('a check that has read nothing', () => {
     { job = RUNNING_JOB_EXAMPLE, unreadDays = 0 }: { job?: JobDto; unreadDays?: number } = {},
   ) => {
     const outcome: SliceOutcome = type === 'failed' ? { type, restartList: false } : { type };
-    const jobEnd = endOf({ job, setbacks: 1, subscription: null }, outcome);
+    const jobEnd = endOf({ job, kind: 'videos', setbacks: 1, subscription: null }, outcome);
     return endOfCheck({ job, setbacks: 1 }, { unreadSeconds: unreadDays * DAY }, outcome, jobEnd);
   };
 
@@ -84,11 +84,9 @@ describe('a check that has read nothing', () => {
     { type: 'stopped', restartList: false },
   ])('does not end the pause of a subscription without quota: %j', (outcome) => {
     const job = { ...RUNNING_JOB_EXAMPLE, state: 'paused', reason: 'plan_limit_exceeded' } as const;
-    const subscription = {
-      ...{ isCheck: true, dueAt: '', dueAtMs: 0, unreadSeconds: 4 * DAY, seenPosition: 1, nowMs: 0 },
-    };
-    const walk = { start: null, kinds: [], createdAtMs: 0, seenAtMs: 0, seesAll: false, added: 0, delivered: 0 };
-    const ended = endOf({ job, setbacks: 0, subscription: { ...subscription, walk } }, outcome);
+    const walk = { start: null, kinds: [], createdAtMs: 0, seenAtMs: 0, delivered: 0 };
+    const subscription = { dueAt: '', dueAtMs: 0, unreadSeconds: 4 * DAY, nowMs: 0, walk };
+    const ended = endOf({ job, kind: 'check', setbacks: 0, subscription }, outcome);
     expect(ended).toMatchObject({ state: 'paused', reason: 'plan_limit_exceeded' });
   });
 });

@@ -66,8 +66,11 @@ export function endOfCheck(
 }
 
 /** Decides what a slice makes of its job or subscription. */
-export function endOf(slice: Pick<ClaimedSlice, 'job' | 'setbacks' | 'subscription'>, outcome: SliceOutcome): SliceEnd {
+export function endOf(
+  slice: Pick<ClaimedSlice, 'job' | 'kind' | 'setbacks' | 'subscription'>,
+  outcome: SliceOutcome,
+): SliceEnd {
   const end = endOfJob(slice, outcome);
   if (!slice.subscription) return end;
-  return slice.subscription.isCheck ? endOfCheck(slice, slice.subscription, outcome, end) : endOfFollowed(slice, end);
+  return slice.kind === 'check' ? endOfCheck(slice, slice.subscription, outcome, end) : endOfFollowed(slice, end);
 }

@@ -17,9 +17,9 @@ export interface NewJob {
   videoIds: readonly string[] | undefined;
 }
 
-/** The stored request of a job. That of a subscription is read as one too, by the defaults. */
+/** The request of a job as it is stored; what is absent has its default. That of a subscription is read as one too. */
 export const requestSchema: z.ZodType<JobRequestDto> = z.object({
-  channel: z.string().nullable(),
+  channel: z.string().nullable().default(null),
   playlist: z.string().nullable().default(null),
   videos: z.number().nullable().default(null),
   ...TEXT_FIELDS,
@@ -39,15 +39,14 @@ const UNSTORABLE = /[\p{Cc}\p{Cs}]/u;
  * @throws InvalidRequestError | ChannelNotFoundError | PlaylistNotFoundError when the text is no reference to one
  */
 export function newJob(wanted: WantedJob): NewJob {
-  const { channel = null, playlist = null, languages = [], match = 'all', kinds = [], include = [] } = wanted;
-  const { chunkSeconds = null, limit = null, since = null, onQuota = 'pause' } = wanted;
   refuseOtherSources(wanted);
+  const videoIds = wanted.videos ? [...new Set(parseVideoList(wanted.videos))] : undefined;
+  const request = requestSchema.parse({ ...wanted, videos: videoIds?.length });
+  const { channel, playlist } = request;
   if (channel !== null) requireChannelReference(channel);
   if (playlist !== null && (UNSTORABLE.test(playlist) || !playlistId(playlist, 'playlist')))
     throw new PlaylistNotFoundError();
-  const videoIds = wanted.videos ? [...new Set(parseVideoList(wanted.videos))] : undefined;
-  const form = { languages, match, kinds, include, chunkSeconds };
-  return { request: { channel, playlist, videos: videoIds?.length ?? null, ...form, limit, since, onQuota }, videoIds };
+  return { request, videoIds };
 }
 
 /** @throws ChannelNotFoundError when a text is no reference to a channel, or cannot be stored */

@@ -19,13 +19,13 @@ export type JobReason = (typeof JOB_REASONS)[number];
 export const ON_QUOTA = ['pause', 'fail'] as const;
 export type OnQuota = (typeof ON_QUOTA)[number];
 
-/** What the stored requests of jobs and subscriptions have in common. */
+/** What the requests of jobs and subscriptions have in common, with the defaults. */
 export const TEXT_FIELDS = {
-  languages: z.array(z.string()),
-  match: z.enum(LANGUAGE_MATCHES),
-  kinds: z.array(z.enum(VIDEO_KINDS)),
-  include: z.array(z.enum(INCLUDABLE)),
-  chunkSeconds: z.number().nullable(),
+  languages: z.array(z.string()).default([]),
+  match: z.enum(LANGUAGE_MATCHES).default('all'),
+  kinds: z.array(z.enum(VIDEO_KINDS)).default([]),
+  include: z.array(z.enum(INCLUDABLE)).default([]),
+  chunkSeconds: z.number().nullable().default(null),
 };
 
 const CHECK_AGAIN_SECONDS_MIN = 2;
@@ -105,6 +105,9 @@ export class TooManyJobsError extends DomainError {
     );
   }
 }
+
+/** Finished and unfinished jobs of an organization whose results are stored; each costs time in every list. */
+export const STORED_JOBS_MAX = 1_000;
 
 /** The organization stores as many jobs, or as many results, as it may. */
 export class StoredResultsLimitError extends DomainError {

@@ -29,7 +29,6 @@ import {
   JobsPageDto,
   NEW_JOB_EXAMPLE,
   RESULTS_EXAMPLE,
-  RESULTS_NDJSON_EXAMPLE,
   RUNNING_JOB_EXAMPLE,
 } from './dto/job.dto.js';
 import {
@@ -38,9 +37,10 @@ import {
   JOB_BYTES_MAX,
   JobsQueryDto,
   NEW_JOB_BODIES,
+  organizationOf,
   ResultsQueryDto,
 } from './dto/jobs-request.dto.js';
-import { JOB_ID, JobFinishedError } from './job.js';
+import { JobFinishedError } from './job.js';
 import { JobsService } from './jobs.service.js';
 import { ResultsResponse, type ReadPart } from './results-response.js';
 
@@ -95,7 +95,7 @@ export class JobsController {
 
   @Get()
   @AllowsHead()
-  @OnJobs()
+  @OnJobs('job')
   @ApiOperation({
     summary: 'List archive jobs',
     description:
@@ -105,12 +105,12 @@ export class JobsController {
   @ApiResult(HttpStatus.OK, JobsPageDto, 'A page of jobs, newest first.', JOBS_PAGE_EXAMPLE)
   @ApiErrors(new UnknownCursorError(NEW_JOB_EXAMPLE.id))
   listJobs(@Query() page: JobsQueryDto, @Req() request: Request): Promise<JobsPageDto> {
-    return this.jobs.list(organizationOf(request), page);
+    return this.jobs.list(requestContext(request).caller.organization.id, page);
   }
 
   @Get(':id')
   @AllowsHead()
-  @OnJob()
+  @OnJob('job')
   @ApiOperation({
     summary: 'Retrieve an archive job',
     description:
@@ -118,11 +118,11 @@ export class JobsController {
   })
   @ApiResult(HttpStatus.OK, JobDto, 'The job.', RUNNING_JOB_EXAMPLE)
   getJob(@Param('id') id: string, @Req() request: Request): Promise<JobDto> {
-    return this.jobs.get(organizationOf(request, id), id);
+    return this.jobs.get(organizationOf(request, 'job', id), id);
   }
 
   @Post(':id/cancel')
-  @OnJob()
+  @OnJob('job')
   @ApiOperation({
     summary: 'Cancel an archive job',
     description:
@@ -135,11 +135,11 @@ export class JobsController {
     error: new JobFinishedError('cancel', 'completed'),
   })
   async cancelJob(@Param('id') id: string, @Req() request: Request): Promise<JobDto> {
-    return (await this.jobs.cancel(organizationOf(request, id), id)).job;
+    return (await this.jobs.cancel(organizationOf(request, 'job', id), id)).job;
   }
 
   @Post(':id/resume')
-  @OnJob()
+  @OnJob('job')
   @ApiOperation({
     summary: 'Resume an archive job',
     description:
@@ -154,12 +154,12 @@ export class JobsController {
     TOO_MUCH_STORED,
   )
   resumeJob(@Param('id') id: string, @Req() request: Request): Promise<JobDto> {
-    return this.jobs.resume(organizationOf(request, id), id);
+    return this.jobs.resume(organizationOf(request, 'job', id), id);
   }
 
   @Delete(':id')
   @HttpCode(HttpStatus.NO_CONTENT)
-  @OnJob()
+  @OnJob('job')
   @ApiOperation({
     summary: 'Delete an archive job',
     description:
@@ -168,11 +168,11 @@ export class JobsController {
   })
   @ApiNoContentResponse({ description: 'The job was deleted.' })
   async deleteJob(@Param('id') id: string, @Req() request: Request): Promise<void> {
-    await this.jobs.delete(organizationOf(request, id), id);
+    await this.jobs.delete(organizationOf(request, 'job', id), id);
   }
 
   @Get(':id/results')
-  @OnJob({ limitsConcurrency: true })
+  @OnJob('job', { limitsConcurrency: true })
   @ApiOperation({
     summary: 'The results of an archive job',
     description:
@@ -183,10 +183,9 @@ export class JobsController {
   })
   @ApiResults({
     type: JobResultsDto,
-    owner: 'job',
+    kind: 'job',
     description: 'Entries in the order in which they became final.',
     example: RESULTS_EXAMPLE,
-    ndjsonExample: RESULTS_NDJSON_EXAMPLE,
   })
   @ApiErrors(RESULTS_EXPIRED)
   getJobResults(
@@ -195,15 +194,8 @@ export class JobsController {
     @Req() request: Request,
     @Res() response: Response,
   ): Promise<void> {
-    const organizationId = organizationOf(request, id);
+    const organizationId = organizationOf(request, 'job', id);
     const read: ReadPart<'job'> = (limit, after) => this.jobs.results(organizationId, id, { limit, after });
     return this.results.send('job', read, organizationId, query, request, response);
   }
-}
-
-/** The organization of the caller; adds the job to the log line of the request, unless the path has another text than an ID. */
-function organizationOf(request: Request, jobId?: string): string {
-  const { caller, log } = requestContext(request);
-  if (jobId !== undefined && JOB_ID.test(jobId)) log['jobId'] = jobId;
-  return caller.organization.id;
 }

@@ -1,51 +1,34 @@
-import { randomBytes } from 'node:crypto';
-import { Injectable, Logger } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { Environment } from '../config/environment.js';
 import type { Actor } from '../domain/caller.js';
-import { bytesToBase62 } from '../domain/base62.js';
-import { toPage } from '../domain/page.js';
+import type { PageRequest } from '../domain/page.js';
 import type { Payer } from '../quota/quota.service.js';
 import type { JobDto, JobsPageDto } from './dto/job.dto.js';
-import {
-  IdempotencyConflictError,
-  JOB_ID,
-  JobFinishedError,
-  JobNotFoundError,
-  parseCursor,
-  ResultsExpiredError,
-  StoredResultsLimitError,
-  TooManyJobsError,
-  toCursor,
-} from './job.js';
+import { JobFinishedError, ResultsExpiredError, TooManyJobsError } from './job.js';
+import { JobOperations } from './job-operations.js';
 import { newJob, type WantedJob } from './job-request.js';
+import type { StoredResults } from './job-table.js';
 import { JobWorker } from './job-worker.js';
-import {
-  JobRepository,
-  STORED_JOBS_MAX,
-  type AwaitedVideo,
-  type ChangedJob,
-  type StoredResults,
-} from './job.repository.js';
+import { JobRepository, type AwaitedVideo, type ChangedJob } from './job.repository.js';
 
 /** A part of the results, in the order in which they became final. */
-export interface JobResultsPage extends Omit<StoredResults, 'expired' | 'isFinal'> {
+export interface JobResultsPage extends Pick<StoredResults<JobDto>, 'job' | 'entries'> {
   /** The `after` of the next page; null at the end of a finished job. */
   next: number | null;
 }
 
-/** Bounds the memory of one read of results, which ends after the entry that exceeds it. */
-export const READ_BYTES_MAX = 8 * 1024 * 1024;
-
 /** Creates archive jobs and reads, cancels, resumes and deletes them. */
 @Injectable()
-export class JobsService {
-  private readonly logger = new Logger(JobsService.name);
+export class JobsService extends JobOperations<JobDto> {
+  protected override readonly kind = 'job';
 
   constructor(
-    private readonly store: JobRepository,
-    private readonly worker: JobWorker,
-    private readonly environment: Environment,
-  ) {}
+    protected override readonly store: JobRepository,
+    worker: JobWorker,
+    environment: Environment,
+  ) {
+    super(store, worker, environment);
+  }
 
   /**
    * Creates a job. The same idempotency key with the same request gives the same job again.
@@ -56,34 +39,14 @@ export class JobsService {
    */
   async create(wanted: WantedJob, payer: Payer, idempotencyKey?: string): Promise<JobDto> {
     const created = newJob(wanted);
-    const id = `job_${bytesToBase62(randomBytes(16))}`;
-    const { outcome, job } = await this.store.create(id, created, payer, idempotencyKey);
-    if (outcome === 'conflict') throw new IdempotencyConflictError();
-    if (outcome === 'too_many_stored') throw new StoredResultsLimitError({ jobs: STORED_JOBS_MAX });
-    if (outcome === 'too_much_stored') throw this.tooMuchStored();
-    if (!job) throw new TooManyJobsError(this.environment.JOBS_PER_ORGANIZATION);
-    if (outcome === 'created') {
-      this.logger.log({ event: 'job_created', jobId: id, ...payer, onQuota: created.request.onQuota });
-      this.worker.wake();
-    }
-    return job;
+    const { onQuota } = created.request;
+    return this.add(payer, (id) => this.store.create(id, created, payer, idempotencyKey), { onQuota });
   }
 
   /** Lists the jobs of an organization, newest first. @throws UnknownCursorError */
-  async list(organizationId: string, page: { limit: number; after?: string | undefined }): Promise<JobsPageDto> {
-    const { limit, after } = page;
-    const rows = await this.store.list(
-      organizationId,
-      limit + 1,
-      after === undefined ? undefined : parseCursor(after, JOB_ID),
-    );
-    const { items: jobs, next } = toPage(rows, limit, toCursor);
+  async list(organizationId: string, page: PageRequest): Promise<JobsPageDto> {
+    const { items: jobs, next } = await this.page(organizationId, page);
     return { jobs, next };
-  }
-
-  /** @throws JobNotFoundError */
-  async get(organizationId: string, id: string): Promise<JobDto> {
-    return found(id, (known) => this.store.find(organizationId, known));
   }
 
   /**
@@ -93,7 +56,7 @@ export class JobsService {
    * @throws JobNotFoundError | JobFinishedError
    */
   async cancel(by: string | Actor, id: string): Promise<ChangedJob> {
-    const canceled = await found(id, (known) => this.store.cancel(by, known));
+    const canceled = await this.found(id, () => this.store.cancel(by, id));
     const { state } = canceled.job;
     if (state !== 'canceled') throw new JobFinishedError('cancel', state);
     return canceled;
@@ -106,19 +69,12 @@ export class JobsService {
    * StoredResultsLimitError
    */
   async resume(organizationId: string, id: string): Promise<JobDto> {
-    const { outcome, job } = await found(id, (known) => this.store.resume(organizationId, known));
+    const { outcome, job } = await this.found(id, () => this.store.resume(organizationId, id));
     if (outcome === 'finished') throw new JobFinishedError('resume', job.state);
     if (outcome === 'expired') throw new ResultsExpiredError(job.expiresAt ?? '');
-    if (outcome === 'too_many') throw new TooManyJobsError(this.environment.JOBS_PER_ORGANIZATION);
-    if (outcome === 'too_much_stored') throw this.tooMuchStored();
+    if (outcome) throw this.refused(outcome);
     this.worker.wake();
     return job;
-  }
-
-  /** Deletes a job and its results. What its running slice fetches is charged, as after a cancel. @throws JobNotFoundError */
-  async delete(organizationId: string, id: string): Promise<void> {
-    await found(id, async (known) => (await this.store.delete(organizationId, known)) || undefined);
-    this.logger.log({ event: 'job_deleted', jobId: id, organizationId });
   }
 
   /**
@@ -130,13 +86,10 @@ export class JobsService {
   async results(
     organizationId: string,
     id: string,
-    page: { limit: number; after?: number | undefined },
+    { limit, after = 0 }: { limit: number; after?: number | undefined },
   ): Promise<JobResultsPage> {
-    const { limit: count, after = 0 } = page;
-    const options = { count, after, bytesMax: READ_BYTES_MAX };
-    const { job, expired, isFinal, entries } = await found(id, (known) =>
-      this.store.results(organizationId, known, options),
-    );
+    const results = await this.found(id, () => this.store.results(organizationId, id, limit, after));
+    const { job, expired, isFinal, entries } = results;
     if (expired) throw new ResultsExpiredError(job.expiresAt ?? '');
     const next = entries.at(-1)?.sequence ?? after;
     const { succeeded, failed } = job.summary;
@@ -148,23 +101,7 @@ export class JobsService {
     return this.store.awaitedVideos(id, count);
   }
 
-  private tooMuchStored(): StoredResultsLimitError {
-    return new StoredResultsLimitError({ megabytes: this.environment.JOB_RESULTS_MAX_MEGABYTES });
+  protected override tooMany(): Error {
+    return new TooManyJobsError(this.environment.JOBS_PER_ORGANIZATION);
   }
-}
-
-/** What a statement returns for a job; only the form of an ID is looked up. @throws JobNotFoundError */
-function found<T>(id: string, lookUp: (id: string) => Promise<T | undefined>): Promise<T> {
-  return foundById(JOB_ID.test(id), JobNotFoundError, () => lookUp(id));
-}
-
-/** What a statement returns for what has an ID. @throws the error when there is nothing, or the text is no such ID */
-export async function foundById<T>(
-  isId: boolean,
-  NotFound: new () => Error,
-  lookUp: () => Promise<T | undefined>,
-): Promise<T> {
-  const result = isId ? await lookUp() : undefined;
-  if (result === undefined) throw new NotFound();
-  return result;
 }

@@ -8,38 +8,29 @@ import { encodingFor, NDJSON } from '../transcripts/response/transcripts-respons
 import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from '../http/validation.js';
 import type { JobSummaryDto } from './dto/job.dto.js';
 import type { ResultsQueryDto } from './dto/jobs-request.dto.js';
-import type { StoredEntry } from './job.repository.js';
+import type { JobKind } from './job-kinds.js';
+import type { StoredEntry } from './job-table.js';
 
 /** Entries that are read from the database at a time, which is what a slow reader holds in memory. */
 const ENTRIES_PER_READ = 20;
 
 /** A part of the results, with what they belong to. */
-export type ResultsPart<Owner extends 'job' | 'subscription'> = Record<Owner, { summary: JobSummaryDto }> & {
+export type ResultsPart<Kind extends JobKind> = Record<Kind, { summary: JobSummaryDto }> & {
   entries: readonly StoredEntry[];
   /** The `after` of the next part; null when there can be no more. */
   next: number | null;
 };
 
 /** Reads up to `limit` of the results after a sequence, by default from the first one on. */
-export type ReadPart<Owner extends 'job' | 'subscription'> = (
-  limit: number,
-  after: number | undefined,
-) => Promise<ResultsPart<Owner>>;
-
-/** The end of a response. */
-interface End {
-  next: number | null;
-  owner: 'job' | 'subscription';
-  state: { summary: JobSummaryDto };
-}
+export type ReadPart<Kind extends JobKind> = (limit: number, after: number | undefined) => Promise<ResultsPart<Kind>>;
 
 /** The JSON around the entries of a response. */
 interface Format {
   head: string;
   separator: string;
-  before: (entry: StoredEntry, owner: End['owner']) => string;
+  before: (entry: StoredEntry, kind: JobKind) => string;
   after: string;
-  tail: (end: End) => string;
+  tail: (next: number | null, kind: JobKind, state: { summary: JobSummaryDto }) => string;
 }
 
 const FORMATS = {
@@ -48,25 +39,25 @@ const FORMATS = {
     separator: ',',
     before: () => '',
     after: '',
-    tail: ({ next, owner, state }) => `],"next":${next},"${owner}":${JSON.stringify(state)}}`,
+    tail: (next, kind, state) => `],"next":${next},"${kind}":${JSON.stringify(state)}}`,
   },
   [NDJSON]: {
     head: '',
     separator: '',
-    before: ({ sequence, position }, owner) =>
-      `{"type":"result","cursor":${sequence},${owner === 'job' ? `"position":${position},` : ''}"result":`,
+    before: ({ sequence, position }, kind) =>
+      `{"type":"result","cursor":${sequence},${kind === 'job' ? `"position":${position},` : ''}"result":`,
     after: '}\n',
-    tail: ({ next, owner, state }) =>
-      `${JSON.stringify({ type: 'summary', summary: state.summary, next, [owner]: state })}\n`,
+    tail: (next, kind, state) =>
+      `${JSON.stringify({ type: 'summary', summary: state.summary, next, [kind]: state })}\n`,
   },
 } as const satisfies Record<string, Format>;
 
 /** What is sent, and to whom. */
-interface Target<Owner> {
+interface Target<Kind extends JobKind> {
   /** Ends a response that its reader does not take. */
   disconnect: () => void;
   organizationId: string;
-  owner: Owner;
+  kind: Kind;
   format: Format;
 }
 
@@ -82,12 +73,12 @@ export class ResultsResponse {
    * Sends a page as JSON, or all entries as NDJSON when the request accepts it. After the first byte an error destroys
    * the connection.
    *
-   * @param owner what the results belong to: the name of the last field
+   * @param kind what the results belong to: the name of the last field
    * @throws ServiceUnavailableError when too much memory waits for slow readers, and what the first read throws
    */
-  async send<Owner extends 'job' | 'subscription'>(
-    owner: Owner,
-    read: ReadPart<Owner>,
+  async send<Kind extends JobKind>(
+    kind: Kind,
+    read: ReadPart<Kind>,
     organizationId: string,
     { limit, after }: ResultsQueryDto,
     request: Request,
@@ -96,7 +87,7 @@ export class ResultsResponse {
     const type = request.accepts(['application/json', NDJSON]) === NDJSON ? NDJSON : 'application/json';
     const count = type === NDJSON ? (limit ?? Infinity) : Math.min(limit ?? PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX);
     const disconnect = (): void => void response.destroy();
-    const target = { disconnect, organizationId, owner, format: FORMATS[type] };
+    const target = { disconnect, organizationId, kind, format: FORMATS[type] };
     const chunks = await this.begin(target, read, count, after);
     response.vary('Accept-Encoding');
     response.vary('Accept');
@@ -110,25 +101,25 @@ export class ResultsResponse {
    * @param disconnect ends a response that its reader does not take
    * @throws as `send`
    */
-  lines<Owner extends 'job' | 'subscription'>(
-    owner: Owner,
-    read: ReadPart<Owner>,
+  lines<Kind extends JobKind>(
+    kind: Kind,
+    read: ReadPart<Kind>,
     organizationId: string,
     { limit = Infinity, after }: ResultsQueryDto,
     disconnect: () => void,
   ): Promise<AsyncGenerator<Chunk>> {
-    return this.begin({ disconnect, organizationId, owner, format: FORMATS[NDJSON] }, read, limit, after);
+    return this.begin({ disconnect, organizationId, kind, format: FORMATS[NDJSON] }, read, limit, after);
   }
 
   /** Reads the first part, before which the response can be refused. */
-  private async begin<Owner extends 'job' | 'subscription'>(
-    target: Target<Owner>,
-    read: ReadPart<Owner>,
+  private async begin<Kind extends JobKind>(
+    target: Target<Kind>,
+    read: ReadPart<Kind>,
     count: number,
     after: number | undefined,
   ): Promise<AsyncGenerator<Chunk>> {
     this.memory.refuseWhenFull(target.organizationId);
-    const readPart: ReadPart<Owner> = (missing, from) => read(Math.min(missing, ENTRIES_PER_READ), from);
+    const readPart: ReadPart<Kind> = (missing, from) => read(Math.min(missing, ENTRIES_PER_READ), from);
     return this.chunks(target, count, await readPart(count, after), readPart);
   }
 
@@ -136,11 +127,11 @@ export class ResultsResponse {
    * Reads on from the first part. The texts of a part count as held until the next one is read. A reader that has not taken
    * them within twice the deadline of a call is disconnected.
    */
-  private async *chunks<Owner extends 'job' | 'subscription'>(
-    { disconnect, organizationId, owner, format }: Target<Owner>,
+  private async *chunks<Kind extends JobKind>(
+    { disconnect, organizationId, kind, format }: Target<Kind>,
     count: number,
-    first: ResultsPart<Owner>,
-    read: ReadPart<Owner>,
+    first: ResultsPart<Kind>,
+    read: ReadPart<Kind>,
   ): AsyncGenerator<Chunk> {
     yield [format.head];
     let separator = '';
@@ -151,7 +142,7 @@ export class ResultsResponse {
       try {
         for (const { text } of part.entries) held.add(text.deflated);
         for (const entry of part.entries) {
-          yield [separator + format.before(entry, owner), entry.text, format.after];
+          yield [separator + format.before(entry, kind), entry.text, format.after];
           separator = format.separator;
         }
       } finally {
@@ -162,6 +153,6 @@ export class ResultsResponse {
       if (missing === 0 || part.next === null || part.entries.length === 0) break;
       part = await read(missing, part.next);
     }
-    yield [format.tail({ next: part.next, owner, state: part[owner] })];
+    yield [format.tail(part.next, kind, part[kind])];
   }
 }

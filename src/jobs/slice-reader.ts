@@ -1,20 +1,15 @@
 import { Injectable, Logger } from '@nestjs/common';
-import { Environment } from '../config/environment.js';
-import {
-  ChannelNotFoundError,
-  PlanLimitExceededError,
-  PlaylistNotFoundError,
-  UpstreamError,
-} from '../domain/errors.js';
+import { PlanLimitExceededError } from '../domain/errors.js';
 import { VIDEO_FAILURES, type Upload } from '../domain/transcript.js';
 import { VideoPlatform, type UploadsListPage } from '../platform/video-platform.js';
 import { QuotaService } from '../quota/quota.service.js';
 import type { TranscriptText } from '../transcripts/cache/transcript-text.js';
-import { Call } from '../transcripts/call.js';
+import type { Call } from '../transcripts/call.js';
 import { GzipMember } from '../transcripts/cache/gzip-member.js';
 import { entryJson } from '../transcripts/formats/json.js';
 import { ChannelUploads } from '../transcripts/sources/channel-uploads.js';
 import { playlistId } from '../transcripts/sources/playlist-source.js';
+import { isOfKinds } from '../transcripts/sources/selection.js';
 import type { VideoList } from '../transcripts/sources/video-list.js';
 import type { CallPlan } from '../transcripts/call-plan.js';
 import type { DeliveryRules } from '../transcripts/transcript-delivery.js';
@@ -78,31 +73,17 @@ export class SliceReader {
     private readonly platform: VideoPlatform,
     private readonly transcripts: TranscriptsService,
     private readonly quota: QuotaService,
-    private readonly environment: Environment,
   ) {}
 
   /**
-   * Reads one page of the uploads. Resolves to why it has none.
+   * Reads one page of the uploads.
    *
-   * @throws UpstreamError | CallEnded | ContinuationRejectedError when the list could not be read
+   * @throws ChannelNotFoundError | PlaylistNotFoundError when there is no list
+   * @throws UpstreamError | CallEnded | ContinuationRejectedError when it could not be read
    */
-  async page(
-    { job, continuation, organizationId }: ClaimedSlice,
-    stop: AbortSignal,
-  ): Promise<ListedPage | SliceOutcome> {
-    const options = { organizationId, responseEnd: stop, background: true };
-    const call = new Call(this.environment.REQUEST_DEADLINE_SECONDS, options);
-    try {
-      const page = await this.listedPage(job, continuation ?? undefined, call);
-      return { ...page, ...requestedPart(page, job.request) };
-    } catch (error) {
-      if (error instanceof ChannelNotFoundError) return { type: 'channel_not_found' };
-      if (error instanceof PlaylistNotFoundError) return { type: 'playlist_not_found' };
-      if (error instanceof UpstreamError && error.code === 'upstream_blocked') return { type: 'blocked' };
-      throw error;
-    } finally {
-      call.finish();
-    }
+  async page({ job, continuation }: ClaimedSlice, call: Call): Promise<ListedPage> {
+    const page = await this.listedPage(job, continuation ?? undefined, call);
+    return { ...page, ...requestedPart(page, job.request) };
   }
 
   private async listedPage(job: JobDto, continuation: string | undefined, call: Call): Promise<ListedPage> {
@@ -208,12 +189,12 @@ function headerOf({ channel, playlist }: JobDto): Pick<VideoList, 'header' | 're
 
 /** The uploads of a page that are of the kinds and newer than `since`, each once; the list ends there. */
 export function requestedPart(
-  { uploads, next, incomplete }: UploadsListPage,
+  { uploads, next, incomplete }: Omit<UploadsListPage, 'pages'>,
   { since, kinds }: Pick<JobDto['request'], 'since' | 'kinds'>,
-): UploadsListPage {
+): Omit<UploadsListPage, 'pages'> {
   const end = uploads.findIndex(({ videoId }) => videoId === since);
   const newer = end === -1 ? uploads : uploads.slice(0, end);
-  const wanted = newer.filter(({ kind }) => kinds.length === 0 || kind === null || kinds.includes(kind));
+  const wanted = newer.filter((upload) => isOfKinds(upload, kinds));
   const unique = [...new Map(wanted.map((upload) => [upload.videoId, upload])).values()];
   return { uploads: unique, next: end === -1 ? next : null, incomplete: end === -1 && incomplete };
 }

@@ -3,13 +3,13 @@ import { Injectable, Logger } from '@nestjs/common';
 import { Counter, Registry } from 'prom-client';
 import { Environment } from '../config/environment.js';
 import { isDatabaseUnavailable, sqlStateOf } from '../database/database-errors.js';
-import { DomainError } from '../domain/errors.js';
+import { ChannelNotFoundError, DomainError, PlaylistNotFoundError, UpstreamError } from '../domain/errors.js';
 import { planIncludes } from '../domain/plan.js';
 import { failSpan, inRootSpan } from '../observability/tracing/tracer.js';
 import { QuotaService } from '../quota/quota.service.js';
 import { retryDelayMs } from '../quota/settlement-retries.js';
 import { ContinuationRejectedError } from '../platform/video-platform.js';
-import { CallEnded } from '../transcripts/call.js';
+import { Call, CallEnded } from '../transcripts/call.js';
 import { addToSummary, emptySummary } from '../transcripts/transcript-events.js';
 import { TranscriptMetrics } from '../transcripts/transcript-metrics.js';
 import { endOf, type CheckedPage } from './check.js';
@@ -62,9 +62,8 @@ export class SliceRunner {
    * @param stop ends the reading; what was read is stored
    */
   run(slice: ClaimedSlice, stop: AbortSignal): Promise<void> {
-    const { job, organizationId } = slice;
+    const { job, organizationId, kind } = slice;
     const startedAtMs = performance.now();
-    const kind = kindOf(slice);
     return inRootSpan('jobs.slice', { 'jobs.id': job.id, 'jobs.slice': kind }, async (span) => {
       try {
         const { changed, counts } = await this.step(slice, stop);
@@ -96,14 +95,23 @@ export class SliceRunner {
     return { changed: await this.store.commitPage(slice, read), counts: { listed: read.uploads.length } };
   }
 
-  private read(slice: ClaimedSlice, stop: AbortSignal): Promise<ReadSlice | CheckedPage | ListedPage | SliceOutcome> {
-    switch (kindOf(slice)) {
-      case 'check':
-        return this.checks.read(slice, stop);
-      case 'listing':
-        return this.reader.page(slice, stop);
-      case 'videos':
-        return this.reader.videos(slice, stop);
+  /** Reads what the slice is about. Resolves to why there is nothing to store. */
+  private async read(
+    slice: ClaimedSlice,
+    stop: AbortSignal,
+  ): Promise<ReadSlice | CheckedPage | ListedPage | SliceOutcome> {
+    if (slice.kind === 'videos') return this.reader.videos(slice, stop);
+    const options = { organizationId: slice.organizationId, responseEnd: stop, background: true };
+    const call = new Call(this.environment.REQUEST_DEADLINE_SECONDS, options);
+    try {
+      return await (slice.kind === 'check' ? this.checks : this.reader).page(slice, call);
+    } catch (error) {
+      if (error instanceof ChannelNotFoundError) return { type: 'channel_not_found' };
+      if (error instanceof PlaylistNotFoundError) return { type: 'playlist_not_found' };
+      if (error instanceof UpstreamError && error.code === 'upstream_blocked') return { type: 'blocked' };
+      throw error;
+    } finally {
+      call.finish();
     }
   }
 
@@ -159,10 +167,4 @@ export class SliceRunner {
     if (temporary) this.logger.warn(line);
     else this.logger.error({ ...line, stack: error instanceof Error ? error.stack : undefined });
   }
-}
-
-/** What a slice is about: a page of the uploads, videos, or a page of a check. */
-function kindOf({ subscription, listed }: ClaimedSlice): 'check' | 'listing' | 'videos' {
-  if (subscription) return subscription.isCheck ? 'check' : 'videos';
-  return listed ? 'videos' : 'listing';
 }

@@ -38,7 +38,7 @@ export interface JobFigures {
 
 type ClaimedRow = ChangedRow & {
   plan: Plan | null;
-  listed: boolean;
+  kind: ClaimedSlice['kind'];
   due_at: string;
   due_age_ms: number;
   unread_seconds: number;
@@ -65,7 +65,9 @@ export class SliceRepository {
     const claim = randomUUID();
     const [row] = await this.database.query<ClaimedRow[]>(
       `SELECT ${CHANGED}, CASE WHEN organization.deleted_at IS NULL THEN organization.plan END AS plan,
-              (result.job).listed_at IS NOT NULL OR coalesce((result.job).list_retry_at > clock_now(), false) AS listed,
+              CASE WHEN (result.job).next_check_at <= clock_now() THEN 'check'
+                WHEN (result.job).check_seconds IS NULL AND (result.job).listed_at IS NULL
+                  AND coalesce((result.job).list_retry_at <= clock_now(), true) THEN 'listing' ELSE 'videos' END AS kind,
               (result.job).next_check_at::text AS due_at,
               (extract(epoch FROM clock_now() - (result.job).next_check_at) * 1000)::double precision AS due_age_ms,
               coalesce(extract(epoch FROM clock_now() - (result.job).unread_since), 0)::double precision AS unread_seconds,
@@ -74,18 +76,10 @@ export class SliceRepository {
       [claim, this.environment.REQUEST_DEADLINE_SECONDS + CLAIM_MARGIN_SECONDS, organizationId],
     );
     if (!row) return undefined;
-    const { key_id: keyId, plan, listed, continuation, setbacks } = row;
+    const { key_id: keyId, plan, kind, continuation, setbacks } = row;
     const changed = logChange('claim', row);
-    return {
-      ...changed,
-      claim,
-      keyId,
-      plan,
-      listed,
-      continuation,
-      setbacks,
-      subscription: subscriptionOf(row, changed),
-    };
+    const subscription = subscriptionOf(row, changed);
+    return { ...changed, claim, kind, keyId, plan, continuation, setbacks, subscription };
   }
 
   /**
@@ -122,29 +116,23 @@ export class SliceRepository {
       continuation: next,
       list_retry_seconds: incomplete ? listRetrySeconds(setbacks) : null,
     };
-    const [row] = await this.database.query<ChangedRow[]>(`SELECT ${CHANGED} FROM job_commit_page($1, $2, $3) result`, [
-      job.id,
-      claim,
-      JSON.stringify(page),
-    ]);
-    return row && logChange('slice', row);
+    return this.storePage('job_commit_page', job.id, claim, page);
   }
 
   /** The uploads that a subscription has, of some of a list. */
-  async knownUploads(
-    jobId: string,
-    seenPosition: number | null,
-    uploads: readonly Upload[],
-  ): Promise<Map<string, KnownUpload>> {
-    const rows = await this.database.query<{ position: number; video_id: string; upload: string | null }[]>(
-      `SELECT position, video_id, CASE WHEN state = 'pending' THEN upload END AS upload FROM job_videos
-         WHERE job_id = $1 AND video_id = ANY ($2)`,
+  async knownUploads(jobId: string, uploads: readonly Upload[]): Promise<Map<string, KnownUpload>> {
+    const rows = await this.database.query<
+      { position: number; video_id: string; upload: string | null; seen: boolean }[]
+    >(
+      `SELECT position, video_id, CASE WHEN video.state = 'pending' THEN upload END AS upload,
+              coalesce(position <= seen_position, false) AS seen
+         FROM job_videos video JOIN jobs ON jobs.id = job_id WHERE job_id = $1 AND video_id = ANY ($2)`,
       [jobId, uploads.map(({ videoId }) => videoId)],
     );
     return new Map(
-      rows.map(({ position, video_id, upload }) => {
+      rows.map(({ position, video_id, upload, seen }) => {
         const pending = upload === null ? undefined : fromJson(Buffer.from(upload), uploadSchema);
-        return [video_id, { position, seen: seenPosition !== null && position <= seenPosition, pending }];
+        return [video_id, { position, seen, pending }];
       }),
     );
   }
@@ -152,7 +140,7 @@ export class SliceRepository {
   /** Stores one page of a check, and ends the slice. @returns undefined when the claim was lost */
   async commitCheck(
     { job, claim, subscription }: ClaimedSlice,
-    { checked: { added, changed, end, seesAll }, channel, next }: CheckedPage,
+    { checked: { added, changed, end }, channel, next }: CheckedPage,
   ): Promise<ChangedJob | undefined> {
     const check = {
       due_at: subscription?.dueAt,
@@ -165,12 +153,13 @@ export class SliceRepository {
       changed: changed.map(({ position, upload }) => ({ position, upload: JSON.stringify(upload) })),
       continuation: end === 'continue' ? next : null,
       ended: end === 'ended',
-      sees_all: seesAll,
     };
-    const [row] = await this.database.query<ChangedRow[]>(
-      `SELECT ${CHANGED} FROM subscription_commit_check($1, $2, $3) result`,
-      [job.id, claim, JSON.stringify(check)],
-    );
+    return this.storePage('subscription_commit_check', job.id, claim, check);
+  }
+
+  private async storePage(by: string, id: string, claim: string, page: object): Promise<ChangedJob | undefined> {
+    const statement = `SELECT ${CHANGED} FROM ${by}($1, $2, $3) result`;
+    const [row] = await this.database.query<ChangedRow[]>(statement, [id, claim, JSON.stringify(page)]);
     return row && logChange('slice', row);
   }
 
@@ -182,7 +171,7 @@ export class SliceRepository {
    * @throws the driver's error: `SLICE_EXPIRED` as SQLSTATE when the reservation ended before the slice
    */
   async commitSlice(
-    { job, claim, organizationId, subscription }: ClaimedSlice,
+    { job, claim, kind, organizationId, subscription }: ClaimedSlice,
     { state, reason, delaySeconds, setbacks, restartList }: SliceEnd,
     results?: VideoResults,
   ): Promise<(ChangedJob & { charged: number }) | undefined> {
@@ -190,7 +179,7 @@ export class SliceRepository {
     const { reservation, fetched = 0, videos = [], entries = Buffer.alloc(0) } = results ?? {};
     const statement = `SELECT result.charged, ${CHANGED} FROM job_commit_slice($1, $2, $3, $4, $5, $6) result`;
     const end = { state, reason, delay_seconds: delaySeconds, setbacks, restart_list: restartList };
-    const check = { is_check: subscription?.isCheck === true, due_at: subscription?.dueAt, claimed_state: job.state };
+    const check = { is_check: kind === 'check', due_at: subscription?.dueAt, claimed_state: job.state };
     const slice = JSON.stringify({ ...end, ...check, reservation_id: reservation?.id, fetched, videos });
     const values = [job.id, claim, slice, entries, PLAN_FREE_MONTHLY, PLAN_PRO_MONTHLY];
     const [row] = await inTurn(this.database, organizationId, () =>
@@ -240,9 +229,8 @@ function subscriptionOf(row: ClaimedRow, { job }: ChangedJob): ClaimedSubscripti
   const start = seenPosition === null ? (fromJson(Buffer.from(row.request), startSchema)?.start ?? 'now') : null;
   const walk = {
     ...{ start, kinds: job.request.kinds, createdAtMs: row.created_at.getTime() },
-    ...{ seenAtMs: (row.seen_at ?? row.created_at).getTime(), seesAll: row.sees_all },
-    ...{ added: row.last_position - (seenPosition ?? 0), delivered: row.total },
+    ...{ seenAtMs: (row.seen_at ?? row.created_at).getTime(), delivered: row.total },
   };
   const dueAtMs = Date.now() - dueAgeMs;
-  return { isCheck: dueAgeMs >= 0, dueAt, dueAtMs, unreadSeconds, seenPosition, walk, nowMs: row.now.getTime() };
+  return { dueAt, dueAtMs, unreadSeconds, walk, nowMs: row.now.getTime() };
 }

@@ -11,15 +11,11 @@ import type { Walk } from './walk.js';
 
 /** What the slices of a subscription go by, beside what those of a job do. */
 export interface ClaimedSubscription {
-  /** Whether the slice is one page of a check, or one of videos. */
-  isCheck: boolean;
   /** When the check became due, as the database writes it, and by the clock of the process, at the latest. */
   dueAt: string;
   dueAtMs: number;
   /** How long its checks have failed; 0 after one that read its page. */
   unreadSeconds: number;
-  /** The uploads up to there were seen by earlier walks; null for the first walk. */
-  seenPosition: number | null;
   walk: Walk;
   /** The time of the database. */
   nowMs: number;
@@ -32,8 +28,8 @@ export interface ClaimedSlice extends ChangedJob {
   keyId: string;
   /** The plan of the organization; null when it was deleted. */
   plan: Plan | null;
-  /** Whether the slice is one of videos: the list of the uploads is complete, or is read again later. */
-  listed: boolean;
+  /** What it is about: a page of the list, a page of a check, or videos, when neither of them is due. */
+  kind: 'listing' | 'check' | 'videos';
   /** Where the list goes on; null for its first page. */
   continuation: string | null;
   /** Consecutive slices that the platform did not serve. */
@@ -43,7 +39,7 @@ export interface ClaimedSlice extends ChangedJob {
 }
 
 /** A page of the list. */
-export interface ListedPage extends UploadsListPage {
+export interface ListedPage extends Omit<UploadsListPage, 'pages'> {
   /** Whose uploads they are; null for a playlist. */
   channel: Channel | null;
   /** With the first page of one. */

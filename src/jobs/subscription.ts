@@ -39,12 +39,12 @@ export function isStart(value: unknown): value is Start {
   return value === 'now' || (typeof value === 'string' && VIDEO_ID.test(value));
 }
 
-/** The request of a subscription as it is stored. */
+/** The request of a subscription as it is stored; what is absent has its default. */
 export const subscriptionRequestSchema = z.object({
   channel: z.string(),
   ...TEXT_FIELDS,
-  checkMinutes: z.number(),
-  start: z.custom<Start>(isStart),
+  checkMinutes: z.number().default(CHECK_MINUTES_DEFAULT),
+  start: z.custom<Start>(isStart).default('now'),
 });
 
 export class SubscriptionNotFoundError extends fixedError(

@@ -22,12 +22,18 @@ import { requestContext } from '../http/request-context.js';
 import { ApiResult } from '../http/response-docs.js';
 import { AllowsHead } from '../http/route.decorators.js';
 import { payerOf } from '../transcripts/transcripts.service.js';
-import { ApiIdempotencyKey, ApiResults, CONFLICTING_KEY, locationOf, TOO_MUCH_STORED } from './dto/api-jobs.js';
-import { OnSubscription, OnSubscriptions } from './dto/api-subscriptions.js';
-import { idempotencyKey, ResultsQueryDto } from './dto/jobs-request.dto.js';
+import {
+  ApiIdempotencyKey,
+  ApiResults,
+  CONFLICTING_KEY,
+  locationOf,
+  OnJob,
+  OnJobs,
+  TOO_MUCH_STORED,
+} from './dto/api-jobs.js';
+import { idempotencyKey, JobsQueryDto, organizationOf, ResultsQueryDto } from './dto/jobs-request.dto.js';
 import {
   FEED_EXAMPLE,
-  FEED_NDJSON_EXAMPLE,
   NEW_SUBSCRIPTION_EXAMPLE,
   PAUSED_SUBSCRIPTION_EXAMPLE,
   SUBSCRIPTION_EXAMPLE,
@@ -38,17 +44,12 @@ import {
   SubscriptionsPageDto,
   UploadEventDto,
 } from './dto/subscription.dto.js';
-import {
-  ChangeSubscriptionDto,
-  CreateSubscriptionDto,
-  SubscriptionsQueryDto,
-} from './dto/subscriptions-request.dto.js';
+import { ChangeSubscriptionDto, CreateSubscriptionDto } from './dto/subscriptions-request.dto.js';
 import { ResultsResponse } from './results-response.js';
 import {
   CHECK_REQUEST_SECONDS,
   CheckRequestedError,
   CursorExpiredError,
-  SUBSCRIPTION_ID,
   SubscriptionPausedError,
   TooManySubscriptionsError,
 } from './subscription.js';
@@ -104,7 +105,7 @@ export class SubscriptionsController {
 
   @Get()
   @AllowsHead()
-  @OnSubscriptions()
+  @OnJobs('subscription')
   @ApiOperation({
     summary: 'List subscriptions',
     description:
@@ -113,24 +114,24 @@ export class SubscriptionsController {
   })
   @ApiResult(HttpStatus.OK, SubscriptionsPageDto, 'A page of subscriptions, newest first.', SUBSCRIPTIONS_PAGE_EXAMPLE)
   @ApiErrors(new UnknownCursorError(NEW_SUBSCRIPTION_EXAMPLE.id))
-  listSubscriptions(@Query() page: SubscriptionsQueryDto, @Req() request: Request): Promise<SubscriptionsPageDto> {
-    return this.subscriptions.list(organizationOf(request), page);
+  listSubscriptions(@Query() page: JobsQueryDto, @Req() request: Request): Promise<SubscriptionsPageDto> {
+    return this.subscriptions.list(requestContext(request).caller.organization.id, page);
   }
 
   @Get(':id')
   @AllowsHead()
-  @OnSubscription()
+  @OnJob('subscription')
   @ApiOperation({
     summary: 'Retrieve a subscription',
     description: 'Returns the state and the counts of a subscription, and when it is checked, on every plan.',
   })
   @ApiResult(HttpStatus.OK, SubscriptionDto, 'The subscription.', SUBSCRIPTION_EXAMPLE)
   getSubscription(@Param('id') id: string, @Req() request: Request): Promise<SubscriptionDto> {
-    return this.subscriptions.get(organizationOf(request, id), id);
+    return this.subscriptions.get(organizationOf(request, 'subscription', id), id);
   }
 
   @Patch(':id')
-  @OnSubscription()
+  @OnJob('subscription')
   @ApiOperation({
     summary: 'Change, pause or continue a subscription',
     description:
@@ -145,12 +146,12 @@ export class SubscriptionsController {
     @Req() request: Request,
   ): Promise<SubscriptionDto> {
     if (body.checkMinutes === undefined && body.state === undefined) throw NOTHING_TO_CHANGE;
-    return this.subscriptions.change(organizationOf(request, id), id, body);
+    return this.subscriptions.change(organizationOf(request, 'subscription', id), id, body);
   }
 
   @Delete(':id')
   @HttpCode(HttpStatus.NO_CONTENT)
-  @OnSubscription()
+  @OnJob('subscription')
   @ApiOperation({
     summary: 'Delete a subscription',
     description:
@@ -158,11 +159,11 @@ export class SubscriptionsController {
   })
   @ApiNoContentResponse({ description: 'The subscription was deleted.' })
   deleteSubscription(@Param('id') id: string, @Req() request: Request): Promise<void> {
-    return this.subscriptions.delete(organizationOf(request, id), id);
+    return this.subscriptions.delete(organizationOf(request, 'subscription', id), id);
   }
 
   @Post(':id/check')
-  @OnSubscription()
+  @OnJob('subscription')
   @ApiOperation({
     summary: 'Check a channel now',
     description:
@@ -175,11 +176,11 @@ export class SubscriptionsController {
     { title: 'A check was requested a moment ago', error: new CheckRequestedError(7) },
   )
   checkSubscription(@Param('id') id: string, @Req() request: Request): Promise<SubscriptionDto> {
-    return this.subscriptions.check(organizationOf(request, id), id);
+    return this.subscriptions.check(organizationOf(request, 'subscription', id), id);
   }
 
   @Get(':id/results')
-  @OnSubscription({ limitsConcurrency: true })
+  @OnJob('subscription', { limitsConcurrency: true })
   @ApiOperation({
     summary: 'The results of a subscription',
     description:
@@ -190,10 +191,9 @@ export class SubscriptionsController {
   })
   @ApiResults({
     type: SubscriptionResultsDto,
-    owner: 'subscription',
+    kind: 'subscription',
     description: 'Entries in the order in which they became final, each upload once.',
     example: FEED_EXAMPLE,
-    ndjsonExample: FEED_NDJSON_EXAMPLE,
   })
   @ApiErrors({ title: 'Results after the cursor were deleted', error: new CursorExpiredError(41) })
   getSubscriptionResults(
@@ -202,7 +202,7 @@ export class SubscriptionsController {
     @Req() request: Request,
     @Res() response: Response,
   ): Promise<void> {
-    const organizationId = organizationOf(request, id);
+    const organizationId = organizationOf(request, 'subscription', id);
     return this.results.send(
       'subscription',
       (limit, after) => this.subscriptions.results(organizationId, id, { limit, after }),
@@ -212,11 +212,4 @@ export class SubscriptionsController {
       response,
     );
   }
-}
-
-/** The organization of the caller; adds the subscription to the log line, unless the path has another text than an ID. */
-function organizationOf(request: Request, subscriptionId?: string): string {
-  const { caller, log } = requestContext(request);
-  if (subscriptionId !== undefined && SUBSCRIPTION_ID.test(subscriptionId)) log['subscriptionId'] = subscriptionId;
-  return caller.organization.id;
 }

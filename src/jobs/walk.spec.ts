@@ -1,8 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { unlistedVideo, type Upload } from '../domain/transcript.js';
+import type { UploadsListPage } from '../platform/video-platform.js';
 import type { Start } from './subscription.js';
-import { isWanted, walkPage, type KnownUpload, type Walk, type WalkPage } from './walk.js';
+import { isWanted, walkPage, type KnownUpload, type Walk } from './walk.js';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -49,12 +50,13 @@ class Channel {
     if (video) change(video);
   }
 
-  page(offset: number, incomplete: boolean): WalkPage {
+  page(offset: number, incomplete: boolean): UploadsListPage {
     const uploads = this.visible
       .slice(offset, offset + PAGE_SIZE)
       .map((video, index) => this.upload(video, offset + index));
     const isLast = offset + PAGE_SIZE >= this.visible.length;
-    return { uploads, next: isLast ? null : String(offset + PAGE_SIZE), incomplete: isLast && incomplete };
+    const pages = offset / PAGE_SIZE + 1;
+    return { uploads, next: isLast ? null : String(offset + PAGE_SIZE), incomplete: isLast && incomplete, pages };
   }
 
   private upload({ id, publishedAtMs, failure }: Video, place: number): Upload {
@@ -73,7 +75,6 @@ class Channel {
 class Subscription {
   readonly rows = new Map<string, { position: number; state: 'pending' | 'seen'; upload: Upload }>();
   private seenPosition: number | null = null;
-  private seesAll = false;
   private seenAtMs = CREATED_AT_MS;
   private continuation: string | null = null;
 
@@ -93,12 +94,7 @@ class Subscription {
     const page = channel.page(Number(this.continuation ?? 0), fault === 'incomplete');
     const walk: Walk = {
       ...{ start: this.seenPosition === null ? this.start : null, kinds: [], createdAtMs: CREATED_AT_MS },
-      ...{
-        seenAtMs: this.seenAtMs,
-        seesAll: this.seesAll,
-        added: this.rows.size - (this.seenPosition ?? 0),
-        delivered: this.delivered.length,
-      },
+      ...{ seenAtMs: this.seenAtMs, delivered: this.delivered.length },
     };
     const step = walkPage(walk, page, this.known(page), channel.nowMs);
     for (const { upload, state } of step.added) {
@@ -106,7 +102,6 @@ class Subscription {
       this.rows.set(upload.videoId, { position: this.rows.size + 1, state, upload });
     }
     for (const { upload } of step.changed) this.rows.set(upload.videoId, { ...this.row(upload.videoId), upload });
-    this.seesAll = step.seesAll;
     this.continuation = step.end === 'continue' ? page.next : null;
     if (step.end === 'ended') [this.seenPosition, this.seenAtMs] = [this.rows.size, channel.nowMs];
     return step.end === 'continue';
@@ -118,7 +113,7 @@ class Subscription {
     return row;
   }
 
-  private known({ uploads }: WalkPage): Map<string, KnownUpload> {
+  private known({ uploads }: UploadsListPage): Map<string, KnownUpload> {
     const entries = uploads.flatMap(({ videoId }): [string, KnownUpload][] => {
       const row = this.rows.get(videoId);
       if (!row) return [];
@@ -267,28 +262,32 @@ describe('a subscription to a channel with any history', () => {
 describe('a walk', () => {
   const FIRST: Walk = {
     ...{ start: 'now', kinds: [], createdAtMs: CREATED_AT_MS, seenAtMs: CREATED_AT_MS },
-    ...{ seesAll: false, added: 0, delivered: 0 },
+    delivered: 0,
   };
   const LATER: Walk = { ...FIRST, start: null };
   const uploads = ['a', 'b', 'c'].map((id) => unlistedVideo(id));
+  const pageOf = (list: Upload[], pages = 1): UploadsListPage => ({
+    uploads: list,
+    next: 'next',
+    incomplete: false,
+    pages,
+  });
   const seen = (...ids: string[]) => new Map(ids.map((id, index) => [id, { position: index + 1, seen: true }]));
   const pending = (walk: Walk, known: ReadonlyMap<string, KnownUpload>) =>
-    walkPage(walk, { uploads, next: 'next', incomplete: false }, known).added.flatMap(({ upload, state }) =>
+    walkPage(walk, pageOf(uploads), known).added.flatMap(({ upload, state }) =>
       state === 'pending' ? [upload.videoId] : [],
     );
 
   it('takes what is above the last seen upload for new, unless its date is before that of the other one', () => {
     const dated = (day: number) => (upload: Upload) => ({ ...upload, publishedAt: `2026-01-0${day}T00:00:00Z` });
     const [older, seenOne] = [uploads.slice(0, 1).map(dated(1)), uploads.slice(1, 2).map(dated(2))];
-    const states = (list: Upload[]) =>
-      walkPage(LATER, { uploads: list, next: 'next', incomplete: false }, seen('b')).added.map(({ state }) => state);
+    const states = (list: Upload[]) => walkPage(LATER, pageOf(list), seen('b')).added.map(({ state }) => state);
     expect(states([...older, ...seenOne])).toEqual(['seen']);
     expect(states([...uploads.slice(0, 1), ...seenOne])).toEqual(['pending']);
   });
 
-  it('takes what is below the last seen upload for older, unless every upload was seen', () => {
+  it('takes what is below the last seen upload for older', () => {
     expect(pending(LATER, seen('b'))).toEqual(['a']);
-    expect(pending({ ...LATER, seesAll: true }, seen('b'))).toEqual(['a', 'c']);
   });
 
   it('goes on below a seen upload that stands among new ones, and ends at what is older than the walk before', () => {
@@ -296,7 +295,7 @@ describe('a walk', () => {
     const walk = { ...LATER, seenAtMs: nowMs - 2 * DAY_MS };
     const step = (publishedText: string | null) => {
       const aged = uploads.map((upload) => ({ ...upload, publishedText }));
-      const { added, end } = walkPage(walk, { uploads: aged, next: 'next', incomplete: false }, seen('a'), nowMs);
+      const { added, end } = walkPage(walk, pageOf(aged), seen('a'), nowMs);
       return [...added.map(({ state }) => state), end];
     };
     expect(step('23 hours ago')).toEqual(['pending', 'pending', 'continue']);
@@ -304,17 +303,18 @@ describe('a walk', () => {
     expect(step(null)).toEqual(['seen', 'seen', 'ended']);
   });
 
-  it('takes an empty list for an error of the platform: its uploads can be older', () => {
-    const sees = (page: Partial<WalkPage>) =>
-      walkPage(FIRST, { uploads, next: null, incomplete: false, ...page }, new Map()).seesAll;
-    expect([sees({}), sees({ uploads: [] })]).toEqual([true, false]);
-  });
-
-  it('goes no deeper than 500 uploads for its start, nor than 5,000 for a seen one', () => {
-    const end = (walk: Walk) => walkPage(walk, { uploads, next: 'next', incomplete: false }, new Map()).end;
-    const deepest = { start: 'z', added: 497 };
-    expect([end({ ...FIRST, ...deepest, added: 496 }), end({ ...FIRST, ...deepest })]).toEqual(['continue', 'ended']);
-    expect([end({ ...LATER, added: 4_996 }), end({ ...LATER, added: 4_997 })]).toEqual(['continue', 'ended']);
+  it('reads no more than 5 pages for its start, nor than 50 for a seen upload, also when they add nothing', () => {
+    const end = (walk: Walk, pages: number) =>
+      [uploads, []].map((list) => walkPage(walk, pageOf(list, pages), new Map()).end);
+    const first = { ...FIRST, start: 'z' };
+    expect([end(first, 4), end(first, 5)]).toEqual([
+      ['continue', 'continue'],
+      ['ended', 'ended'],
+    ]);
+    expect([end(LATER, 49), end(LATER, 50)]).toEqual([
+      ['continue', 'continue'],
+      ['ended', 'ended'],
+    ]);
   });
 
   it('counts only the wanted kinds, and leaves out no kind that is not known', () => {
@@ -322,11 +322,7 @@ describe('a walk', () => {
     expect(kinds.map((upload) => isWanted(upload, ['video']))).toEqual([false, true, true, true]);
     expect(kinds.map((upload) => isWanted(upload, ['live']))).toEqual([false, true, true, false]);
     const listed = kinds.map((upload, index) => ({ ...upload, videoId: `v${index}` }));
-    const { added, end } = walkPage(
-      { ...FIRST, start: 2, kinds: ['video'] },
-      { uploads: listed, next: 'next', incomplete: false },
-      new Map(),
-    );
+    const { added, end } = walkPage({ ...FIRST, start: 2, kinds: ['video'] }, pageOf(listed), new Map());
     expect(added.map(({ state }) => state)).toEqual(['seen', 'pending', 'pending', 'seen']);
     expect(end).toBe('ended');
   });

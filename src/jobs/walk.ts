@@ -1,5 +1,7 @@
 import type { Upload, VideoKind } from '../domain/transcript.js';
+import type { UploadsListPage } from '../platform/video-platform.js';
 import { statedAgeSecondsMin } from '../transcripts/cache/lifetimes.js';
+import { isOfKinds } from '../transcripts/sources/selection.js';
 import type { Start } from './subscription.js';
 
 /** What a walk along the list goes by. A walk has as many pages as it takes to meet an upload that an earlier one has seen. */
@@ -11,20 +13,8 @@ export interface Walk {
   createdAtMs: number;
   /** When the walk before has ended: what was listed by then is known, or older than the subscription. */
   seenAtMs: number;
-  /** Whether every upload of the channel was seen, so that any other one is new wherever the list has it. */
-  seesAll: boolean;
-  /** The uploads that this walk has added by now. */
-  added: number;
-  /** Those of them that are delivered. */
+  /** The uploads that are delivered by now. */
   delivered: number;
-}
-
-/** A page of the list, newest first; `next` is null at the end. */
-export interface WalkPage {
-  uploads: readonly Upload[];
-  next: string | null;
-  /** At the end: whether the list ended too early. */
-  incomplete: boolean;
 }
 
 /** An upload of the page that the subscription has. */
@@ -43,12 +33,11 @@ export interface WalkStep {
   changed: { position: number; upload: Upload }[];
   /** A list that ends too early is read again from its first page, at a later check. */
   end: 'continue' | 'ended' | 'read_again';
-  seesAll: boolean;
 }
 
-/** How deep the first walk goes for what is delivered first, and how deep a later one goes for a seen upload. */
-const START_DEPTH_MAX = 500;
-const DEPTH_MAX = 5_000;
+/** Pages of up to 100 uploads that the first walk reads for what is delivered first, and a later one for a seen upload. */
+const START_PAGES_MAX = 5;
+const PAGES_MAX = 50;
 /** An upload can be listed some hours after it was published, and a walk takes some time. */
 const LISTING_DELAY_MS = 86_400_000;
 
@@ -59,7 +48,7 @@ const LISTING_DELAY_MS = 86_400_000;
  */
 export function walkPage(
   walk: Walk,
-  page: WalkPage,
+  page: UploadsListPage,
   known: ReadonlyMap<string, KnownUpload>,
   nowMs = Date.now(),
 ): WalkStep {
@@ -74,20 +63,17 @@ export function walkPage(
     const { position = 0, pending } = known.get(upload.videoId) ?? {};
     return pending && pending.failure !== upload.failure ? [{ position, upload }] : [];
   });
-  const isLast = page.next === null && !page.incomplete;
+  const isLast =
+    (page.next === null && !page.incomplete) || page.pages >= (walk.start === null ? PAGES_MAX : START_PAGES_MAX);
   const met =
     walk.start === null ? meetsSeen(walk, uploads, known, nowMs) : meetsStart(walk, walk.start, uploads, added);
-  return {
-    ...{ added, changed },
-    end: met || isLast ? 'ended' : page.next === null ? 'read_again' : 'continue',
-    seesAll: walk.seesAll || (walk.start !== null && isLast && walk.added + added.length > 0),
-  };
+  return { added, changed, end: met || isLast ? 'ended' : page.next === null ? 'read_again' : 'continue' };
 }
 
-/** A stream or a premiere becomes a video. A kind that is not known is not left out. */
-export function isWanted({ kind }: Upload, kinds: readonly VideoKind[]): boolean {
-  if (kinds.length === 0 || kind === null || kinds.includes(kind)) return true;
-  return (kind === 'live' || kind === 'upcoming') && kinds.includes('video');
+/** A stream or a premiere becomes a video. */
+export function isWanted(upload: Upload, kinds: readonly VideoKind[]): boolean {
+  const becomesVideo = upload.kind === 'live' || upload.kind === 'upcoming';
+  return isOfKinds(upload, kinds) || (becomesVideo && kinds.includes('video'));
 }
 
 type NewRule = (upload: Upload, place: number) => boolean;
@@ -101,9 +87,9 @@ function firstRule(
 ): NewRule {
   const lowestKnown = uploads.findLastIndex(({ videoId }) => known.has(videoId));
   const startPlace = uploads.findIndex(({ videoId }) => videoId === start);
-  let { added, delivered } = walk;
+  let { delivered } = walk;
   const isFirst = (upload: Upload, place: number): boolean => {
-    if (start === 'now' || ++added > START_DEPTH_MAX) return false;
+    if (start === 'now') return false;
     if (typeof start === 'string') return startPlace === -1 || place < startPlace;
     if (delivered >= start || !isWanted(upload, walk.kinds)) return false;
     delivered++;
@@ -113,12 +99,11 @@ function firstRule(
 }
 
 function meetsStart(
-  { added, delivered }: Walk,
+  { delivered }: Walk,
   start: Start,
   uploads: readonly Upload[],
   additions: WalkStep['added'],
 ): boolean {
-  if (added + additions.length >= START_DEPTH_MAX) return true;
   if (start === 'now') return uploads.length > 0;
   if (typeof start === 'string') return uploads.some(({ videoId }) => videoId === start);
   return delivered + additions.filter(({ state }) => state === 'pending').length >= start;
@@ -135,7 +120,7 @@ function laterRule(
   const publishedAtMs = (upload?: Upload): number => Date.parse(upload?.publishedAt ?? '');
   const lowestSeenAtMs = publishedAtMs(uploads[lowestSeen]);
   return (upload, place) => {
-    if (walk.seesAll || isPublishedSince(walk, upload)) return true;
+    if (isPublishedSince(walk, upload)) return true;
     // The end of what was seen can be out of order.
     if (place < lowestSeen && !(publishedAtMs(upload) < lowestSeenAtMs)) return true;
     // When a channel deletes all that was seen, older uploads take their place. A stream moves to when it ran, among new ones.
@@ -150,7 +135,6 @@ function meetsSeen(
   known: ReadonlyMap<string, KnownUpload>,
   nowMs: number,
 ): boolean {
-  if (walk.added + uploads.length >= DEPTH_MAX) return true;
   const last = uploads.at(-1);
   if (!last) return false;
   const isOld = (upload: Upload): boolean => known.get(upload.videoId)?.seen === true || predates(walk, upload, nowMs);

@@ -11,9 +11,9 @@ import { toUploadsDto, UPLOADS_RATE_LIMIT } from '../channels/dto/uploads-respon
 import { CHANNEL_FORMS } from '../domain/channel-reference.js';
 import { DomainError, VideoNotFoundError } from '../domain/errors.js';
 import { parseVideoList, parseVideoReference } from '../domain/video-reference.js';
-import { RequiresApiKey, RequiresFeature } from '../auth/auth.decorators.js';
+import { RequiresFeature } from '../auth/auth.decorators.js';
 import type { Feature } from '../domain/plan.js';
-import { SUBSCRIPTIONS_RATE_LIMIT } from '../jobs/dto/api-subscriptions.js';
+import { OnJobs } from '../jobs/dto/api-jobs.js';
 import { ResultsQueryDto } from '../jobs/dto/jobs-request.dto.js';
 import { ResultsResponse, type ReadPart } from '../jobs/results-response.js';
 import { SubscriptionsService } from '../jobs/subscriptions.service.js';
@@ -89,8 +89,7 @@ export class MessagesController {
   }
 
   @MessagePattern('subscriptions.results')
-  @RequiresApiKey({ limitsConcurrency: true })
-  @OwnRateLimit(SUBSCRIPTIONS_RATE_LIMIT)
+  @OnJobs('subscription', { limitsConcurrency: true })
   async subscriptionResults(@Payload() message: unknown, @Ctx() rpcContext: object): Promise<Observable<unknown>> {
     const context = messageContext(rpcContext);
     const { id, query } = await readIdMessage(message, ResultsQueryDto, 'the ID of a subscription');

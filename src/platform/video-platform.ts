@@ -46,6 +46,8 @@ export interface UploadsListPage {
    * reads it again later.
    */
   incomplete: boolean;
+  /** How many pages the list has up to the end of this one. */
+  pages: number;
 }
 
 /** One page of a playlist, in its order; a deleted or private video is listed with its `failure`. */

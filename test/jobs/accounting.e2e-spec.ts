@@ -60,7 +60,7 @@ async function apply(operation: string, run: JobRun): Promise<void> {
     case 'kill':
     case 'lose': {
       const slice = await steps.claim();
-      if (!slice?.listed) {
+      if (slice?.kind !== 'videos') {
         if (slice) await steps.run(slice);
         return;
       }

@@ -122,7 +122,7 @@ describe('a job of videos', () => {
       summary: { total: 3, pending: 3 },
     });
     const slice = await steps.claimed();
-    expect([slice.job.state, slice.listed]).toEqual(['running', true]);
+    expect([slice.job.state, slice.kind]).toEqual(['running', 'videos']);
     await steps.run(slice);
     expect(await run.verify()).toMatchObject({ state: 'completed', summary: { total: 3, succeeded: 3 } });
     const entries = await run.entries();

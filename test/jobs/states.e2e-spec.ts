@@ -111,7 +111,8 @@ it('the functions of the database make every transition of the table, and no oth
   const known = Object.entries<Transitions>(TRANSITIONS).flatMap(([cause, changes]) =>
     Object.entries(changes).flatMap(([from, states]) => states.map((to) => `${cause}: ${from} to ${to}`)),
   );
-  expect([...made].sort()).toEqual(known.sort());
+  // Only subscriptions are changed by their callers.
+  expect([...made].sort()).toEqual(known.filter((change) => !change.startsWith('change')).sort());
   const lines = service.logs.map((line) => JSON.parse(line) as Record<string, unknown>);
   const changes = lines.filter(({ event }) => event === 'job_state_changed');
   expect(changes.length).toBeGreaterThan(known.length);
@@ -162,7 +163,7 @@ function sliceOf(id: string, { state, reason }: Situation, onQuota: OnQuota = 'p
   const facts = {
     claim: CLAIM,
     plan: 'pro',
-    listed: true,
+    kind: 'videos',
     continuation: null,
     setbacks: 0,
     subscription: null,
@@ -180,12 +181,12 @@ async function insert({ state, reason, isStarted, list, videos }: Situation, isC
   await service.query(`
     INSERT INTO jobs (id, organization_id, key_id, request, results_seconds, state, reason, created_at,
                       started_at, finished_at, next_run_at, listed_at, list_retry_at, claim, claimed_until, total, failed,
-                      last_position, last_sequence)
+                      last_position)
       VALUES ('${id}', '${organization.id}', '${organization.keyId}', '${REQUEST}', 3600, '${state}',
               ${reason ? `'${reason}'` : 'NULL'}, clock_now(), ${now(isStarted)}, ${now(isFinished)},
               ${now(!isFinished && !waits)}, ${now(list === 'complete')}, ${now(list === 'again')},
               ${isClaimed ? `'${CLAIM}', clock_now() + interval '1 hour'` : 'NULL, NULL'},
-              ${videos === 'none' ? 0 : 1}, ${videos === 'decided' ? 1 : 0}, ${videos === 'none' ? 0 : 1}, ${videos === 'decided' ? 1 : 0});
+              ${videos === 'none' ? 0 : 1}, ${videos === 'decided' ? 1 : 0}, ${videos === 'none' ? 0 : 1});
     INSERT INTO job_videos (job_id, position, video_id, upload, state, entry, sequence)
       SELECT '${id}', 1, 'northwind00', '{}', CASE WHEN decided THEN 'failed' ELSE 'pending' END,
              CASE WHEN decided THEN '\\x'::bytea END, CASE WHEN decided THEN 1 END

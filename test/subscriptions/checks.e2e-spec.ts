@@ -1,3 +1,4 @@
+import { CACHE_MANAGER, type Cache } from '@nestjs/cache-manager';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { SliceSteps } from '../jobs/slice-steps.js';
 import { SubscriptionRun } from './subscription-run.js';
@@ -52,7 +53,7 @@ describe('a subscription', () => {
       },
       { type: 'upload.ready', data: { videoId: last, results: `/subscriptions/${run.id}/results?after=1` } },
     ]);
-    expect(await run.row()).toMatchObject({ total: 2, succeeded: 2, fetched: 2, last_sequence: 2 });
+    expect(await run.row()).toMatchObject({ total: 2, succeeded: 2, fetched: 2, failed: 0 });
   });
 
   it('begins with the newest uploads, or with those above a video', async () => {
@@ -105,7 +106,7 @@ describe('a subscription', () => {
     const later = youtube().publish({ channel: '@tidewater', count: 10 });
     await check(run);
     expect(await run.feedIds()).toEqual(expect.arrayContaining([...others, ...later]));
-    expect(await run.row()).toMatchObject({ total: 160, pending: 0, last_sequence: 160 });
+    expect(await run.row()).toMatchObject({ total: 160, pending: 0 });
   });
 
   it('waits for the text of a premiere, of a live stream and of a video without captions', async () => {
@@ -124,7 +125,6 @@ describe('a subscription', () => {
     expect(await run.feedIds()).toEqual(premiere);
     youtube().changeVideos({ videoIds: live, as: 'past-live' });
     youtube().changeVideos({ videoIds: uncaptioned, as: 'video' });
-    await steps.service.query('SELECT 1');
     for (let day = 0; day < 2; day++) {
       await steps.pass(DAY);
       await steps.finish();
@@ -163,6 +163,9 @@ describe('a check', () => {
     await check(...runs);
     const before = youtube().requests.total;
     await steps.service.query('UPDATE jobs SET next_check_at = clock_now(), next_run_at = clock_now()');
+    // Without the pages before, which would serve them, they are due long enough for the process to know that one page is later.
+    await steps.service.app.get<Cache>(CACHE_MANAGER).clear();
+    await steps.pass(60);
     await steps.finish();
     expect(youtube().requests.total - before).toBe(1);
     for (const run of runs) expect(await run.row()).toMatchObject({ is_checked: true });
@@ -188,7 +191,7 @@ describe('a check', () => {
     await steps.pass(1);
     await run.dueNow();
     await steps.run(slice);
-    expect(await steps.claimed()).toMatchObject({ subscription: { isCheck: true } });
+    expect(await steps.claimed()).toMatchObject({ kind: 'check' });
   });
 
   it('that fails neither consumes one that was asked for meanwhile, nor undoes that the caller lets it go on', async () => {

@@ -132,7 +132,7 @@ describe('the slices of subscriptions', () => {
     expect(await run.feedIds()).toEqual(published);
     // What the slice that was lost has put into the cache costs nothing.
     const row = await run.row();
-    expect(row).toMatchObject({ total: 2, succeeded: 2, last_sequence: 2 });
+    expect(row).toMatchObject({ total: 2, succeeded: 2, failed: 0 });
     expect(await run.charged()).toBe(row['fetched']);
     expect(await run.events()).toHaveLength(2);
   });
@@ -190,7 +190,7 @@ describe('the results of a subscription', () => {
     await check(run);
     await steps.pass(DAY / 2);
     await steps.remove();
-    expect(await run.row()).toMatchObject({ expired_sequence: 1, last_sequence: 2, total: 2, succeeded: 2 });
+    expect(await run.row()).toMatchObject({ expired_sequence: 1, total: 2, succeeded: 2, failed: 0 });
     expect(await run.feedIds()).toEqual([second]);
     await steps.pass(DAY);
     await steps.remove();

@@ -24,7 +24,7 @@ async function addUploads(first: number, last: number): Promise<void> {
       SELECT '${run.id}', number, 'upload' || number, '{}', CASE WHEN decided THEN 'succeeded' ELSE 'seen' END,
              CASE WHEN decided THEN number END, clock_now(), CASE WHEN decided THEN '\\x00'::bytea END, CASE WHEN decided THEN true END
         FROM (SELECT number, number % 2 = 0 AS decided FROM generate_series(${first}, ${last}) number) numbers;
-    UPDATE jobs SET last_position = ${last}, seen_position = ${last}, last_sequence = ${last}, remove_at = clock_now()
+    UPDATE jobs SET last_position = ${last}, seen_position = ${last}, succeeded = ${last}, cached = ${last}, total = ${last}, remove_at = clock_now()
       WHERE id = '${run.id}'`);
   await steps.service.query('VACUUM ANALYZE');
 }
@@ -43,7 +43,7 @@ async function blocksOf(statement: string): Promise<number> {
 async function blocksOfAll(): Promise<Record<string, number>> {
   const claimed = `WITH claimed AS MATERIALIZED (
     UPDATE jobs SET claim = gen_random_uuid(), claimed_until = clock_now() WHERE id = '${run.id}' RETURNING claim)`;
-  const page = `{"added":[],"changed":[],"continuation":null,"ended":true,"sees_all":true,"channel_id":"UC"}`;
+  const page = `{"added":[],"changed":[],"continuation":null,"ended":true,"channel_id":"UC"}`;
   const slice = `{"videos":[],"fetched":0,"delay_seconds":0,"setbacks":0,"restart_list":false,"is_check":false}`;
   const statements = {
     'known uploads': `SELECT position FROM job_videos WHERE job_id = '${run.id}'

@@ -48,7 +48,7 @@ export class SubscriptionRun {
       ...{ id, organization_id: organization.id, key_id: organization.keyId, request: JSON.stringify(request) },
       ...{ check_seconds: checkMinutes * 60, results_seconds: resultsSeconds },
     };
-    await service.query(`SELECT subscription_create(${text(JSON.stringify(subscription))}, 1000, 1e12)`);
+    await service.query(`SELECT job_create(${text(JSON.stringify(subscription))}, 1000, NULL, 1e12)`);
     return new SubscriptionRun(service, organization, id);
   }
 

@@ -218,8 +218,8 @@ describe('all uploads of a channel, page by page', () => {
     const { next } = await pageOf(others.FOG_SIGNAL.id);
     fakeYoutube.setFaults({ kind: 'incomplete', match: { kind: 'browse' } });
     const nothing = { uploads: [], next: null, incomplete: true };
-    await expect(pageOf(others.FOG_SIGNAL.id, next ?? undefined)).resolves.toEqual(nothing);
-    await expect(pageOf(others.FOG_SIGNAL.id)).resolves.toEqual(nothing);
+    await expect(pageOf(others.FOG_SIGNAL.id, next ?? undefined)).resolves.toEqual({ ...nothing, pages: 1 });
+    await expect(pageOf(others.FOG_SIGNAL.id)).resolves.toEqual({ ...nothing, pages: 0 });
   });
 
   it('end at the page 5,000, since a list that goes on repeats itself', async () => {
@@ -274,7 +274,7 @@ describe('the newest uploads by themselves', () => {
   });
 
   it('are none for a channel without uploads, and channel_not_found for one that does not exist', async () => {
-    const nothing = { uploads: [], next: null, incomplete: false };
+    const nothing = { uploads: [], next: null, incomplete: false, pages: 1 };
     await expect(newest(others.EMPTY_SLIP.id)).resolves.toEqual(nothing);
     await expect(adapter.platform.describeUploads(others.EMPTY_SLIP.id, nothing, context())).resolves.toEqual(nothing);
     await expect(newest('UCnobody________________')).rejects.toMatchObject({ code: 'channel_not_found' });
@@ -325,12 +325,16 @@ describe('a playlist, page by page', () => {
     const { next } = await pageOf(playlists.LONG.id);
     fakeYoutube.setFaults({ kind: 'incomplete', match: { kind: 'browse' } });
     const nothing = { uploads: [], next: null, incomplete: true };
-    await expect(pageOf(playlists.LONG.id, next ?? undefined)).resolves.toEqual({ ...nothing, playlist: null });
+    await expect(pageOf(playlists.LONG.id, next ?? undefined)).resolves.toEqual({
+      ...nothing,
+      pages: 1,
+      playlist: null,
+    });
     const unnamed = { id: playlists.LONG.id, title: null };
-    await expect(pageOf(playlists.LONG.id)).resolves.toEqual({ ...nothing, playlist: unnamed });
+    await expect(pageOf(playlists.LONG.id)).resolves.toEqual({ ...nothing, pages: 0, playlist: unnamed });
     fakeYoutube.setFaults();
     const { id, title } = playlists.EMPTY;
-    await expect(pageOf(id)).resolves.toEqual({ ...nothing, incomplete: false, playlist: { id, title } });
+    await expect(pageOf(id)).resolves.toEqual({ ...nothing, incomplete: false, pages: 1, playlist: { id, title } });
   });
 
   it('is to be read again from its first page when the platform refuses the continuation', async () => {

@@ -998,14 +998,6 @@ export interface components {
         };
         VideosBodyDto: {
             /**
-             * @description IDs or URLs of videos. The response has one entry for each, in this order. A video that is listed twice has two entries and is charged once at most.
-             * @example [
-             *       "hl-dinghy__",
-             *       "https://www.youtube.com/watch?v=hl-silent__"
-             *     ]
-             */
-            videos: string[];
-            /**
              * @description Language codes in order of preference, as in `languages` of the other operations: a list, or one text separated by commas. By default each transcript is in the original language of the video.
              * @example [
              *       "en",
@@ -1025,6 +1017,14 @@ export interface components {
              * @example 60
              */
             chunkSeconds?: number;
+            /**
+             * @description IDs or URLs of videos. The response has one entry for each, in this order. A video that is listed twice has two entries and is charged once at most.
+             * @example [
+             *       "hl-dinghy__",
+             *       "https://www.youtube.com/watch?v=hl-silent__"
+             *     ]
+             */
+            videos: string[];
         };
         QuotaEventData: {
             /**
@@ -1244,12 +1244,6 @@ export interface components {
             checkAgainSeconds: number | null;
         };
         NewJobBody: {
-            /** @description The channel, in any form that `GET /channels/{id}/transcripts` accepts. A job has exactly one of `channel`, `playlist` and `videos`. */
-            channel?: string;
-            /** @description The ID or a URL of a playlist, as in `GET /playlists/{id}/transcripts`. */
-            playlist?: string;
-            /** @description IDs or URLs of videos, read in this order. A video that is listed twice is read once. */
-            videos?: string[];
             /**
              * @description Language codes in order of preference, as in `languages` of the other operations: a list, or one text separated by commas. By default each transcript is in the original language of the video.
              * @example [
@@ -1263,8 +1257,6 @@ export interface components {
              * @enum {string}
              */
             match?: "all" | "first";
-            /** @description The kinds of videos of a channel or a playlist; by default all. `limit` counts what remains of the whole list. A video whose kind YouTube does not state is kept. */
-            kinds?: ("video" | "short" | "live" | "upcoming")[] | string;
             /** @description What to add to `metadata`, separated by commas: `description`, `chapters` (from the time stamps of the description) and `tags`. It costs no further request. */
             include?: ("description" | "chapters" | "tags")[] | string;
             /**
@@ -1272,6 +1264,14 @@ export interface components {
              * @example 60
              */
             chunkSeconds?: number;
+            /** @description The channel, in any form that `GET /channels/{id}/transcripts` accepts. A job has exactly one of `channel`, `playlist` and `videos`. */
+            channel?: string;
+            /** @description The ID or a URL of a playlist, as in `GET /playlists/{id}/transcripts`. */
+            playlist?: string;
+            /** @description IDs or URLs of videos, read in this order. A video that is listed twice is read once. */
+            videos?: string[];
+            /** @description The kinds of videos of a channel or a playlist; by default all. `limit` counts what remains of the whole list. A video whose kind YouTube does not state is kept. */
+            kinds?: ("video" | "short" | "live" | "upcoming")[] | string;
             /**
              * @description The maximum number of videos, from the start of the list: the newest uploads of a channel. By default all.
              * @example 500
@@ -1293,7 +1293,7 @@ export interface components {
         Jobs: {
             /** @description Jobs of the organization, newest first. */
             jobs: components["schemas"]["Job"][];
-            /** @description The `after` of the next page. Null on the last page. */
+            /** @description The value of `after` for the next page. Null on the last page. */
             next: string | null;
         };
         JobVideoTranscript: {
@@ -1452,11 +1452,6 @@ export interface components {
         };
         NewSubscriptionBody: {
             /**
-             * @description The channel, in any form that `GET /channels/{id}/transcripts` accepts.
-             * @example @harbourlight
-             */
-            channel: string;
-            /**
              * @description Language codes in order of preference, as in `languages` of the other operations: a list, or one text separated by commas. By default each transcript is in the original language of the video.
              * @example [
              *       "en",
@@ -1469,8 +1464,6 @@ export interface components {
              * @enum {string}
              */
             match?: "all" | "first";
-            /** @description The kinds of uploads to deliver; by default all. One whose kind YouTube does not state is kept. */
-            kinds?: ("video" | "short" | "live" | "upcoming")[] | string;
             /** @description What to add to `metadata`, separated by commas: `description`, `chapters` (from the time stamps of the description) and `tags`. It costs no further request. */
             include?: ("description" | "chapters" | "tags")[] | string;
             /**
@@ -1478,6 +1471,13 @@ export interface components {
              * @example 60
              */
             chunkSeconds?: number;
+            /**
+             * @description The channel, in any form that `GET /channels/{id}/transcripts` accepts.
+             * @example @harbourlight
+             */
+            channel: string;
+            /** @description The kinds of uploads to deliver; by default all. One whose kind YouTube does not state is kept. */
+            kinds?: ("video" | "short" | "live" | "upcoming")[] | string;
             /**
              * @description The minutes between two checks of the channel. A check costs no quota.
              * @default 60
@@ -3956,7 +3956,7 @@ export interface operations {
     listJobs: {
         parameters: {
             query?: {
-                /** @description The maximum number of jobs to return. Values above 100 are treated as 100. */
+                /** @description The maximum number of items to return. Values above 100 are treated as 100. */
                 limit?: number;
                 /** @description The `next` value of the previous page. By default the first page is returned. */
                 after?: string;
@@ -5473,7 +5473,7 @@ export interface operations {
     listSubscriptions: {
         parameters: {
             query?: {
-                /** @description The maximum number of subscriptions to return. Values above 100 are treated as 100. */
+                /** @description The maximum number of items to return. Values above 100 are treated as 100. */
                 limit?: number;
                 /** @description The `next` value of the previous page. By default the first page is returned. */
                 after?: string;

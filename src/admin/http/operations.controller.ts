@@ -67,7 +67,7 @@ export class AdminOperationsController {
   }
 
   @Post('jobs/:id/cancel')
-  @ApiJobId('The job does not exist')
+  @ApiJobId('job', 'The job does not exist')
   @ApiOperation({
     summary: 'Cancel an archive job of any organization',
     description:

@@ -87,8 +87,9 @@ BEGIN
   RETURN NEXT;
 END $$;
 
--- Stores and charges a slice, and what it made of its job, unless the job is complete or was canceled meanwhile. Without the claim its reservation is released and nothing else happens. The exceptions undo
--- everything: the slice then runs again, and finds in the cache what it has fetched.
+-- Stores and charges a slice, and what it made of its job, unless the job is complete or was canceled meanwhile. Without the
+-- claim its reservation is released and nothing else happens. The exceptions undo everything: the slice then runs again, and
+-- finds in the cache what it has fetched.
 CREATE OR REPLACE FUNCTION job_commit_slice(
   p_job_id text, p_claim uuid, p_slice json, p_entries bytea, p_free_limit integer, p_pro_limit integer
 ) RETURNS TABLE (old_state text, charged integer, job jobs) LANGUAGE plpgsql VOLATILE AS $$
@@ -103,8 +104,7 @@ DECLARE
 BEGIN
   SELECT * INTO v_slice FROM json_to_record(p_slice) AS slice (
     reservation_id uuid, fetched integer, videos json, state text, reason text, delay_seconds double precision,
-    setbacks integer, restart_list boolean, is_check boolean,
-    due_at timestamptz, claimed_state text);
+    setbacks integer, restart_list boolean, is_check boolean, due_at timestamptz, claimed_state text);
   PERFORM organization_lock((SELECT organization_id FROM jobs WHERE id = p_job_id));
   SELECT * INTO job FROM jobs WHERE id = p_job_id AND claim = p_claim FOR UPDATE;
   v_claimed := FOUND;
@@ -124,8 +124,8 @@ BEGIN
   v_now := clock_now();
   WITH given AS (
     SELECT *, sum(length) OVER (ORDER BY position) - length AS start,
-        -- The row of the job is locked, so the order of the sequences is that of the commits.
-        job.last_sequence + row_number() OVER (PARTITION BY state = 'pending' ORDER BY position) AS sequence
+        -- The results so far are counted. The row of the job is locked, so the order of the sequences is that of the commits.
+        job.succeeded + job.failed + row_number() OVER (PARTITION BY state = 'pending' ORDER BY position) AS sequence
       FROM json_to_recordset(v_slice.videos) AS video (
         position integer, state text, code text, "retryAfterSeconds" double precision, cached boolean, length integer,
         bytes integer, crc bigint, event json)
@@ -140,8 +140,9 @@ BEGIN
       WHERE video.job_id = p_job_id AND video.position = given.position AND video.state = 'pending'
       RETURNING video.state, video.cached, video.sequence, given.event
   )
-  SELECT array_agg(event ORDER BY sequence) FILTER (WHERE sequence IS NOT NULL) AS events, count(*) AS videos, count(*) FILTER (WHERE state = 'failed') AS failed,
-         count(*) FILTER (WHERE cached) AS cached, count(*) FILTER (WHERE NOT cached) AS fetched
+  SELECT count(*) AS videos, count(*) FILTER (WHERE state = 'failed') AS failed, count(*) FILTER (WHERE cached) AS cached,
+         count(*) FILTER (WHERE NOT cached) AS fetched,
+         array_agg(event ORDER BY sequence) FILTER (WHERE sequence IS NOT NULL) AS events
     INTO v_counts FROM changed;
   IF v_counts.videos <> json_array_length(v_slice.videos) OR v_counts.fetched <> charged THEN
     RAISE EXCEPTION 'the slice does not agree with the job %', p_job_id USING ERRCODE = 'CT002';
@@ -178,7 +179,6 @@ BEGIN
   END IF;
   UPDATE jobs SET succeeded = succeeded + v_counts.cached + v_counts.fetched, failed = failed + v_counts.failed,
       cached = cached + v_counts.cached, fetched = fetched + v_counts.fetched,
-      last_sequence = last_sequence + v_counts.cached + v_counts.fetched + v_counts.failed,
       stored_bytes = stored_bytes + octet_length(p_entries), setbacks = job.setbacks, claim = NULL, claimed_until = NULL,
       continuation = CASE WHEN NOT v_slice.restart_list THEN continuation END,
       remove_at = CASE WHEN check_seconds IS NOT NULL AND v_counts.events IS NOT NULL

@@ -99,8 +99,9 @@ CREATE OR REPLACE FUNCTION job_refusal(
       AND (expires_at IS NULL OR expires_at > clock_now())
 $$;
 
--- Creates a job, of which p_job has the columns, or finds the one with the same idempotency key. A job of videos, whose IDs
--- p_job has too, has its list at once. Locks the organization before the job, as job_resume and job_commit_slice do. No row for an organization that was deleted.
+-- Creates a job or a subscription, of which p_job has the columns, or finds the one with the same idempotency key. A job of
+-- videos, whose IDs p_job has too, has its list at once. p_unfinished_max is that of jobs or that of subscriptions. Locks the
+-- organization before the job, as job_resume and job_commit_slice do. No row for an organization that was deleted.
 CREATE OR REPLACE FUNCTION job_create(
   p_job json, p_unfinished_max integer, p_stored_max integer, p_bytes_max double precision
 ) RETURNS TABLE (outcome text, job jobs) LANGUAGE plpgsql VOLATILE AS $$
@@ -111,6 +112,7 @@ DECLARE
   v_now timestamptz := date_trunc('milliseconds', clock_now());
   v_videos json := coalesce(p_job -> 'videos', '[]');
   v_count integer;
+  v_follows boolean := v_new.check_seconds IS NOT NULL;
 BEGIN
   IF v_organization.id IS NULL OR v_organization.deleted_at IS NOT NULL THEN
     RETURN;
@@ -118,15 +120,20 @@ BEGIN
   SELECT * INTO job FROM jobs WHERE organization_id = v_new.organization_id AND idempotency_key = v_new.idempotency_key;
   IF FOUND THEN
     outcome := CASE WHEN job.request::jsonb <> v_new.request::jsonb THEN 'conflict' ELSE 'known' END;
+  ELSIF v_follows AND (SELECT count(*) FROM jobs WHERE organization_id = v_new.organization_id AND check_seconds IS NOT NULL
+                         AND deleted_at IS NULL) >= p_unfinished_max THEN
+    outcome := 'too_many';
   ELSE
-    outcome := coalesce(job_refusal(v_new.organization_id, p_unfinished_max, p_stored_max, p_bytes_max), 'created');
+    outcome := coalesce(job_refusal(v_new.organization_id, CASE WHEN NOT v_follows THEN p_unfinished_max END, p_stored_max,
+                                    p_bytes_max), 'created');
   END IF;
   IF outcome = 'created' THEN
     v_count := least(v_new.video_limit, json_array_length(v_videos));
     INSERT INTO jobs (id, organization_id, key_id, idempotency_key, request, video_limit, results_seconds, created_at,
-                      next_run_at, listed_at, total, last_position)
+                      next_run_at, listed_at, total, last_position, check_seconds, state, next_check_at)
       VALUES (v_new.id, v_new.organization_id, v_new.key_id, v_new.idempotency_key, v_new.request, v_new.video_limit,
-              v_new.results_seconds, v_now, v_now, CASE WHEN v_count > 0 THEN v_now END, v_count, v_count)
+              v_new.results_seconds, v_now, v_now, CASE WHEN v_count > 0 THEN v_now END, v_count, v_count,
+              v_new.check_seconds, CASE WHEN v_follows THEN 'running' ELSE 'queued' END, CASE WHEN v_follows THEN v_now END)
       RETURNING * INTO job;
     -- Nothing is listed about them.
     INSERT INTO job_videos (job_id, position, video_id, upload)

@@ -47,9 +47,9 @@ BEGIN
     FROM api_keys key WHERE key.id = p_key_id AND key.quota_key_id IS NOT NULL;
 END $$;
 
--- Reserves quota, of which p_reservation has the columns, or refuses with a null reservation_id. The service chooses the id, so that it can cancel a reservation
--- without having seen the response; an id that was used, also for a cancellation, reserves nothing. The last three results
--- are null for a key without a limit. No row for an unknown or deleted organization.
+-- Reserves quota, of which p_reservation has the columns, or refuses with a null reservation_id. The service chooses the id,
+-- so that it can cancel a reservation without having seen the response; an id that was used, also for a cancellation, reserves
+-- nothing. The last three results are null for a key without a limit. No row for an unknown or deleted organization.
 CREATE OR REPLACE FUNCTION quota_reserve_within(
   p_reservation json, p_lease_seconds double precision, p_free_limit integer, p_pro_limit integer
 ) RETURNS TABLE (

@@ -24,40 +24,6 @@ BEGIN
   RETURN least(p_job.next_check_at, (SELECT min(retry_at) FROM job_videos WHERE job_id = p_job.id AND state = 'pending'));
 END $$;
 
--- Creates a subscription, of which p_subscription has the columns id, organization_id, key_id, idempotency_key, request,
--- results_seconds and check_seconds, or finds the one with the same idempotency key. The outcome is 'created', 'known',
--- 'conflict', 'too_many' or 'too_much_stored'. No row for an organization that was deleted.
-CREATE OR REPLACE FUNCTION subscription_create(p_subscription json, p_subscriptions_max integer, p_bytes_max double precision)
-RETURNS TABLE (outcome text, job jobs) LANGUAGE plpgsql VOLATILE AS $$
-DECLARE
-  v_new jobs := json_populate_record(NULL::jobs, p_subscription);
-  v_organization organizations := organization_lock(v_new.organization_id);
-  -- The cursor of a list has the milliseconds.
-  v_now timestamptz := date_trunc('milliseconds', clock_now());
-BEGIN
-  IF v_organization.id IS NULL OR v_organization.deleted_at IS NOT NULL THEN
-    RETURN;
-  END IF;
-  SELECT * INTO job FROM jobs WHERE organization_id = v_new.organization_id AND idempotency_key = v_new.idempotency_key;
-  IF FOUND THEN
-    outcome := CASE WHEN job.check_seconds IS NULL OR job.request::jsonb <> v_new.request::jsonb THEN 'conflict' ELSE 'known' END;
-  ELSIF (SELECT count(*) FROM jobs WHERE organization_id = v_new.organization_id AND check_seconds IS NOT NULL
-           AND deleted_at IS NULL) >= p_subscriptions_max THEN
-    outcome := 'too_many';
-  ELSE
-    -- The bytes of jobs and of subscriptions count together.
-    outcome := coalesce(job_refusal(v_new.organization_id, NULL, NULL, p_bytes_max), 'created');
-  END IF;
-  IF outcome = 'created' THEN
-    INSERT INTO jobs (id, organization_id, key_id, idempotency_key, request, results_seconds, check_seconds, state, created_at,
-                      started_at, next_check_at, next_run_at)
-      VALUES (v_new.id, v_new.organization_id, v_new.key_id, v_new.idempotency_key, v_new.request, v_new.results_seconds,
-              v_new.check_seconds, 'running', v_now, v_now, v_now, v_now)
-      RETURNING * INTO job;
-  END IF;
-  RETURN NEXT;
-END $$;
-
 -- Changes the interval of a subscription, and pauses it or lets it go on with a check at once; null for what stays. p_state is
 -- 'running' or 'paused'. A running slice keeps its claim, so that what it fetches is stored and charged.
 CREATE OR REPLACE FUNCTION subscription_change(p_organization_id text, p_id text, p_check_seconds integer, p_state text)
@@ -97,10 +63,10 @@ BEGIN
 END $$;
 
 -- Makes a check due at once, which reads the list from its first page, and the pending videos too, for which that is not one of
--- their tries. Nothing changes, and
--- retry_after_seconds is not null, within p_seconds_min of the last request; nor while the caller has paused the subscription.
+-- their tries. Nothing changes, and retry_after_seconds is not null, within p_seconds_min of the last request; nor while the
+-- caller has paused the subscription.
 CREATE OR REPLACE FUNCTION subscription_check(p_organization_id text, p_id text, p_seconds_min double precision)
-RETURNS TABLE (old_state text, retry_after_seconds integer, job jobs) LANGUAGE plpgsql VOLATILE AS $$
+RETURNS TABLE (retry_after_seconds integer, job jobs) LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
   v_now timestamptz := clock_now();
 BEGIN
@@ -109,7 +75,6 @@ BEGIN
   IF NOT FOUND THEN
     RETURN;
   END IF;
-  old_state := job.state;
   IF job.check_requested_at > v_now - make_interval(secs => p_seconds_min) THEN
     retry_after_seconds := greatest(1, ceil(p_seconds_min - extract(epoch FROM v_now - job.check_requested_at)));
   ELSIF job.reason IS DISTINCT FROM 'paused_by_caller' THEN
@@ -135,7 +100,7 @@ DECLARE
   v_blocked text := 'upstream_blocked';
 BEGIN
   SELECT * INTO v_check FROM json_to_record(p_check) AS page (
-    due_at timestamptz, channel_id text, channel text, added json, changed json, continuation text, ended boolean, sees_all boolean);
+    due_at timestamptz, channel_id text, channel text, added json, changed json, continuation text, ended boolean);
   SELECT * INTO job FROM jobs WHERE id = p_job_id AND claim = p_claim FOR UPDATE;
   IF NOT FOUND THEN
     RETURN;
@@ -173,7 +138,7 @@ BEGIN
     job.reason := CASE WHEN v_check.continuation IS NULL AND NOT v_check.ended THEN 'list_incomplete' ELSE v_blocked END;
   END IF;
   UPDATE jobs SET channel_id = v_check.channel_id, channel = v_check.channel, total = total + v_added.pending,
-      last_position = last_position + v_added.videos, sees_all = v_check.sees_all, read_position = job.read_position,
+      last_position = last_position + v_added.videos, read_position = job.read_position,
       continuation = CASE WHEN NOT v_repeated THEN v_check.continuation END,
       seen_position = CASE WHEN v_check.ended AND NOT v_repeated THEN last_position + v_added.videos ELSE seen_position END,
       seen_at = CASE WHEN v_check.ended AND NOT v_repeated THEN v_now ELSE seen_at END,
@@ -191,7 +156,7 @@ BEGIN
   PERFORM webhook_enqueue(
       p_job.organization_id, CASE WHEN event->>'code' IS NULL THEN 'upload.ready' ELSE 'upload.failed' END,
       jsonb_build_object('subscriptionId', p_job.id) || event::jsonb || jsonb_build_object(
-        'results', format('/subscriptions/%s/results?after=%s', p_job.id, p_job.last_sequence + place - 1)))
+        'results', format('/subscriptions/%s/results?after=%s', p_job.id, p_job.succeeded + p_job.failed + place - 1)))
     FROM unnest(p_events) WITH ORDINALITY AS decided (event, place) ORDER BY place;
 END $$;
 

@@ -4,8 +4,6 @@
 ALTER TABLE jobs
   -- The rows of job_videos so far.
   ADD COLUMN last_position integer NOT NULL DEFAULT 0,
-  -- The sequence of the last result.
-  ADD COLUMN last_sequence integer NOT NULL DEFAULT 0,
   -- The results up to here were removed.
   ADD COLUMN expired_sequence integer NOT NULL DEFAULT 0,
   -- Of a subscription: the time between two checks. Null for an archive job.
@@ -23,9 +21,7 @@ ALTER TABLE jobs
   -- When that check has ended.
   ADD COLUMN seen_at timestamptz,
   -- The last position when a check last read the first page of the list.
-  ADD COLUMN read_position integer,
-  -- Whether every upload of the channel was seen, so that any other one is new wherever the list has it.
-  ADD COLUMN sees_all boolean NOT NULL DEFAULT false;
+  ADD COLUMN read_position integer;
 
 ALTER TABLE job_videos
   -- Counts the results of a job in the order in which they became final.
@@ -42,7 +38,7 @@ CREATE UNIQUE INDEX job_videos_sequence ON job_videos (job_id, sequence) WHERE s
 -- replaces are dropped at once: every process of the service must be stopped for this migration.
 ALTER TABLE jobs ADD COLUMN request text, ADD COLUMN playlist text;
 ALTER TABLE jobs DISABLE TRIGGER USER;
-UPDATE jobs SET last_position = total, last_sequence = succeeded + failed, request = json_build_object(
+UPDATE jobs SET last_position = total, request = json_build_object(
   'channel', reference, 'playlist', NULL, 'videos', NULL, 'languages', languages, 'match', 'all', 'kinds', '[]'::json,
   'include', '[]'::json, 'chunkSeconds', NULL, 'limit', video_limit, 'since', since, 'onQuota', on_quota);
 ALTER TABLE jobs ENABLE TRIGGER USER;

@@ -5,18 +5,11 @@ import { ApiErrors, type ErrorExample } from '../../http/error-docs.js';
 import { contentOf } from '../../http/response-docs.js';
 import { OwnRateLimit } from '../../rate-limit/rate-limit.guard.js';
 import { NDJSON } from '../../transcripts/response/transcripts-response.js';
-import {
-  IdempotencyConflictError,
-  JobNotFoundError,
-  ResultsExpiredError,
-  StoredResultsLimitError,
-  TooManyJobsError,
-} from '../job.js';
+import { IdempotencyConflictError, ResultsExpiredError, StoredResultsLimitError, TooManyJobsError } from '../job.js';
+import { JOB_KINDS, type JobKind } from '../job-kinds.js';
 import { RUNNING_JOB_EXAMPLE } from './job.dto.js';
 import { IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_LENGTH_MAX } from './jobs-request.dto.js';
-
-/** The name of the count of the operations on existing jobs, so that looking at a job takes no call from other operations. */
-const JOBS_RATE_LIMIT = 'jobs';
+import { SUBSCRIPTION_EXAMPLE } from './subscription.dto.js';
 
 export const RESULTS_EXPIRED: ErrorExample = {
   title: 'The results were deleted at `expiresAt`',
@@ -38,35 +31,36 @@ export const CONFLICTING_KEY: ErrorExample = {
   error: new IdempotencyConflictError(),
 };
 
-/** Jobs that end, and those that do not. */
-type Owner = 'job' | 'subscription';
-
 /** The header of a response that has created something. */
-export const locationOf = (created: Owner) => ({
+export const locationOf = (created: JobKind) => ({
   Location: { description: `The path of the ${created}: \`/${created}s/{id}\`.`, schema: { type: 'string' as const } },
 });
 
-/** The parameter of the routes of a job, and their 404. */
-export function ApiJobId(title = 'The organization has no job with this ID'): MethodDecorator {
-  const description = 'The ID of the job (`job_…`).';
+/** The parameter of the routes of a job or a subscription, and their 404. */
+export function ApiJobId(kind: JobKind, title = `The organization has no ${kind} with this ID`): MethodDecorator {
+  const example = kind === 'job' ? RUNNING_JOB_EXAMPLE.id : SUBSCRIPTION_EXAMPLE.id;
+  const description = `The ID of the ${kind} (\`${JOB_KINDS[kind].prefix}_…\`).`;
   return applyDecorators(
-    ApiParam({ name: 'id', description, schema: { type: 'string', example: RUNNING_JOB_EXAMPLE.id } }),
-    ApiErrors({ title, error: new JobNotFoundError() }),
+    ApiParam({ name: 'id', description, schema: { type: 'string', example } }),
+    ApiErrors({ title, error: new JOB_KINDS[kind].NotFound() }),
   );
 }
 
-/** Guards an operation on the jobs that exist, which is on every plan and has a rate limit of its own. */
-export function OnJobs(limits?: { limitsConcurrency: boolean }): MethodDecorator {
-  return applyDecorators(RequiresApiKey(limits), OwnRateLimit(JOBS_RATE_LIMIT));
+/**
+ * Guards an operation on the jobs or the subscriptions that exist, which is on every plan and has a rate limit of its own: looking
+ * at them takes no call from other operations.
+ */
+export function OnJobs(kind: JobKind, limits?: { limitsConcurrency: boolean }): MethodDecorator {
+  return applyDecorators(RequiresApiKey(limits), OwnRateLimit(`${kind}s`));
 }
 
-/** The same for an operation on one job. */
-export function OnJob(limits?: { limitsConcurrency: boolean }): MethodDecorator {
-  return applyDecorators(OnJobs(limits), ApiJobId());
+/** The same for an operation on one of them. */
+export function OnJob(kind: JobKind, limits?: { limitsConcurrency: boolean }): MethodDecorator {
+  return applyDecorators(OnJobs(kind, limits), ApiJobId(kind));
 }
 
 /** Documents the header that makes the creation of a job or a subscription repeatable. */
-export function ApiIdempotencyKey(created: Owner): MethodDecorator {
+export function ApiIdempotencyKey(created: JobKind): MethodDecorator {
   return ApiHeader({
     name: IDEMPOTENCY_KEY,
     required: false,
@@ -78,20 +72,36 @@ export function ApiIdempotencyKey(created: Owner): MethodDecorator {
   });
 }
 
+/** A page of results, whose last field has the state of what they belong to. */
+type ResultsPage<Kind extends JobKind> = Record<Kind, { summary: object }> & { results: object[]; next: number | null };
+
 /** Stored results in the document. */
-interface DocumentedResults<Results extends object> {
+interface DocumentedResults<Kind extends JobKind, Results extends ResultsPage<Kind>> {
   type: Type<Results>;
-  /** The field of the results that has the state of what they belong to. */
-  owner: Owner;
+  kind: Kind;
   description: string;
   example: Results;
-  ndjsonExample: string;
+}
+
+/** The example of a page as NDJSON. */
+function ndjsonOf<Kind extends JobKind>(kind: Kind, { results, next, [kind]: state }: ResultsPage<Kind>): string {
+  const lines = results.map((result, index) => ({
+    ...{ type: 'result', cursor: index + 1 },
+    ...('position' in result && { position: result.position }),
+    result,
+  }));
+  const events = [...lines, { type: 'summary', summary: state.summary, next, [kind]: state }];
+  return events.map((event) => `${JSON.stringify(event)}\n`).join('');
 }
 
 /** Documents the two forms of the results of a job or a subscription. */
-export function ApiResults<Results extends object>(results: DocumentedResults<Results>): MethodDecorator {
-  const { type, owner, description, example, ndjsonExample } = results;
-  const position = owner === 'job' ? '`position`, ' : '';
+export function ApiResults<Kind extends JobKind, Results extends ResultsPage<Kind>>({
+  type,
+  kind,
+  description,
+  example,
+}: DocumentedResults<Kind, Results>): MethodDecorator {
+  const position = kind === 'job' ? '`position`, ' : '';
   return applyDecorators(
     ApiExtraModels(type),
     ApiOkResponse({
@@ -111,10 +121,10 @@ export function ApiResults<Results extends object>(results: DocumentedResults<Re
               type: 'string',
               description:
                 `One JSON object per line, with a \`type\`: a \`result\` with the fields \`cursor\`, ${position}and \`result\` for each entry, and ` +
-                `last \`summary\` with the fields \`summary\`, \`next\` and \`${owner}\`. A body without the last line is incomplete: request ` +
+                `last \`summary\` with the fields \`summary\`, \`next\` and \`${kind}\`. A body without the last line is incomplete: request ` +
                 '`after` with the last `cursor` that was received.',
             },
-            example: ndjsonExample,
+            example: ndjsonOf(kind, example),
           },
         },
       ),

@@ -1,5 +1,5 @@
 import { ApiProperty, ApiSchema } from '@nestjs/swagger';
-import { countField, dateTime, dateTimeOrNull, textOrNull } from '../../http/response-docs.js';
+import { countField, dateTime, dateTimeOrNull, nextCursorField, textOrNull } from '../../http/response-docs.js';
 import { TRANSCRIPTS_EXAMPLE } from '../../transcripts/dto/api-transcripts.js';
 import {
   ChannelDto,
@@ -200,7 +200,7 @@ export class JobsPageDto {
   @ApiProperty({ type: [JobDto], description: 'Jobs of the organization, newest first.' })
   jobs: JobDto[];
 
-  @ApiProperty(textOrNull('The `after` of the next page. Null on the last page.'))
+  @ApiProperty(nextCursorField)
   next: string | null;
 }
 
@@ -216,17 +216,6 @@ export const RESULTS_EXAMPLE = {
   next: 2,
   job: RUNNING_JOB_EXAMPLE,
 } satisfies JobResultsDto;
-
-/** The same as NDJSON. */
-export const RESULTS_NDJSON_EXAMPLE = [
-  ...RESULTS_EXAMPLE.results.map((result, index) => ({
-    ...{ type: 'result', cursor: index + 1, position: result.position },
-    result,
-  })),
-  { type: 'summary', summary: RUNNING_JOB_EXAMPLE.summary, next: RESULTS_EXAMPLE.next, job: RUNNING_JOB_EXAMPLE },
-]
-  .map((event) => `${JSON.stringify(event)}\n`)
-  .join('');
 
 /** Written as text by `ResultsResponse`, because stored entries are already JSON. */
 @ApiSchema({ name: 'JobResults' })
@@ -278,7 +267,7 @@ export class JobEventDto {
   @ApiProperty({ enum: REPORTED_STATES.map((state) => `job.${state}`), description: 'The event.' })
   type: string;
 
-  @ApiProperty({ format: 'date-time', description: 'When the event occurred.' })
+  @ApiProperty(dateTime('When the event occurred.'))
   timestamp: string;
 
   @ApiProperty({ description: 'The job.' })

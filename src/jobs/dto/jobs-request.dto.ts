@@ -2,19 +2,12 @@ import { ApiPropertyOptional, ApiSchema } from '@nestjs/swagger';
 import { Transform } from 'class-transformer';
 import { ArrayMaxSize, ArrayMinSize, IsArray, IsIn, IsString, Matches, Max, Min } from 'class-validator';
 import type { Request } from 'express';
-import {
-  ChunkSeconds,
-  Include,
-  Kinds,
-  LanguageList,
-  Match,
-  SINCE_INVALID,
-} from '../../transcripts/dto/transcripts-query.dto.js';
-import type { LanguageMatch } from '../../domain/language-codes.js';
-import type { Includable, VideoKind } from '../../domain/transcript.js';
+import { Kinds, SINCE_INVALID, TextBodyDto } from '../../transcripts/dto/transcripts-query.dto.js';
+import type { VideoKind } from '../../domain/transcript.js';
 import { CHANNEL_FORMS } from '../../domain/channel-reference.js';
 import { invalidField } from '../../domain/errors.js';
 import { REFERENCE_LENGTH_MAX } from '../../domain/page-url.js';
+import { requestContext } from '../../http/request-context.js';
 import {
   AFTER_INVALID,
   digitsOf,
@@ -28,8 +21,8 @@ import {
   PageAfter,
   PageLimit,
 } from '../../http/validation.js';
-import { ON_QUOTA, toCursor, type OnQuota } from '../job.js';
-import { NEW_JOB_EXAMPLE } from './job.dto.js';
+import { ON_QUOTA, type OnQuota } from '../job.js';
+import { JOB_KINDS, type JobKind } from '../job-kinds.js';
 import { VIDEO_ID } from '../../domain/video-reference.js';
 
 /** The number of uploads of a job is stored as an `integer` of PostgreSQL. */
@@ -41,14 +34,14 @@ export const IDEMPOTENCY_KEY_LENGTH_MAX = 255;
 export const IDEMPOTENCY_KEY_CHARACTERS = /^[ -~]+$/;
 
 /** The number of videos that a job can name. */
-export const JOB_VIDEOS_MAX = 10_000;
+const JOB_VIDEOS_MAX = 10_000;
 const VIDEOS_INVALID = `videos must be a list of 1 to ${JOB_VIDEOS_MAX} IDs or URLs of videos.`;
 /** Of a new job: so many URLs of videos with about 100 characters. */
 export const JOB_BYTES_MAX = 1024 * 1024;
 
 /** The body of a new job. */
 @ApiSchema({ name: 'NewJobBody' })
-export class CreateJobDto {
+export class CreateJobDto extends TextBodyDto {
   @ApiPropertyOptional({
     description:
       'The channel, in any form that `GET /channels/{id}/transcripts` accepts. A job has exactly one of `channel`, `playlist` and `videos`.',
@@ -81,24 +74,12 @@ export class CreateJobDto {
   @IsString({ each: true, message: VIDEOS_INVALID })
   videos?: string[];
 
-  @LanguageList()
-  languages?: string[];
-
-  @Match()
-  match?: LanguageMatch;
-
   @Kinds({
     inBody: true,
     description:
       'The kinds of videos of a channel or a playlist; by default all. `limit` counts what remains of the whole list. A video whose kind YouTube does not state is kept.',
   })
   kinds?: VideoKind[];
-
-  @Include({ inBody: true })
-  include?: Includable[];
-
-  @ChunkSeconds({ inBody: true })
-  chunkSeconds?: number;
 
   @ApiPropertyOptional({
     type: 'integer',
@@ -164,12 +145,22 @@ export function idempotencyKey(request: Request): string | undefined {
   throw invalidField(IDEMPOTENCY_KEY, message);
 }
 
-/** The query parameters of the list of jobs. */
+/**
+ * The organization of the caller; adds the job or subscription to the log line of the request, unless the path has another text
+ * than an ID.
+ */
+export function organizationOf(request: Request, kind: JobKind, id: string): string {
+  const { caller, log } = requestContext(request);
+  if (JOB_KINDS[kind].idForm.test(id)) log[`${kind}Id`] = id;
+  return caller.organization.id;
+}
+
+/** The query parameters of the lists of jobs and of subscriptions. */
 export class JobsQueryDto {
-  @PageLimit('jobs', 10)
+  @PageLimit('items', 10)
   limit: number = PAGE_SIZE_DEFAULT;
 
-  @PageAfter({ example: toCursor(NEW_JOB_EXAMPLE) })
+  @PageAfter()
   after?: string;
 }
 

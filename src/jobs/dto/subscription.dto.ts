@@ -147,19 +147,6 @@ export const FEED_EXAMPLE = {
   subscription: SUBSCRIPTION_EXAMPLE,
 } satisfies SubscriptionResultsDto;
 
-/** The same as NDJSON. */
-export const FEED_NDJSON_EXAMPLE = [
-  ...FEED_EXAMPLE.results.map((result, index) => ({ type: 'result', cursor: index + 1, result })),
-  {
-    type: 'summary',
-    summary: SUBSCRIPTION_EXAMPLE.summary,
-    next: FEED_EXAMPLE.next,
-    subscription: SUBSCRIPTION_EXAMPLE,
-  },
-]
-  .map((event) => `${JSON.stringify(event)}\n`)
-  .join('');
-
 /** Written as text by `ResultsResponse`, because stored entries are already JSON. */
 @ApiSchema({ name: 'SubscriptionResults' })
 export class SubscriptionResultsDto {

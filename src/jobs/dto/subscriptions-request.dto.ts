@@ -1,19 +1,10 @@
 import { ApiProperty, ApiPropertyOptional, ApiSchema } from '@nestjs/swagger';
 import { IsIn, IsString, ValidateBy } from 'class-validator';
 import { CHANNEL_FORMS } from '../../domain/channel-reference.js';
-import type { LanguageMatch } from '../../domain/language-codes.js';
 import { REFERENCE_LENGTH_MAX } from '../../domain/page-url.js';
-import type { Includable, VideoKind } from '../../domain/transcript.js';
-import {
-  HasNoApiKey,
-  IsIntegerBetween,
-  Optional,
-  PAGE_SIZE_DEFAULT,
-  PageAfter,
-  PageLimit,
-} from '../../http/validation.js';
-import { ChunkSeconds, Include, Kinds, LanguageList, Match } from '../../transcripts/dto/transcripts-query.dto.js';
-import { toCursor } from '../job.js';
+import type { VideoKind } from '../../domain/transcript.js';
+import { HasNoApiKey, IsIntegerBetween, Optional } from '../../http/validation.js';
+import { Kinds, TextBodyDto } from '../../transcripts/dto/transcripts-query.dto.js';
 import {
   CHECK_MINUTES_DEFAULT,
   CHECK_MINUTES_MAX,
@@ -37,7 +28,7 @@ const checkMinutes = {
 
 /** The body of a new subscription. */
 @ApiSchema({ name: 'NewSubscriptionBody' })
-export class CreateSubscriptionDto {
+export class CreateSubscriptionDto extends TextBodyDto {
   @ApiProperty({
     description: 'The channel, in any form that `GET /channels/{id}/transcripts` accepts.',
     maxLength: REFERENCE_LENGTH_MAX,
@@ -47,23 +38,11 @@ export class CreateSubscriptionDto {
   @HasNoApiKey()
   channel: string;
 
-  @LanguageList()
-  languages?: string[];
-
-  @Match()
-  match?: LanguageMatch;
-
   @Kinds({
     description: 'The kinds of uploads to deliver; by default all. One whose kind YouTube does not state is kept.',
     inBody: true,
   })
   kinds?: VideoKind[];
-
-  @Include({ inBody: true })
-  include?: Includable[];
-
-  @ChunkSeconds({ inBody: true })
-  chunkSeconds?: number;
 
   @ApiPropertyOptional({ ...checkMinutes, default: CHECK_MINUTES_DEFAULT })
   @Optional()
@@ -94,13 +73,4 @@ export class ChangeSubscriptionDto {
   @Optional()
   @IsIn(SUBSCRIPTION_STATES, { message: `state must be ${SUBSCRIPTION_STATES.join(' or ')}.` })
   state?: SubscriptionState;
-}
-
-/** The query parameters of the list of subscriptions. */
-export class SubscriptionsQueryDto {
-  @PageLimit('subscriptions', 10)
-  limit: number = PAGE_SIZE_DEFAULT;
-
-  @PageAfter({ example: toCursor(NEW_SUBSCRIPTION_EXAMPLE) })
-  after?: string;
 }

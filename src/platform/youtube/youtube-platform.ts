@@ -270,9 +270,10 @@ function requirePlaylist(playlistId: string, { signal }: ReadingContext): void {
 }
 
 function pageOf({ uploads, next, progress }: ReadList): UploadsListPage {
-  if (next !== null && progress.pages < PAGES_MAX)
-    return { uploads, next: writeContinuation(progress, next), incomplete: false };
-  return { uploads, next: null, incomplete: next !== null || !isComplete(progress) };
+  const { pages } = progress;
+  if (next !== null && pages < PAGES_MAX)
+    return { uploads, next: writeContinuation(progress, next), incomplete: false, pages };
+  return { uploads, next: null, incomplete: next !== null || !isComplete(progress), pages };
 }
 
 function stackOf(error: unknown): string {

@@ -41,7 +41,7 @@ const Limit = (): PropertyDecorator =>
   );
 
 /** The query parameter `languages`. */
-export const Languages = (): PropertyDecorator =>
+const Languages = (): PropertyDecorator =>
   applyDecorators(
     ApiPropertyOptional({
       description:
@@ -58,7 +58,7 @@ export const Languages = (): PropertyDecorator =>
   );
 
 /** The field `languages` of a body. */
-export const LanguageList = (): PropertyDecorator =>
+const LanguageList = (): PropertyDecorator =>
   applyDecorators(
     ApiPropertyOptional({
       description:
@@ -68,12 +68,12 @@ export const LanguageList = (): PropertyDecorator =>
       example: ['en', 'de'],
     }),
     Optional(),
-    Transform(({ value }: { value: unknown }) => parseLanguageList(value)),
+    Transform(({ value }: { value: unknown }) => parseLanguages(joined(value))),
     IsArray({ message: LANGUAGE_LIST_INVALID }),
   );
 
 /** The parameter `match`. */
-export const Match = (): PropertyDecorator =>
+const Match = (): PropertyDecorator =>
   applyDecorators(
     ApiPropertyOptional({
       description:
@@ -106,7 +106,7 @@ const Words = (
 };
 
 /** The parameter `include`. */
-export const Include = ({ inBody = false } = {}): PropertyDecorator =>
+const Include = ({ inBody = false } = {}): PropertyDecorator =>
   Words('include', INCLUDABLE, {
     description:
       'What to add to `metadata`, separated by commas: `description`, `chapters` (from the time stamps of the description) and ' +
@@ -115,7 +115,7 @@ export const Include = ({ inBody = false } = {}): PropertyDecorator =>
   });
 
 /** The parameter `chunkSeconds`: a number in a body, digits in a query. */
-export const ChunkSeconds = ({ inBody = false } = {}): PropertyDecorator =>
+const ChunkSeconds = ({ inBody = false } = {}): PropertyDecorator =>
   applyDecorators(
     ApiPropertyOptional({
       description:
@@ -168,6 +168,21 @@ export class TextQueryDto {
   chunkSeconds?: number;
 }
 
+/** The fields of all bodies that ask for transcripts. */
+export class TextBodyDto {
+  @LanguageList()
+  languages?: string[];
+
+  @Match()
+  match?: LanguageMatch;
+
+  @Include({ inBody: true })
+  include?: Includable[];
+
+  @ChunkSeconds({ inBody: true })
+  chunkSeconds?: number;
+}
+
 /** The query parameters of a playlist, whose order is not by date. */
 export class PlaylistQueryDto extends TextQueryDto {
   @Limit()
@@ -205,11 +220,6 @@ export function parseLanguages(value: unknown): string[] | null {
   const languages = value.split(',');
   if (languages.length > LANGUAGES_MAX || !areLanguages(languages)) return null;
   return normalizeLanguages(languages);
-}
-
-/** Parses the languages of a body: a list of codes, or the comma-separated form of a query. @returns null when invalid */
-function parseLanguageList(value: unknown): string[] | null {
-  return parseLanguages(joined(value));
 }
 
 /** Parses a comma-separated list of some words. @returns null, which fails validation, for any other value */

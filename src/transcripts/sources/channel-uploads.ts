@@ -14,7 +14,7 @@ import { METADATA_FIELDS } from '../cache/transcript-cache.js';
 import type { RequestContext } from '../../http/request-context.js';
 import { Call, CallEnded } from '../call.js';
 import { TranscriptMetrics } from '../transcript-metrics.js';
-import { readSelection, type Selection } from './selection.js';
+import { readSelection, type Selected, type Selection } from './selection.js';
 import type { VideoSource } from './video-list.js';
 
 export const channelSchema: z.ZodType<Channel> = z.object({
@@ -42,11 +42,8 @@ const datedListSchema: z.ZodType<DatedList> = z.object({
 const UNKNOWN_MS = 60_000;
 const UNKNOWN_CHANNELS_MAX = 10_000;
 
-export interface ChannelWithUploads {
+export interface ChannelWithUploads extends Selected {
   channel: Channel;
-  uploads: Upload[];
-  /** Whether the video of `since` was found; undefined without it. */
-  sinceFound: boolean | undefined;
 }
 
 /** The source of a channel's newest uploads. Reads from the platform are cached; concurrent calls share a request. */

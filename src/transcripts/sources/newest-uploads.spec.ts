@@ -29,7 +29,7 @@ const platform = Object.assign(Object.create(VideoPlatform.prototype) as VideoPl
     const found = ++reads;
     await answered();
     const uploads = Array.from({ length: found }, (_, index) => unlistedVideo(`upload_____${found - index}`));
-    return { uploads, next: null, incomplete: false };
+    return { uploads, next: null, incomplete: false, pages: 1 };
   },
   describeUploads: (_channelId: string, page: UploadsListPage): Promise<UploadsListPage> => {
     descriptions++;

@@ -17,7 +17,7 @@ export interface DatedPage extends UploadsListPage {
 const datedPageSchema: z.ZodType<DatedPage> = z.object({
   uploads: z.array(uploadSchema),
   next: z.string().nullable(),
-  ...{ incomplete: z.boolean(), readAtMs: z.number() },
+  ...{ incomplete: z.boolean(), pages: z.number(), readAtMs: z.number() },
 });
 
 /**

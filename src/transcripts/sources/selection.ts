@@ -8,13 +8,14 @@ const KINDS_DEPTH_MAX = 500;
 export interface Selection {
   /** The number of videos at most. */
   limit: number;
-  /** A video whose kind the platform does not state is kept. */
+  /** As for `isOfKinds`. */
   kinds?: readonly VideoKind[] | undefined;
   /** The ID of a video: only those above it; all when it is not among them. */
   since?: string | undefined;
 }
 
-interface Selected {
+/** The videos of a selection. */
+export interface Selected {
   uploads: Upload[];
   /** Whether the video of `since` was found; undefined without it. */
   sinceFound: boolean | undefined;
@@ -38,11 +39,16 @@ export async function readSelection<List extends UploadsList>(
   return { list: deeper, ...selectedOf(deeper.uploads, selection) };
 }
 
+/** Whether a video is of one of some kinds, empty for all. One whose kind the platform does not state is. */
+export function isOfKinds({ kind }: Upload, kinds: readonly VideoKind[]): boolean {
+  return kinds.length === 0 || kind === null || kinds.includes(kind);
+}
+
 function selectedOf(uploads: readonly Upload[], { limit, kinds, since }: Selection): Selected {
   const selected: Upload[] = [];
   for (const upload of uploads.slice(0, kinds ? KINDS_DEPTH_MAX : limit)) {
     if (upload.videoId === since) return { uploads: selected, sinceFound: true };
-    if (kinds === undefined || upload.kind === null || kinds.includes(upload.kind)) selected.push(upload);
+    if (kinds === undefined || isOfKinds(upload, kinds)) selected.push(upload);
     if (selected.length === limit) break;
   }
   return { uploads: selected, sinceFound: since === undefined ? undefined : false };

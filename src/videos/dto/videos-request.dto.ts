@@ -1,14 +1,6 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { ArrayMaxSize, ArrayMinSize, IsArray, IsIn, IsString } from 'class-validator';
-import {
-  ChunkSeconds,
-  Include,
-  LanguageList,
-  Match,
-  TextQueryDto,
-} from '../../transcripts/dto/transcripts-query.dto.js';
-import type { LanguageMatch } from '../../domain/language-codes.js';
-import type { Includable } from '../../domain/transcript.js';
+import { TextBodyDto, TextQueryDto } from '../../transcripts/dto/transcripts-query.dto.js';
 import { VIDEOS_PER_CALL_MAX } from '../../domain/plan.js';
 import { Optional } from '../../http/validation.js';
 import { ENTRY_FORMATS, type EntryFormat } from '../../transcripts/response/transcripts-response.js';
@@ -31,7 +23,7 @@ export class VideoQueryDto extends TextQueryDto {
 }
 
 /** The body of the operation for a list of videos. */
-export class VideosBodyDto {
+export class VideosBodyDto extends TextBodyDto {
   @ApiProperty({
     description:
       'IDs or URLs of videos. The response has one entry for each, in this order. A video that is listed twice has two ' +
@@ -46,16 +38,4 @@ export class VideosBodyDto {
   @ArrayMaxSize(VIDEOS_PER_CALL_MAX, { message: VIDEOS_INVALID })
   @IsString({ each: true, message: VIDEOS_INVALID })
   videos: string[];
-
-  @LanguageList()
-  languages?: string[];
-
-  @Match()
-  match?: LanguageMatch;
-
-  @Include({ inBody: true })
-  include?: Includable[];
-
-  @ChunkSeconds({ inBody: true })
-  chunkSeconds?: number;
 }

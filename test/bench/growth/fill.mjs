@@ -117,7 +117,6 @@ export class Filling {
       started_at: when(isListed, 'sample.started_at'),
       total: `CASE WHEN ${isListed} THEN ${VIDEOS_PER_DUE_JOB} ELSE 0 END`,
       last_position: `CASE WHEN ${isListed} THEN ${VIDEOS_PER_DUE_JOB} ELSE 0 END`,
-      last_sequence: 0,
       stored_bytes: 0,
       succeeded: 0,
       failed: 0,
@@ -262,7 +261,7 @@ const video = (kind) => ({
 const when = (condition, value) => `CASE WHEN ${condition} THEN ${value} END`;
 const counts = (videos) => ({
   ...{ total: videos, succeeded: videos, fetched: videos, cached: 0, failed: 0 },
-  ...{ last_position: videos, last_sequence: videos },
+  ...{ last_position: videos },
 });
 const expiring = (at) => ({ expires_at: at, remove_at: at });
 /** The oldest copy first, as a service writes them. */

@@ -87,7 +87,7 @@ export class ServiceWork {
     const working = async () => {
       const id = await this.#subscription();
       await this.#until('the subscription has results', () =>
-        this.#has('SELECT FROM jobs WHERE id = $1 AND last_sequence > 0', [id]),
+        this.#has('SELECT FROM jobs WHERE id = $1 AND succeeded + failed > 0', [id]),
       );
       const due = 'UPDATE jobs SET next_check_at = now(), next_run_at = now() WHERE id = $1';
       await this.#client.query(due, [id]);

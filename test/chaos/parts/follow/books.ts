@@ -15,8 +15,8 @@ const JOBS = `
   CROSS JOIN LATERAL (
     SELECT coalesce(sum(charged), 0)::integer AS charged FROM quota_reservations WHERE request_id = job.id
   ) AS charges
-  WHERE (job.total, job.succeeded, job.failed, job.cached, job.fetched, job.fetched, job.last_sequence)
-    IS DISTINCT FROM (rows, rows_succeeded, rows_failed, rows_cached, rows_succeeded - rows_cached, charged, sequences)
+  WHERE (job.total, job.succeeded, job.failed, job.cached, job.fetched, job.fetched)
+    IS DISTINCT FROM (rows, rows_succeeded, rows_failed, rows_cached, rows_succeeded - rows_cached, charged)
     OR sequences <> rows_succeeded + rows_failed`;
 
 /** Organizations whose usage is not what their jobs and subscriptions have fetched, with what was charged for calls. */
