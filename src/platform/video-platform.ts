@@ -153,9 +153,9 @@ export abstract class VideoPlatform {
   abstract listPlaylist(playlistId: string, count: number, context: ReadingContext): Promise<PlaylistVideos>;
 
   /**
-   * Reads one video's transcript: in the video's original language when `languages` is empty, else in each listed
-   * element that it has, in that order (as `languageChoice` returns them). Any error is a failure in the outcome; it rejects only when `context.signal` is
-   * aborted, with its reason.
+   * Reads one video's transcript: in the video's original language when `languages` is empty, else in each listed element
+   * that it has, in that order (as `languageChoice` returns them). Any error is a failure in the outcome; it rejects only
+   * when `context.signal` is aborted, with its reason.
    *
    * @param publishedAt the exact date from the list of uploads, which is not requested again
    */

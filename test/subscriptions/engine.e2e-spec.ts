@@ -175,7 +175,9 @@ describe('the slices of subscriptions', () => {
     const job = await JobRun.create(steps.service, run.organization, '@9-videos-no-4');
     const { body } = await steps.service.get('/jobs', run.organization.key);
     expect(body.jobs.map(({ id }: { id: string }) => id)).toEqual([job.id]);
-    const [refusal] = await steps.service.query(`SELECT job_refusal('${run.organization.id}', 2, 2, 1e12) AS reason`);
+    const [refusal] = await steps.service.query(
+      `SELECT job_refusal('${run.organization.id}', false, 2, 2, 1e12) AS reason`,
+    );
     expect(refusal).toEqual({ reason: null });
   });
 });

@@ -87,12 +87,14 @@ BEGIN
 END $$;
 CREATE OR REPLACE TRIGGER job_counted AFTER INSERT OR UPDATE OR DELETE ON jobs FOR EACH ROW EXECUTE FUNCTION job_counted();
 
--- Why an organization cannot have another unfinished job; null when it can. Its lock must be held. Results that have expired
--- or were deleted do not count, although they are removed a little later. The results of subscriptions count too.
+-- Why an organization cannot have another unfinished job, or another subscription; null when it can. Its lock must be held.
+-- Results that have expired or were deleted do not count, although they are removed a little later. Those of jobs and of
+-- subscriptions count together.
 CREATE OR REPLACE FUNCTION job_refusal(
-  p_organization_id text, p_unfinished_max integer, p_stored_max integer, p_bytes_max double precision
+  p_organization_id text, p_follows boolean, p_unfinished_max integer, p_stored_max integer, p_bytes_max double precision
 ) RETURNS text LANGUAGE sql VOLATILE AS $$
-  SELECT CASE WHEN count(*) FILTER (WHERE finished_at IS NULL AND check_seconds IS NULL) >= p_unfinished_max THEN 'too_many'
+  SELECT CASE WHEN count(*) FILTER (WHERE finished_at IS NULL AND (check_seconds IS NOT NULL) = p_follows)
+                     >= p_unfinished_max THEN 'too_many'
               WHEN count(*) FILTER (WHERE check_seconds IS NULL) >= p_stored_max THEN 'too_many_stored'
               WHEN sum(stored_bytes) >= p_bytes_max THEN 'too_much_stored' END
     FROM jobs WHERE organization_id = p_organization_id AND deleted_at IS NULL
@@ -120,12 +122,9 @@ BEGIN
   SELECT * INTO job FROM jobs WHERE organization_id = v_new.organization_id AND idempotency_key = v_new.idempotency_key;
   IF FOUND THEN
     outcome := CASE WHEN job.request::jsonb <> v_new.request::jsonb THEN 'conflict' ELSE 'known' END;
-  ELSIF v_follows AND (SELECT count(*) FROM jobs WHERE organization_id = v_new.organization_id AND check_seconds IS NOT NULL
-                         AND deleted_at IS NULL) >= p_unfinished_max THEN
-    outcome := 'too_many';
   ELSE
-    outcome := coalesce(job_refusal(v_new.organization_id, CASE WHEN NOT v_follows THEN p_unfinished_max END, p_stored_max,
-                                    p_bytes_max), 'created');
+    outcome := coalesce(
+      job_refusal(v_new.organization_id, v_follows, p_unfinished_max, p_stored_max, p_bytes_max), 'created');
   END IF;
   IF outcome = 'created' THEN
     v_count := least(v_new.video_limit, json_array_length(v_videos));
@@ -175,7 +174,7 @@ BEGIN
   ELSIF job.expires_at <= clock_now() THEN
     outcome := 'expired';
   ELSIF job.finished_at IS NOT NULL THEN
-    outcome := job_refusal(p_organization_id, p_unfinished_max, NULL, p_bytes_max);
+    outcome := job_refusal(p_organization_id, false, p_unfinished_max, NULL, p_bytes_max);
   END IF;
   IF outcome IS NULL AND job.state IN ('paused', 'canceled', 'failed') THEN
     UPDATE jobs SET state = 'running', reason = NULL, setbacks = 0, list_retry_at = NULL, next_run_at = clock_now()
