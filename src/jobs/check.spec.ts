@@ -40,8 +40,7 @@ describe('a subscription tries a video again', () => {
       (dates) => delays(failed('transcript_unavailable', dates)).length,
     );
     expect(counts).toEqual([6, 6, 6, 0, 0]);
-    // Earlier the cache would answer.
-    expect(delays(failed('transcript_unavailable'))[0]).toBe(HOUR);
+    expect(delays(failed('transcript_unavailable'))[0]).toBe(600);
   });
 
   it('never when its failure is final', () => {

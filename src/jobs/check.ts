@@ -1,7 +1,7 @@
 import type { Channel } from '../domain/transcript.js';
 import { ageSecondsMin } from '../transcripts/cache/lifetimes.js';
 import type { FailedEntry } from '../transcripts/transcript-events.js';
-import { CAPTIONS_DELAY_SECONDS, RETRY_DELAYS_SECONDS, setbackDelaySeconds } from './retry-delays.js';
+import { RETRY_DELAYS_SECONDS, setbackDelaySeconds } from './retry-delays.js';
 import { endOfJob, type ClaimedSlice, type ClaimedSubscription, type SliceEnd, type SliceOutcome } from './slice.js';
 import type { WalkStep } from './walk.js';
 
@@ -30,7 +30,7 @@ export function followedRetrySeconds({ error, metadata }: FailedEntry, retries: 
   if (error.retryable) return delaySeconds;
   const awaitsCaptions =
     error.code === 'transcript_unavailable' && ageSecondsMin(metadata, Date.now()) < AWAITED_SECONDS;
-  return awaitsCaptions ? Math.max(delaySeconds, CAPTIONS_DELAY_SECONDS) : undefined;
+  return awaitsCaptions ? delaySeconds : undefined;
 }
 
 /** Decides what a slice of videos makes of its subscription, by what it would make of a job: a block does not pause it. */

@@ -1,9 +1,6 @@
 /** When a video is tried again, in seconds after each failure. */
 export const RETRY_DELAYS_SECONDS = [600, 3_600, 21_600] as const;
 
-/** For so long a new video without captions is not asked for again (`UNAVAILABLE_TTL_SECONDS` by default). */
-export const CAPTIONS_DELAY_SECONDS = 3_600;
-
 const SETBACK_DELAY_SECONDS = 30;
 const SETBACK_DELAY_SECONDS_MAX = 900;
 

@@ -103,7 +103,8 @@ export class SliceReader {
     const probes = slice.job.reason === 'upstream_blocked';
     const videos = await this.store.pendingVideos(slice.job.id, { count: probes ? 1 : SLICE_VIDEOS, random: probes });
     if (videos.length === 0) return { type: 'nothing_due' };
-    const plan = await this.plan(slice, videos.map(requestedUpload), stop);
+    const again = new Set(videos.flatMap(({ retries, upload }) => (retries > 0 ? [upload.videoId] : [])));
+    const plan = await this.plan(slice, videos.map(requestedUpload), again, stop);
     if ('type' in plan) return plan;
     try {
       const read = await this.read(plan, videos, { withPositions: slice.subscription === null });
@@ -134,12 +135,13 @@ export class SliceReader {
   private async plan(
     slice: ClaimedSlice,
     uploads: readonly Upload[],
+    again: ReadonlySet<string>,
     stop: AbortSignal,
   ): Promise<CallPlan | SliceOutcome> {
     const { job, organizationId, keyId } = slice;
     const { languages, match, include, chunkSeconds } = job.request;
     const source = () => Promise.resolve({ ...headerOf(job), uploads: [...uploads] });
-    const form = { languages, match, include, chunkSeconds: chunkSeconds ?? undefined };
+    const form = { languages, match, include, chunkSeconds: chunkSeconds ?? undefined, again };
     const payer = { organizationId, keyId, requestId: job.id };
     const options = { startedAtMs: performance.now(), responseEnd: stop, background: true };
     try {
@@ -147,7 +149,7 @@ export class SliceReader {
     } catch (error) {
       if (!(error instanceof PlanLimitExceededError)) throw error;
       if (error.fitting === 0) return { type: 'without_quota', quota: error.decided };
-      return this.plan(slice, uploads.slice(0, error.fitting), stop);
+      return this.plan(slice, uploads.slice(0, error.fitting), again, stop);
     }
   }
 

@@ -39,7 +39,8 @@ describe('a video after a slice', () => {
   });
 
   it('that failed is tried again after 10 minutes, 1 h and 6 h, also when it was refused by itself', () => {
-    for (const { entry } of [FAILED, REFUSED])
+    const uncaptioned = failed('transcript_unavailable', undefined, new Date().toISOString());
+    for (const entry of [FAILED.entry, REFUSED.entry, uncaptioned])
       expect([0, 1, 2, 3].map((retries) => disposition(entry, { retries }))).toEqual([
         { retryAfterSeconds: 600 },
         { retryAfterSeconds: 3_600 },
@@ -52,18 +53,8 @@ describe('a video after a slice', () => {
     const hoursAgo = (hours: number): string => new Date(Date.now() - hours * 3_600_000).toISOString();
     const published = [hoursAgo(23), hoursAgo(25), null];
     expect(published.map((at) => disposition(failed('transcript_unavailable', undefined, at)))).toEqual([
-      { retryAfterSeconds: 3_600 },
+      { retryAfterSeconds: 600 },
       'decided',
-      'decided',
-    ]);
-  });
-
-  it('without captions is tried again when the cache no longer answers: after an hour at the earliest', () => {
-    const entry = failed('transcript_unavailable', undefined, new Date().toISOString());
-    expect([0, 1, 2, 3].map((retries) => disposition(entry, { retries }))).toEqual([
-      { retryAfterSeconds: 3_600 },
-      { retryAfterSeconds: 3_600 },
-      { retryAfterSeconds: 21_600 },
       'decided',
     ]);
   });

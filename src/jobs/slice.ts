@@ -6,7 +6,7 @@ import type { OpenReservation } from '../quota/settlement-retries.js';
 import { type Entry, type FailedEntry, statesBlock } from '../transcripts/transcript-events.js';
 import type { ChangedJob } from './job.repository.js';
 import type { JobReason } from './job.js';
-import { CAPTIONS_DELAY_SECONDS, RETRY_DELAYS_SECONDS, setbackDelaySeconds } from './retry-delays.js';
+import { RETRY_DELAYS_SECONDS, setbackDelaySeconds } from './retry-delays.js';
 import type { Walk } from './walk.js';
 
 /** What the slices of a subscription go by, beside what those of a job do. */
@@ -166,8 +166,7 @@ function archiveRetrySeconds({ error, metadata }: FailedEntry, retries: number):
   const delaySeconds = RETRY_DELAYS_SECONDS[retries];
   if (delaySeconds === undefined || error.retryable) return delaySeconds;
   const awaitsCaptions = error.code === 'transcript_unavailable' && mayGetCaptions(metadata.publishedAt, Date.now());
-  // Earlier the cache would answer.
-  return awaitsCaptions ? Math.max(delaySeconds, CAPTIONS_DELAY_SECONDS) : undefined;
+  return awaitsCaptions ? delaySeconds : undefined;
 }
 
 const GOES_ON: SliceEnd = { state: null, reason: null, delaySeconds: 0, setbacks: 0, restartList: false };

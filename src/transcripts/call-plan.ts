@@ -15,6 +15,8 @@ export interface TranscriptsRequest {
   include?: readonly Includable[] | undefined;
   /** The length of the chunks that segments are joined to; without it they stay as they are. */
   chunkSeconds?: number | undefined;
+  /** The IDs of videos that are tried again; as for `TranscriptCache.getMany`. */
+  again?: ReadonlySet<string> | undefined;
 }
 
 /** One video and its state in the cache when the call was planned. */
@@ -37,6 +39,7 @@ export interface CallPlan extends ReservationResult {
   languages: readonly string[];
   include?: readonly Includable[] | undefined;
   chunkSeconds?: number | undefined;
+  again?: ReadonlySet<string> | undefined;
   /** As in the list. */
   sinceFound?: boolean | undefined;
   /** When the videos were looked up in the cache, in milliseconds of `performance.now()`. */

@@ -124,7 +124,7 @@ export class TranscriptsService {
   }
 
   private async plan(
-    { source, languages: codes = [], match, include, chunkSeconds }: TranscriptsRequest,
+    { source, languages: codes = [], match, include, chunkSeconds, again }: TranscriptsRequest,
     payer: Payer,
     call: Call,
     held: HeldTexts,
@@ -135,7 +135,7 @@ export class TranscriptsService {
     const videos = [...known.values()];
     const order = uploads.flatMap(({ videoId }) => known.get(videoId) ?? []);
     const lookedUpAtMs = performance.now();
-    await this.lookUp(videos, languages);
+    await this.lookUp(videos, languages, again);
     const required = requiredCount(videos);
     const leaseSeconds = (call.deadlineAtMs - performance.now()) / 1000 + LEASE_MARGIN_SECONDS;
     held.addCached(videos.flatMap(({ outcome }) => (outcome?.ok ? [outcome.transcript.deflated] : [])));
@@ -144,16 +144,21 @@ export class TranscriptsService {
       const fitting = limitThatFits(order, remainingQuota(decidingQuota(quota)));
       throw new PlanLimitExceededError(quota, required, fitting, header.type === 'videos' ? 'videos' : 'limit');
     }
-    const form = { languages, include, chunkSeconds };
+    const form = { languages, include, chunkSeconds, again };
     return { call, header, resource, videos, order, ...form, sinceFound, lookedUpAtMs, reservation, quota, held };
   }
 
   /** One cache lookup for all videos; those that the list already reports as failed need none. */
-  private async lookUp(videos: readonly PlannedVideo[], languages: readonly string[]): Promise<void> {
+  private async lookUp(
+    videos: readonly PlannedVideo[],
+    languages: readonly string[],
+    again: ReadonlySet<string> | undefined,
+  ): Promise<void> {
     const wanted = videos.filter(({ outcome }) => !outcome);
     const outcomes = await this.cache.getMany(
       wanted.map(({ upload }) => upload.videoId),
       languages,
+      again,
     );
     for (const [index, video] of wanted.entries()) video.outcome = outcomes[index];
     const missing = requiredCount(wanted);

@@ -32,7 +32,7 @@ export class VideoFetcher {
   /** Fetches a video that the plan lacks. @throws the reason of `context.signal` when that is aborted first */
   fetch(
     video: ListedVideo,
-    { languages, lookedUpAtMs }: Pick<CallPlan, 'languages' | 'lookedUpAtMs'>,
+    { languages, lookedUpAtMs, again }: Pick<CallPlan, 'languages' | 'lookedUpAtMs' | 'again'>,
     context: ReadingContext,
   ): Promise<Fetched> {
     const { videoId, publishedAt } = video;
@@ -44,7 +44,7 @@ export class VideoFetcher {
         async (shared) => {
           // Another call may have fetched the video since this call was planned; its result is free.
           if (this.recentlyStored.has(key) || performance.now() - lookedUpAtMs > LOOKUP_VALID_MS) {
-            const [known] = await this.cache.getMany([videoId], languages);
+            const [known] = await this.cache.getMany([videoId], languages, again);
             if (known) return { outcome: known, fromCache: true };
           }
           const outcome = await this.platform.readVideo(videoId, languages, shared, publishedAt);

@@ -1,5 +1,5 @@
 import { CACHE_MANAGER, type Cache } from '@nestjs/cache-manager';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { SliceSteps } from '../jobs/slice-steps.js';
 import { SubscriptionRun } from './subscription-run.js';
 
@@ -12,8 +12,15 @@ beforeAll(async () => {
 });
 afterAll(() => steps.service.close());
 beforeEach(() => steps.reset());
+afterEach(() => void jest.restoreAllMocks());
 
 const youtube = () => steps.service.fakeYoutube;
+
+const wallClock = Date.now.bind(Date);
+/** Moves the clock of the process ahead of the true one. */
+function passInProcess(seconds: number): void {
+  jest.spyOn(Date, 'now').mockImplementation(() => wallClock() + seconds * 1_000);
+}
 
 /** A subscription that was created yesterday, and whose baseline is read. */
 async function followed(channel: string, options: Parameters<typeof SubscriptionRun.create>[2] = {}) {
@@ -130,6 +137,29 @@ describe('a subscription', () => {
       await steps.finish();
     }
     expect((await run.feedIds()).slice(0, 2)).toEqual([...premiere, ...live]);
+  });
+
+  it('asks for captions again that were missing, when a check is requested and by itself', async () => {
+    const run = await followed('@tidewater');
+    const tries = async (video = '') => {
+      await steps.finish();
+      return youtube().requests.count({ kind: 'player', videoId: video });
+    };
+    const [video = ''] = youtube().publish({ channel: '@tidewater', as: 'uncaptioned' });
+    await run.dueNow();
+    const atFirst = await tries(video);
+    // A request that follows at once shares what was found.
+    await run.dueNow();
+    expect(await tries(video)).toBe(atFirst);
+    passInProcess(11);
+    await run.dueNow();
+    const requested = await tries(video);
+    expect(requested).toBeGreaterThan(atFirst);
+    youtube().changeVideos({ videoIds: [video], as: 'video' });
+    passInProcess(22);
+    await steps.pass(HOUR);
+    await steps.finish();
+    expect(await run.feedIds()).toEqual([video]);
   });
 
   it('delivers a private video that becomes public, and none twice when the list changes', async () => {

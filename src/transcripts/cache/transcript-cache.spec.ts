@@ -1,6 +1,6 @@
 import { CACHE_MANAGER, type Cache } from '@nestjs/cache-manager';
 import { Test, type TestingModule } from '@nestjs/testing';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
 import { Registry } from 'prom-client';
 import { z } from 'zod';
@@ -122,6 +122,21 @@ describe('a cached outcome', () => {
     await transcripts.store(unlistedVideo('two'), ['en', 'de'], failure);
     expect(await transcripts.getMany(['two', 'none', 'one'], ['en', 'de'])).toEqual([failure, undefined, success]);
     for (const languages of [[], ['en'], ['de', 'en']]) expect(await found('one', languages)).toBeUndefined();
+  });
+
+  it('that is a failure counts for a video that is tried again for ten seconds, and a transcript always', async () => {
+    await transcripts.store(unlistedVideo('one'), LANGUAGES, success);
+    await transcripts.store(unlistedVideo('two'), LANGUAGES, failure);
+    const at = async (seconds: number, again: string[]) => {
+      const nowMs = Date.now() + seconds * 1_000;
+      const clock = jest.spyOn(Date, 'now').mockImplementation(() => nowMs);
+      const outcomes = await transcripts.getMany(['one', 'two'], LANGUAGES, new Set(again));
+      clock.mockRestore();
+      return outcomes;
+    };
+    expect(await at(9, ['one', 'two'])).toEqual([success, failure]);
+    expect(await at(11, ['one', 'two'])).toEqual([success, undefined]);
+    expect(await at(11, ['one'])).toEqual([success, failure]);
   });
 
   it.each(VIDEO_FAILURE_CODES)('is stored for %s unless a retry can succeed', async (code) => {

@@ -42,10 +42,18 @@ const detailsSchema: z.ZodType<VideoDetails> = z.object({
   tags: z.array(z.string()).nullable(),
 });
 
+/** A video that is tried again shares what another call has found just before. */
+const SHARED_WITH_RETRIES_MS = 10_000;
+
 /** What is stored with the deflated text of a transcript, or alone for a video that has none. */
 const storedSchema = z.union([
   z.object({ details: detailsSchema, jsonBytes: z.int().nonnegative(), crc32: z.int() }),
-  z.object({ details: detailsSchema, code: z.enum(VIDEO_FAILURE_CODES), message: z.string().nullable() }),
+  z.object({
+    details: detailsSchema,
+    code: z.enum(VIDEO_FAILURE_CODES),
+    message: z.string().nullable(),
+    foundAtMs: z.number().default(0),
+  }),
 ]);
 type Stored = z.infer<typeof storedSchema>;
 
@@ -66,17 +74,23 @@ export class TranscriptCache {
     return `${CACHE_FORMAT}:transcript:${videoId}:${languages.join(',')}`;
   }
 
-  /** Looks up the outcome of each video, in one round trip; undefined for a miss. */
+  /**
+   * Looks up the outcome of each video, in one round trip; undefined for a miss.
+   *
+   * @param again videos that are tried again: that they have no text counts only when it was found in the last seconds
+   */
   async getMany(
     videoIds: readonly string[],
     languages: readonly string[],
+    again: ReadonlySet<string> = new Set(),
   ): Promise<readonly (CachedOutcome | undefined)[]> {
     if (videoIds.length === 0) return [];
     const keys = videoIds.map((videoId) => this.key(videoId, languages));
     const values = await this.cache.mget<unknown>(keys);
     return keys.map((key, index) => {
       const entry = this.codec.read(key, values[index]);
-      return entry && outcomeOf(entry);
+      if (!entry || (again.has(videoIds[index] ?? '') && isPastFailure(entry.value))) return undefined;
+      return outcomeOf(entry);
     });
   }
 
@@ -97,8 +111,16 @@ export class TranscriptCache {
     if (VIDEO_FAILURES[code].retryable) return;
     const byAge = noTextLifetimeSeconds(UNAVAILABLE_TTL_SECONDS, ageSeconds);
     const ttlSeconds = outcome.confirmed === false ? Math.min(UNCONFIRMED_TTL_SECONDS_MAX, byAge) : byAge;
-    await this.cache.set(key, this.codec.write(key, { details, code, message }), ttlSeconds * 1000);
+    await this.cache.set(
+      key,
+      this.codec.write(key, { details, code, message, foundAtMs: Date.now() }),
+      ttlSeconds * 1000,
+    );
   }
+}
+
+function isPastFailure(value: Stored): boolean {
+  return 'code' in value && Date.now() - value.foundAtMs > SHARED_WITH_RETRIES_MS;
 }
 
 function outcomeOf({ value, bytes }: CacheEntry<Stored>): CachedOutcome {
