@@ -47,8 +47,9 @@ export class DeclaredInput implements NestInterceptor {
     this.parsers.set(bytesMax, parse);
     const error = await new Promise<unknown>((resolve) => void parse(request, response, resolve));
     if (error !== undefined) throw refusalOf(error, bytesMax);
-    const body: unknown = request.body ?? {};
-    if (typeof body !== 'object' || Array.isArray(body)) throw refusedBody(400, 'The body must be a JSON object.');
+    const body: unknown = request.body === undefined ? {} : request.body;
+    if (typeof body !== 'object' || body === null || Array.isArray(body))
+      throw refusedBody(400, 'The body must be a JSON object.');
     request.body = body;
   }
 }
@@ -57,6 +58,7 @@ function jsonParser(bytesMax: number) {
   return express.json({
     limit: bytesMax,
     inflate: false,
+    strict: false,
     verify: (_request, _response, bytes) => {
       if (!isUtf8(bytes)) throw new Error('The body is not UTF-8.');
     },

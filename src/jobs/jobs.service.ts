@@ -91,9 +91,10 @@ export class JobsService extends JobOperations<JobDto> {
     const results = await this.found(id, () => this.store.results(organizationId, id, limit, after));
     const { job, expired, isFinal, entries } = results;
     if (expired) throw new ResultsExpiredError(job.expiresAt ?? '');
-    const next = entries.at(-1)?.sequence ?? after;
-    const { succeeded, failed } = job.summary;
-    return { job, entries, next: isFinal && next >= succeeded + failed ? null : next };
+    const last = job.summary.succeeded + job.summary.failed;
+    // An `after` beyond the last entry would pass later ones.
+    const next = entries.at(-1)?.sequence ?? Math.min(after, last);
+    return { job, entries, next: isFinal && next >= last ? null : next };
   }
 
   /** Up to `count` videos of a job that have failed and are tried again, in the order of the list. */

@@ -146,7 +146,10 @@ describe('a route', () => {
 
   it('that declares nothing refuses a body with fields, in another type, that is too large, or that is no object', async () => {
     expect(await refusal('POST', '/trial/a', '{"boat":"tern"}')).toEqual([400, 'invalid_request', 'boat']);
-    expect(await refusal('POST', '/trial/a', '[]')).toEqual([400, 'invalid_request', 'body']);
+    for (const body of ['[]', 'null', '"boat"', '1', 'true'])
+      expect((await call('POST', '/trial/a', body)).text).toContain('The body must be a JSON object.');
+    for (const body of ['{', 'boat', ' '])
+      expect((await call('POST', '/trial/a', body)).text).toContain('The body is not valid JSON in UTF-8.');
     expect(await refusal('POST', '/trial/a', JSON.stringify({ boat: 'x'.repeat(17_000) }))).toEqual([
       413,
       'invalid_request',

@@ -189,6 +189,8 @@ describe('the results of a job with videos that stay pending', () => {
     expect(lines.at(-1)).toMatchObject({ next: 4, job: { state: 'running' } });
     const { body } = await service.get(`/jobs/${id}/results?limit=3`, key);
     expect([body.results.map(({ position }: { position: number }) => position), body.next]).toEqual([[3, 4, 5], 3]);
+    // From there a reader would miss the next two.
+    expect((await service.get(`/jobs/${id}/results?after=99`, key)).body).toMatchObject({ results: [], next: 4 });
     // Their last try is due.
     await service.query(`
       UPDATE job_videos SET retries = 3, retry_at = clock_now() WHERE job_id = '${id}' AND state = 'pending';
