@@ -31,7 +31,7 @@ export class ClientBlockedError extends fixedError(
 /** The same for a client that is not known yet. */
 export class TooManyClientsError extends fixedError(
   'client_blocked',
-  'The organization has 1,000 clients with tokens. Calls of further clients are refused.',
+  '1,000 clients of the organization have called with tokens in the last 30 days. Further clients are refused until there are fewer.',
 ) {}
 
 /** The token is valid, and its holder is no administrator. */

@@ -185,10 +185,10 @@ export class OrganizationsService {
 const DELETE = `
   UPDATE organizations SET deleted_at = now() WHERE id = $1 AND deleted_at IS NULL RETURNING deleted_at`;
 
-// Excludes expired keys, because `revokedKeys` counts those that were valid.
+// Excludes expired keys, because `revokedKeys` counts those that were valid, and token clients, which only an operator blocks.
 const REVOKE_ALL = `
   UPDATE api_keys SET revoked_at = now()
-    WHERE organization_id = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())`;
+    WHERE organization_id = $1 AND kind = 'key' AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())`;
 
 /**
  * Trims the name of an organization or a key, or an external ID.

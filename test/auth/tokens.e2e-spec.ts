@@ -169,7 +169,7 @@ describe('a token by client credentials', () => {
     expect(statuses).toEqual([...Array<number>(20).fill(403), 429]);
   });
 
-  it('of a new client is refused when the organization has 1,000 of them, also when calls come at once', async () => {
+  it('of a new client is refused while 1,000 of them have called within 30 days, also when calls come at once', async () => {
     const { id } = (await admin('POST', '/organizations', { name: 'Full', plan: 'free', externalId: 'full' })).body;
     await service.query(`INSERT INTO api_keys (id, organization_id, name, kind, client, created_at)
       SELECT 'key_full_' || n, '${String(id)}', 'n', 'oidc', 'full-' || n, now() FROM generate_series(1, 998) n`);
@@ -180,8 +180,25 @@ describe('a token by client credentials', () => {
     expect(responses.map(({ status }) => status).sort()).toEqual([200, 200, 403, 403, 403, 403]);
     const refused = responses.find(({ status }) => status === 403)?.body.error;
     expect(refused).toMatchObject({ code: 'client_blocked', message: expect.stringContaining('1,000 clients') });
-    const known = await provider.sign(claims({ org_id: 'full', client_id: 'full-1' }));
-    expect((await call(known)).status).toBe(200);
+    const statusOf = async (clientId: string) =>
+      (await call(await provider.sign(claims({ org_id: 'full', client_id: clientId })))).status;
+    expect(await statusOf('full-1')).toBe(200);
+    // A client that has never called is counted from its row on, one that has from its last call.
+    const age = (name: string, column: string, days: number) =>
+      service.query(`UPDATE api_keys SET ${column} = now() - interval '${days} days' WHERE client = '${name}'`);
+    await age('full-2', 'created_at', 29);
+    await age('full-1', 'created_at', 31);
+    await until(
+      async () =>
+        (await service.query("SELECT 1 FROM api_keys WHERE client = 'full-1' AND last_used_at IS NOT NULL")).length ===
+        1,
+    );
+    expect(await statusOf('later')).toBe(403);
+    await age('full-1', 'last_used_at', 31);
+    expect(await statusOf('later')).toBe(200);
+    expect(await statusOf('latest')).toBe(403);
+    // One that is known is never refused.
+    expect(await statusOf('full-1')).toBe(200);
   });
 });
 
