@@ -204,6 +204,31 @@ describe('a provider of any content', () => {
   });
 });
 
+describe('the readiness of the service', () => {
+  const dependency = { critical: false };
+  const ready = () => service.request('GET', '/health/ready');
+  const isUp = async () => String((await ready()).body.dependencies.identityProvider.status) === 'up';
+
+  it('names the provider without tokens, and does not depend on it', async () => {
+    const first = await ready();
+    expect(first.body.dependencies.identityProvider).toEqual({ ...dependency, status: 'up' });
+    // That check has begun to read the keys.
+    await until(async () => (await provider.requests())[JWKS] === 1);
+    await provider.stop();
+    pass(10 * MINUTE_MS);
+    await until(async () => !(await isUp()));
+    const { status, body, text } = await ready();
+    expect([status, body.status, text.includes('127.0.0.1')]).toEqual([200, 'degraded', false]);
+    expect(body.dependencies.identityProvider).toEqual({ ...dependency, status: 'down' });
+    const { text: metrics } = await service.request('GET', '/metrics');
+    expect(metrics).toContain('ct_dependency_up{dependency="identityProvider",critical="false"} 0');
+    await provider.restart();
+    expect(await isUp()).toBe(false);
+    pass(MINUTE_MS);
+    await until(isUp);
+  });
+});
+
 describe('without the provider', () => {
   it('the service starts, refuses tokens with 503 and accepts API keys; it accepts tokens when the provider is back', async () => {
     const token = await provider.token('reports');

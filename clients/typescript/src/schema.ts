@@ -2195,7 +2195,7 @@ export interface components {
         };
         Dependency: {
             /**
-             * @description Whether the dependency is available: the database responds and can write, the cache accepts writes, messages can arrive over NATS.
+             * @description Whether the dependency is available: the database responds and can write, the cache accepts writes, messages can arrive over NATS, the keys of the identity provider could be read at the last attempt.
              * @example up
              * @enum {string}
              */
