@@ -1105,8 +1105,8 @@ export interface components {
             key?: components["schemas"]["UsageCounts"];
         };
         ResourceMetadata: {
-            /** @description What a client asks a token for: `OIDC_AUDIENCE` if it is a URL, or else this service. */
-            resource: string;
+            /** @description What a client asks a token for: `OIDC_AUDIENCE` if it is a URL, or else this service. Absent if the request has no valid `Host`. */
+            resource?: string;
             /** @description The issuer of the access tokens (`OIDC_ISSUER`). */
             authorization_servers: string[];
             /** @description The scopes that a client asks for. */
