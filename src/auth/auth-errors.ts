@@ -1,6 +1,7 @@
 import { quoted } from '../domain/api-key-text.js';
 import { DomainError, fixedError, ServiceUnavailableError, UnauthorizedError } from '../domain/errors.js';
 import type { ErrorExample } from '../http/error-docs.js';
+import { EXTERNAL_ID_LENGTH_MAX } from '../organizations/limits.js';
 
 /** An access token that is not accepted. The message never has a part of it. */
 export class InvalidTokenError extends DomainError {
@@ -16,7 +17,7 @@ export class OrganizationNotLinkedError extends DomainError {
   constructor(claim: string, externalId: string | undefined) {
     const message =
       externalId === undefined
-        ? `The access token has no organization: its claim ${claim} must be one text.`
+        ? `The access token has no organization: its claim ${claim} must be one text of at most ${EXTERNAL_ID_LENGTH_MAX} characters.`
         : `No organization has the external ID ${quoted(externalId)}, which is the claim ${claim} of the access token.`;
     super('organization_not_linked', message);
   }

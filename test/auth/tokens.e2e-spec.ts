@@ -234,6 +234,29 @@ describe('the organization of a token', () => {
     },
   );
 
+  it.each([
+    ['255 characters beyond the BMP', '\u{1F600}'.repeat(255), '\u{1F600}'.repeat(255)],
+    ['another Unicode form', 'Caf\u00e9', 'Cafe\u0301'],
+    ['spaces around it', 'spaced', ' spaced\n'],
+  ])('is found by %s, whichever side has it', async (_name, one, other) => {
+    for (const [externalId, claim] of [
+      [one, other],
+      [other, one],
+    ]) {
+      const { status, body } = await admin('POST', '/organizations', { name: 'Texts', plan: 'free', externalId });
+      expect([status, body.externalId]).toEqual([201, one]);
+      expect((await call(await provider.sign(claims({ org_id: claim })))).body.organization).toBe(body.id);
+      await admin('DELETE', `/organizations/${String(body.id)}`);
+    }
+  });
+
+  it('has at most 255 characters on both sides', async () => {
+    const externalId = '\u{1F600}'.repeat(256);
+    expect((await admin('POST', '/organizations', { name: 'Texts', plan: 'free', externalId })).status).toBe(400);
+    const { status, body } = await call(await provider.sign(claims({ org_id: externalId })));
+    expect([status, body.error.message]).toEqual([403, expect.stringContaining('at most 255 characters')]);
+  });
+
   it('may be a list of one', async () => {
     expect((await call(await provider.sign(claims({ org_id: ['acme'] })))).status).toBe(200);
   });
