@@ -41,10 +41,12 @@ export class AdminRoleRequiredError extends fixedError(
   'The access token does not have the claim that /admin requires.',
 ) {}
 
-/** The admin token is missing or invalid. */
+/** What `/admin` accepts is missing or invalid. */
 export class AdminTokenError extends UnauthorizedError {
-  constructor(sent?: string) {
-    super('the header "Authorization: Bearer <ADMIN_TOKEN>"', 'the admin token', sent);
+  /** @param accepted what may be sent, of which at least one is configured */
+  constructor(accepted = { adminToken: true, accessToken: true }, sent?: string) {
+    const names = [accepted.adminToken && 'the admin token', accepted.accessToken && 'an access token'];
+    super('the header "Authorization: Bearer <TOKEN>"', names.filter(Boolean).join(' or '), sent);
   }
 }
 

@@ -136,6 +136,20 @@ describe('/admin', () => {
   });
 });
 
+describe('the 401 of /admin', () => {
+  it('names what may be sent', async () => {
+    const { body } = await admin('');
+    expect(body.error.message).toMatch(/^Send the admin token or an access token in the header /);
+    const other = await startService({ environment: { ADMIN_TOKEN } });
+    try {
+      const refused = await other.get('/admin/organizations', await ada());
+      expect(refused.body.error.message).toMatch(/^Send the admin token in the header /);
+    } finally {
+      await other.close();
+    }
+  });
+});
+
 describe('/admin without ADMIN_TOKEN', () => {
   it('is open to tokens with the claim only', async () => {
     const oidc = { OIDC_ISSUER: provider.issuer, OIDC_AUDIENCE: AUDIENCE, OIDC_ADMIN_CLAIM };
@@ -143,7 +157,9 @@ describe('/admin without ADMIN_TOKEN', () => {
     try {
       expect((await other.get('/admin/organizations', await ada())).status).toBe(200);
       for (const refused of ['undefined', ADMIN_TOKEN, ''])
-        expect((await other.get('/admin/organizations', refused)).status).toBe(401);
+        expect((await other.get('/admin/organizations', refused)).body.error).toMatchObject({
+          ...{ code: 'unauthorized', message: expect.stringMatching(/^Send an access token in the header /) },
+        });
     } finally {
       await other.close();
     }
