@@ -187,6 +187,21 @@ describe('a provider of any content', () => {
     },
   );
 
+  it('accepts tokens that do not name their key while only one fits', async () => {
+    const [key, second] = [await newKey('first'), await newKey('second', 'ES256')];
+    keys = [publicOf(key), publicOf(second)];
+    const unnamed = { ...key };
+    delete unnamed.kid;
+    const token = await signed(unnamed);
+    expect((await other.get('/usage', token)).body.error.code).toBe('organization_not_linked');
+    keys = [publicOf(key), publicOf(await newKey('third'))];
+    pass(10 * MINUTE_MS);
+    await until(async () => (await other.get('/usage', token)).status === 401);
+    expect((await other.get('/usage', token)).body.error.message).toBe(
+      'The access token does not name the key that it is signed with (kid).',
+    );
+  });
+
   it('that takes long to fail is asked again only after a pause', async () => {
     whileAsked = () => pass(20_000);
     const token = await signed();
