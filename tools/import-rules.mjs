@@ -25,7 +25,7 @@ const FLOORS = [
   },
   {
     quota: ['organizations', 'http/response-docs\\.ts$', STATEMENTS, TRACING, REGISTRY, 'config', 'domain'],
-    auth: ['organizations', 'rate-limit', 'http', 'cache', 'observability/logging', REGISTRY, 'config', 'domain'],
+    auth: ['organizations', 'rate-limit', 'http', 'cache', REGISTRY, 'config', 'domain'],
   },
   { transcripts: [PORT, 'cache/cache-budget\\.ts$', 'quota', 'http', TRACING, REGISTRY, 'config', 'domain'] },
   {
@@ -33,7 +33,7 @@ const FLOORS = [
     videos: ['transcripts', 'auth', 'http', 'domain'],
     playlists: ['transcripts', 'auth', 'http', 'domain'],
     usage: ['quota', 'auth', 'http', 'domain'],
-    health: ['http', 'cache', 'database', REGISTRY, 'config', 'domain'],
+    health: ['auth', 'http', 'cache', 'database', REGISTRY, 'config', 'domain'],
   },
   {
     // A slice is a call without HTTP: it waits for the database and is settled as calls are.

@@ -1,6 +1,7 @@
 import { quoted } from '../domain/api-key-text.js';
 import { DomainError, fixedError, ServiceUnavailableError, UnauthorizedError } from '../domain/errors.js';
 import type { ErrorExample } from '../http/error-docs.js';
+import { EXTERNAL_ID_LENGTH_MAX } from '../organizations/limits.js';
 
 /** An access token that is not accepted. The message never has a part of it. */
 export class InvalidTokenError extends DomainError {
@@ -16,7 +17,7 @@ export class OrganizationNotLinkedError extends DomainError {
   constructor(claim: string, externalId: string | undefined) {
     const message =
       externalId === undefined
-        ? `The access token has no organization: its claim ${claim} must be one text.`
+        ? `The access token has no organization: its claim ${claim} must be one text of at most ${EXTERNAL_ID_LENGTH_MAX} characters.`
         : `No organization has the external ID ${quoted(externalId)}, which is the claim ${claim} of the access token.`;
     super('organization_not_linked', message);
   }
@@ -31,7 +32,7 @@ export class ClientBlockedError extends fixedError(
 /** The same for a client that is not known yet. */
 export class TooManyClientsError extends fixedError(
   'client_blocked',
-  'The organization has 1,000 clients with tokens. Calls of further clients are refused.',
+  '1,000 clients of the organization have called with tokens in the last 30 days. Further clients are refused until there are fewer.',
 ) {}
 
 /** The token is valid, and its holder is no administrator. */
@@ -40,10 +41,12 @@ export class AdminRoleRequiredError extends fixedError(
   'The access token does not have the claim that /admin requires.',
 ) {}
 
-/** The admin token is missing or invalid. */
+/** What `/admin` accepts is missing or invalid. */
 export class AdminTokenError extends UnauthorizedError {
-  constructor(sent?: string) {
-    super('the header "Authorization: Bearer <ADMIN_TOKEN>"', 'the admin token', sent);
+  /** @param accepted what may be sent, of which at least one is configured */
+  constructor(accepted = { adminToken: true, accessToken: true }, sent?: string) {
+    const names = [accepted.adminToken && 'the admin token', accepted.accessToken && 'an access token'];
+    super('the header "Authorization: Bearer <TOKEN>"', names.filter(Boolean).join(' or '), sent);
   }
 }
 

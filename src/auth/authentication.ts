@@ -108,7 +108,10 @@ export class Authentication {
 
   private async personByToken(credential: string | undefined): Promise<Person> {
     const { OIDC_ADMIN_CLAIM: required } = this.environment;
-    if (!required || !this.provider.accepts(credential)) throw new AdminTokenError(credential);
+    if (!required || !this.provider.accepts(credential)) {
+      const accepted = { adminToken: this.adminToken !== undefined, accessToken: required !== undefined };
+      throw new AdminTokenError(accepted, credential);
+    }
     const claims = await this.provider.verify(credential);
     if (!hasClaim(claims, required)) throw new AdminRoleRequiredError();
     const [client, person] = [clientOf(claims), personOf(claims)];

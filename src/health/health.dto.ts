@@ -17,7 +17,8 @@ export class DependencyDto {
   @ApiProperty({
     enum: ['up', 'down'],
     description:
-      'Whether the dependency is available: the database responds and can write, the cache accepts writes, messages can arrive over NATS.',
+      'Whether the dependency is available: the database responds and can write, the cache accepts writes, messages can arrive over ' +
+      'NATS, the keys of the identity provider could be read at the last attempt.',
     example: READY.dependencies.database.status,
   })
   status: 'up' | 'down';

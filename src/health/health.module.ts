@@ -1,4 +1,5 @@
 import { Module } from '@nestjs/common';
+import { AuthModule } from '../auth/auth.module.js';
 import { MetricsRegistryModule } from '../observability/metrics-registry.js';
 import { HealthController } from './health.controller.js';
 import { HealthService } from './health.service.js';
@@ -6,7 +7,7 @@ import { MetricsController } from './metrics.controller.js';
 
 /** The probes and `/metrics`. Each feature registers its metrics in the same registry. */
 @Module({
-  imports: [MetricsRegistryModule],
+  imports: [AuthModule, MetricsRegistryModule],
   controllers: [HealthController, MetricsController],
   providers: [HealthService],
 })

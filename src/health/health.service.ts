@@ -1,6 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { Gauge, Registry } from 'prom-client';
 import { DataSource } from 'typeorm';
+import { IdentityProvider } from '../auth/oidc/identity-provider.js';
 import { RedisConnection } from '../cache/redis-connection.js';
 import { checkDatabase } from '../database/database.module.js';
 import { withTimeout } from '../domain/with-timeout.js';
@@ -20,6 +21,7 @@ export class HealthService {
     private readonly database: DataSource,
     @Inject(RedisConnection) private readonly redis: RedisConnection | null,
     private readonly shutdown: ShutdownState,
+    private readonly identityProvider: IdentityProvider,
     registry: Registry,
   ) {
     const up: Gauge = new Gauge({
@@ -56,15 +58,19 @@ export class HealthService {
       statusOf(this.redis?.checkWritable()),
     ]);
     const broker = this.shutdown.servers.find(({ isConnected }) => isConnected);
+    const identityProvider = this.identityProvider.isAvailable();
     // Without the cache requests are served from each process's own, without the database no key can be verified. Without NATS
-    // calls over HTTP are served.
+    // calls over HTTP are served, and without the identity provider those with API keys.
     return {
       database: { status: database, critical: true },
       cache: { status: cache, critical: false },
-      ...(broker && { messages: { status: broker.isConnected?.() === true ? 'up' : 'down', critical: false } }),
+      ...(broker && { messages: reported(broker.isConnected?.()) }),
+      ...(identityProvider !== undefined && { identityProvider: reported(identityProvider) }),
     };
   }
 }
+
+const reported = (isUp = false): DependencyDto => ({ status: isUp ? 'up' : 'down', critical: false });
 
 /** The probes are public, so the error is not reported: it can name hosts. */
 async function statusOf(check: Promise<void> | undefined): Promise<DependencyDto['status']> {

@@ -7,7 +7,7 @@ import { parseUrl } from '../domain/page-url.js';
 export const METADATA_PATH = '/.well-known/oauth-protected-resource';
 export const MCP_PATH = '/mcp';
 
-/** A host can have quotes, which would end the text in the header. */
+/** A host of a caller can be anything: quotes would end the text in the header, and a path is none of an address. */
 const ADDRESS = /^https?:\/\/[\w.:[\]-]+$/;
 
 /** `OIDC_AUDIENCE` if it is a URL of HTTP: others, such as `api://…`, only name an audience. */
@@ -19,11 +19,13 @@ export function audienceUrl({ OIDC_AUDIENCE = '' }: Environment): URL | undefine
  * The address of the service as the caller reaches it. Only this caller gets it, who has sent it, and no response is cached;
  * behind a proxy it is the one that the caller sent to the proxy. Of the host of `OIDC_AUDIENCE` the scheme and port are those of
  * that URL, because not every proxy passes them on.
+ *
+ * @param request over HTTP/1.0 it can be without a host
  */
-export function addressOf({ protocol, host }: Pick<Request, 'protocol' | 'host'>, audience?: URL): string | undefined {
-  const sent = parseUrl(`${protocol}://${host}`);
-  const url = audience?.hostname === sent?.hostname ? audience : sent;
-  return url && ADDRESS.test(url.origin) ? url.origin : undefined;
+export function addressOf(request: { protocol: string; host?: string }, audience?: URL): string | undefined {
+  const sent = `${request.protocol}://${request.host ?? ''}`;
+  const url = ADDRESS.test(sent) ? parseUrl(sent) : undefined;
+  return (audience?.hostname === url?.hostname ? audience : url)?.origin;
 }
 
 /** The header `WWW-Authenticate` of a 401. With an identity provider it says where a client learns how to sign in. */

@@ -8,7 +8,7 @@ import { invalidField } from '../domain/errors.js';
 import type { Page, PageRequest } from '../domain/page.js';
 import type { Plan } from '../domain/plan.js';
 import { recordChange } from './audit-trail.js';
-import { CONTROL_CHARACTER, EXTERNAL_ID_LENGTH_MAX, NAME_LENGTH_MAX } from './limits.js';
+import { EXTERNAL_ID_LENGTH_MAX, NAME_LENGTH_MAX, normalizedText } from './limits.js';
 import { ExternalIdTakenError, UnknownOrganizationError } from './organization-errors.js';
 import {
   COMMANDS_ORGANIZATION_ID,
@@ -105,7 +105,7 @@ export class OrganizationsService {
     const byId = await this.findById(idOrName, deleted);
     if (byId) return byId;
     const [first, second] = await this.organizations.find({
-      where: { name: idOrName.trim(), deletedAt: IsNull() },
+      where: { name: idOrName.trim().normalize('NFC'), deletedAt: IsNull() },
       order: { createdAt: 'ASC', id: 'ASC' },
       take: 2,
     });
@@ -185,20 +185,19 @@ export class OrganizationsService {
 const DELETE = `
   UPDATE organizations SET deleted_at = now() WHERE id = $1 AND deleted_at IS NULL RETURNING deleted_at`;
 
-// Excludes expired keys, because `revokedKeys` counts those that were valid.
+// Excludes expired keys, because `revokedKeys` counts those that were valid, and token clients, which only an operator blocks.
 const REVOKE_ALL = `
   UPDATE api_keys SET revoked_at = now()
-    WHERE organization_id = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())`;
+    WHERE organization_id = $1 AND kind = 'key' AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())`;
 
 /**
- * Trims the name of an organization or a key, or an external ID.
+ * Normalizes the name of an organization or a key, or an external ID.
  *
  * @throws InvalidRequestError unless it has 1 to `lengthMax` characters, none of them a control character, and contains no API key
  */
 export function parseDisplayName(text: string, field = 'name', lengthMax = NAME_LENGTH_MAX): string {
-  const name = text.trim();
-  const length = Array.from(name).length;
-  if (length < 1 || length > lengthMax || CONTROL_CHARACTER.test(name)) {
+  const name = normalizedText(text, lengthMax);
+  if (name === undefined) {
     throw invalidField(field, `${field} must have 1 to ${lengthMax} characters and no control characters.`);
   }
   // Names are stored and displayed; keys must never be.

@@ -6,7 +6,7 @@ import type { Caller } from '../domain/caller.js';
 import { acceptCaller, type FoundCaller } from './found-caller.js';
 import { NAME_LENGTH_MAX } from './limits.js';
 
-/** Of an organization: a provider can register clients for anybody. */
+/** Of an organization, counting those that have called in the last 30 days: a provider can register clients for anybody. */
 const CLIENTS_MAX = 1_000;
 
 /**
@@ -34,7 +34,7 @@ export class TokenClientsService {
     return found.blocked ? 'blocked' : acceptCaller(this.database, found);
   }
 
-  /** Whether the operator has blocked a client in any organization. */
+  /** Whether the operator has blocked a client in any organization, a deleted one too. */
   async isBlocked(client: string): Promise<boolean> {
     return (await queryWithDeadline<unknown[]>(this.database, BLOCKED_CLIENT, [client])).length > 0;
   }
@@ -62,7 +62,4 @@ export const AUTHENTICATE_CLIENT = `
 
 const ADD_CLIENT = 'SELECT token_client_add($1, $2, $3, $4, $5)';
 
-// The deletion of an organization revokes its rows; nobody has blocked those.
-const BLOCKED_CLIENT = `
-  SELECT 1 FROM api_keys key JOIN organizations organization ON organization.id = key.organization_id
-    WHERE key.client = $1 AND key.revoked_at IS NOT NULL AND organization.deleted_at IS NULL LIMIT 1`;
+const BLOCKED_CLIENT = 'SELECT 1 FROM api_keys WHERE client = $1 AND revoked_at IS NOT NULL LIMIT 1';

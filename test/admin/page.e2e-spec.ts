@@ -95,7 +95,7 @@ describe('the page for the operator', () => {
   });
 
   async function signIn(token = ADMIN_TOKEN): Promise<void> {
-    await until(async () => (await page.focused()) === 'Admin token');
+    await until(async () => (await page.focused()) === 'Admin token or access token');
     await page.type(token);
     await page.press('Enter');
   }
@@ -134,7 +134,7 @@ describe('the page for the operator', () => {
     await signIn();
     await untilTitled('Organizations');
     await use('Sign out');
-    await until(async () => (await page.focused()) === 'Admin token');
+    await until(async () => (await page.focused()) === 'Admin token or access token');
     expect(await page.evaluate('document.querySelector("main").childElementCount')).toBe(0);
     expect(await page.evaluate('document.querySelector("input").value')).toBe('');
   });

@@ -100,7 +100,11 @@ export class TestIdentityProvider {
     if (!key) throw new Error('There is no key.');
     const now = Math.floor(Date.now() / 1000);
     const all = { iss: this.issuer, aud: AUDIENCE, iat: now, exp: now + 600, ...claims };
-    const signing = new SignJWT(all).setProtectedHeader({ alg: key.alg ?? 'RS256', kid: key.kid ?? '', ...header });
+    const signing = new SignJWT(all).setProtectedHeader({
+      alg: key.alg ?? 'RS256',
+      ...(key.kid !== undefined && { kid: key.kid }),
+      ...header,
+    });
     return signing.sign(await importJWK(key));
   }
 

@@ -111,16 +111,17 @@ describe('a provider of any content', () => {
   let server: Server;
   let issuer: string;
   let asked: string[];
-  let keys: object[];
+  /** The key set that it publishes; undefined while it fails. */
+  let keys: object[] | undefined;
   let whileAsked: () => void;
   let other: TestService;
   beforeEach(async () => {
-    [asked, keys, whileAsked] = [[], [], () => undefined];
+    [asked, keys, whileAsked] = [[], undefined, () => undefined];
     server = createServer((request, response) => {
       asked.push(request.url ?? '');
       whileAsked();
       const content = request.url === JWKS ? { keys } : { issuer, jwks_uri: `${issuer}${JWKS}` };
-      response.writeHead(keys.length > 0 ? 200 : 500).end(JSON.stringify(content));
+      response.writeHead(keys ? 200 : 500).end(JSON.stringify(content));
     });
     await once(server.listen(0, '127.0.0.1'), 'listening');
     issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
@@ -131,24 +132,79 @@ describe('a provider of any content', () => {
     server.close();
   });
 
-  it.each<[string, string, (key: JWK) => JWK]>([
-    ['an RSA key of 1024 bits', 'RS256', ({ n = '', ...key }) => ({ ...key, n: n.slice(0, 171) })],
-    ['a point that is not on the curve', 'ES256', ({ y = '', ...key }) => ({ ...key, x: y, y })],
-  ])('with %s refuses its tokens as invalid, without an error in the log', async (_name, alg, broken) => {
-    const key = await newKey('broken', alg);
-    const { kty, kid, use, crv, n, e, x, y } = broken(key);
-    keys = [{ kty, kid, use, alg, crv, n, e, x, y }];
-    const { status, body } = await other.get('/usage', await provider.sign({ ...claims, iss: issuer }, { key }));
-    expect([status, body.error.code, body.error.message]).toEqual([
-      ...[401, 'invalid_token'],
-      'The access token is signed with a key of the provider that cannot be used (kid).',
-    ]);
+  const publicOf = ({ kty, kid, use, alg, crv, n, e, x, y }: JWK): Partial<Record<keyof JWK, unknown>> => ({
+    ...{ kty, kid, use, alg, crv, n, e, x, y },
+  });
+  const signed = (key?: JWK) => provider.sign({ ...claims, iss: issuer }, { key });
+
+  const unusable: [string, string, Record<string, unknown>][] = [
+    ['a modulus of 1024 bits', 'RS256', { n: Buffer.alloc(128, 0xa5).toString('base64url') }],
+    ['a modulus that is none', 'RS256', { n: '!' }],
+    ['an empty modulus', 'PS256', { n: '' }],
+    ['a point that is not on the curve', 'ES256', { x: Buffer.alloc(32, 1).toString('base64url') }],
+    ['a private key', 'EdDSA', { d: Buffer.alloc(32, 1).toString('base64url') }],
+    ['a key for encryption', 'RS256', { use: 'enc' }],
+    ['a key of an unknown type', 'ES512', { kty: 'XX' }],
+  ];
+
+  it.each(unusable)('with %s is asked for it again, as for an unknown one', async (_name, alg, broken) => {
+    const [good, key] = [await newKey('good'), await newKey('broken', alg)];
+    keys = [publicOf(good), { ...publicOf(key), ...broken }];
+    const token = await signed(key);
+    for (let count = 0; count < 3; count += 1) {
+      const { status, body } = await other.get('/usage', token);
+      expect([status, body.error.code, body.error.message]).toEqual([
+        ...[401, 'invalid_token'],
+        'The access token is signed with a key that the provider does not publish in a usable form (kid).',
+      ]);
+    }
+    expect(asked).toHaveLength(2);
+    keys = [publicOf(good), publicOf(key)];
+    pass(MINUTE_MS);
+    // The token is accepted, and its organization is none of this service.
+    expect((await other.get('/usage', token)).body.error.code).toBe('organization_not_linked');
+    expect(asked).toHaveLength(4);
     expect(other.logs.join('')).not.toContain('"stack"');
+  });
+
+  it.each([...unusable, ['nothing', 'RS256', undefined] as const])(
+    'with %s and no usable key counts as one that fails: known keys go on, and otherwise tokens are 503',
+    async (_name, alg, broken) => {
+      const key = await newKey('key', alg);
+      const token = await signed(key);
+      keys = broken ? [{ ...publicOf(key), ...broken }] : [];
+      expect((await other.get('/usage', token)).status).toBe(503);
+      keys = [publicOf(key)];
+      pass(5_000);
+      expect((await other.get('/usage', token)).status).toBe(403);
+      keys = broken ? [{ ...publicOf(key), ...broken }] : [];
+      pass(10 * MINUTE_MS);
+      asked.length = 0;
+      expect((await other.get('/usage', token)).status).toBe(403);
+      await until(() => asked.length === 2);
+      expect((await other.get('/usage', await signed(await newKey('unknown')))).status).toBe(503);
+      expect((await other.get('/usage', token)).status).toBe(403);
+    },
+  );
+
+  it('accepts tokens that do not name their key while only one fits', async () => {
+    const [key, second] = [await newKey('first'), await newKey('second', 'ES256')];
+    keys = [publicOf(key), publicOf(second)];
+    const unnamed = { ...key };
+    delete unnamed.kid;
+    const token = await signed(unnamed);
+    expect((await other.get('/usage', token)).body.error.code).toBe('organization_not_linked');
+    keys = [publicOf(key), publicOf(await newKey('third'))];
+    pass(10 * MINUTE_MS);
+    await until(async () => (await other.get('/usage', token)).status === 401);
+    expect((await other.get('/usage', token)).body.error.message).toBe(
+      'The access token does not name the key that it is signed with (kid).',
+    );
   });
 
   it('that takes long to fail is asked again only after a pause', async () => {
     whileAsked = () => pass(20_000);
-    const token = await provider.sign({ ...claims, iss: issuer });
+    const token = await signed();
     for (let count = 0; count < 3; count += 1) expect((await other.get('/usage', token)).status).toBe(503);
     expect(asked).toEqual(['/.well-known/openid-configuration']);
     pass(5_000);
@@ -157,9 +213,34 @@ describe('a provider of any content', () => {
   });
 
   it('is not asked for a call that is refused anyway', async () => {
-    const context = new Call(await provider.sign({ ...claims, iss: issuer }));
+    const context = new Call(await signed());
     await other.app.get(Authentication).recordUnverified(context);
     expect(asked).toEqual([]);
+  });
+});
+
+describe('the readiness of the service', () => {
+  const dependency = { critical: false };
+  const ready = () => service.request('GET', '/health/ready');
+  const isUp = async () => String((await ready()).body.dependencies.identityProvider.status) === 'up';
+
+  it('names the provider without tokens, and does not depend on it', async () => {
+    const first = await ready();
+    expect(first.body.dependencies.identityProvider).toEqual({ ...dependency, status: 'up' });
+    // That check has begun to read the keys.
+    await until(async () => (await provider.requests())[JWKS] === 1);
+    await provider.stop();
+    pass(10 * MINUTE_MS);
+    await until(async () => !(await isUp()));
+    const { status, body, text } = await ready();
+    expect([status, body.status, text.includes('127.0.0.1')]).toEqual([200, 'degraded', false]);
+    expect(body.dependencies.identityProvider).toEqual({ ...dependency, status: 'down' });
+    const { text: metrics } = await service.request('GET', '/metrics');
+    expect(metrics).toContain('ct_dependency_up{dependency="identityProvider",critical="false"} 0');
+    await provider.restart();
+    expect(await isUp()).toBe(false);
+    pass(MINUTE_MS);
+    await until(isUp);
   });
 });
 

@@ -71,25 +71,40 @@ describe('/admin', () => {
     expect(entries).toEqual([expect.objectContaining({ action: 'job.canceled', target: id, person })]);
   });
 
-  it('is closed to a client that is blocked in any organization, until it is unblocked or the organization is deleted', async () => {
+  it('is closed to a client that is blocked in any organization, a deleted one too, until it is unblocked', async () => {
     const { id } = (await admin(ADMIN_TOKEN, 'POST', '/organizations', { name: 'B', plan: 'free', externalId: 'b' }))
       .body;
-    const token = await ada({ org_id: 'b', azp: 'blockable' });
-    expect((await service.get('/usage', token)).status).toBe(200);
+    expect((await service.get('/usage', await ada({ org_id: 'b', azp: 'blockable' }))).status).toBe(200);
     const { keys } = (await admin(ADMIN_TOKEN, 'GET', `/organizations/${id}/keys`)).body as { keys: { id: string }[] };
     const keyId = keys[0]?.id ?? '';
     const outcome = async (sent: string): Promise<string> => {
       const { status, body } = await admin(sent);
       return `${status} ${String(body.error?.code)}`;
     };
-    for (const end of [`/keys/${keyId}/unblock`, undefined]) {
-      await admin(ADMIN_TOKEN, 'DELETE', `/keys/${keyId}`);
-      expect(await outcome(await ada({ azp: 'blockable' }))).toBe('403 client_blocked');
+    const [revoke, unblock] = [['DELETE', `/keys/${keyId}`] as const, ['POST', `/keys/${keyId}/unblock`] as const];
+    const deletion = ['DELETE', `/organizations/${id}`] as const;
+    // The deletion revokes the keys of the organization, and blocks no client.
+    for (const [change, expected] of [
+      [revoke, '403 client_blocked'],
+      [unblock, '200 undefined'],
+      [revoke, '403 client_blocked'],
+      [deletion, '403 client_blocked'],
+      [unblock, '200 undefined'],
+    ] as const) {
+      expect((await admin(ADMIN_TOKEN, ...change)).status).toBe(200);
+      expect(await outcome(await ada({ azp: 'blockable' }))).toBe(expected);
       expect(await outcome(await ada())).toBe('200 undefined');
-      if (end === undefined) await admin(ADMIN_TOKEN, 'DELETE', `/organizations/${id}`);
-      else await admin(ADMIN_TOKEN, 'POST', end);
-      expect(await outcome(token)).toBe('200 undefined');
     }
+  });
+
+  it('stays open to a client whose organization is deleted', async () => {
+    const { id } = (await admin(ADMIN_TOKEN, 'POST', '/organizations', { name: 'C', plan: 'free', externalId: 'c' }))
+      .body;
+    const token = await ada({ org_id: 'c', azp: 'bystander' });
+    expect((await service.get('/usage', token)).status).toBe(200);
+    expect((await admin(ADMIN_TOKEN, 'DELETE', `/organizations/${id}`)).body.revokedKeys).toBe(0);
+    expect((await admin(token)).status).toBe(200);
+    expect((await service.get('/usage', token)).body.error.code).toBe('organization_not_linked');
   });
 
   it.each<[string, object, number, string]>([
@@ -121,6 +136,20 @@ describe('/admin', () => {
   });
 });
 
+describe('the 401 of /admin', () => {
+  it('names what may be sent', async () => {
+    const { body } = await admin('');
+    expect(body.error.message).toMatch(/^Send the admin token or an access token in the header /);
+    const other = await startService({ environment: { ADMIN_TOKEN } });
+    try {
+      const refused = await other.get('/admin/organizations', await ada());
+      expect(refused.body.error.message).toMatch(/^Send the admin token in the header /);
+    } finally {
+      await other.close();
+    }
+  });
+});
+
 describe('/admin without ADMIN_TOKEN', () => {
   it('is open to tokens with the claim only', async () => {
     const oidc = { OIDC_ISSUER: provider.issuer, OIDC_AUDIENCE: AUDIENCE, OIDC_ADMIN_CLAIM };
@@ -128,7 +157,9 @@ describe('/admin without ADMIN_TOKEN', () => {
     try {
       expect((await other.get('/admin/organizations', await ada())).status).toBe(200);
       for (const refused of ['undefined', ADMIN_TOKEN, ''])
-        expect((await other.get('/admin/organizations', refused)).status).toBe(401);
+        expect((await other.get('/admin/organizations', refused)).body.error).toMatchObject({
+          ...{ code: 'unauthorized', message: expect.stringMatching(/^Send an access token in the header /) },
+        });
     } finally {
       await other.close();
     }

@@ -1,3 +1,5 @@
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import {
   Client,
@@ -124,6 +126,26 @@ describe('the metadata of the service as an OAuth resource', () => {
   it.each(['a"b', 'a b', 'x, error="y'])('has no address for the host %j', async (host) => {
     const { headers } = await service.request('GET', '/usage', { 'X-Forwarded-Host': host });
     expect(headers['www-authenticate']).toMatch(/^Bearer(?: resource_metadata="https?:\/\/[^"\s]+")?$/);
+  });
+
+  it.each<[string, string[]]>([
+    ['with a space', ['Host: a b']],
+    ['with a path', ['Host: a/b']],
+    ['that is empty', ['Host:']],
+    ['that the proxy has not passed on', []],
+  ])('has no address for a host %s, and never a part of one', async (_name, headers) => {
+    const respond = async (path: string): Promise<string> => {
+      const version = headers.length > 0 ? '1.1' : '1.0';
+      const socket = connect(Number(new URL(service.url).port), '127.0.0.1');
+      socket.write([`GET ${path} HTTP/${version}`, ...headers, 'Connection: close', '', ''].join('\r\n'));
+      return text(socket);
+    };
+    expect(await respond('/usage')).toMatch(/^WWW-Authenticate: Bearer\r$/m);
+    for (const path of ['', '/mcp']) {
+      const response = await respond(`/.well-known/oauth-protected-resource${path}`);
+      expect(response).toContain(`"authorization_servers":["${provider.issuer}"]`);
+      expect(response).not.toContain('"resource"');
+    }
   });
 
   it('is absent without a provider', async () => {

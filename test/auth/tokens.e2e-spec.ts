@@ -169,7 +169,7 @@ describe('a token by client credentials', () => {
     expect(statuses).toEqual([...Array<number>(20).fill(403), 429]);
   });
 
-  it('of a new client is refused when the organization has 1,000 of them, also when calls come at once', async () => {
+  it('of a new client is refused while 1,000 of them have called within 30 days, also when calls come at once', async () => {
     const { id } = (await admin('POST', '/organizations', { name: 'Full', plan: 'free', externalId: 'full' })).body;
     await service.query(`INSERT INTO api_keys (id, organization_id, name, kind, client, created_at)
       SELECT 'key_full_' || n, '${String(id)}', 'n', 'oidc', 'full-' || n, now() FROM generate_series(1, 998) n`);
@@ -180,8 +180,25 @@ describe('a token by client credentials', () => {
     expect(responses.map(({ status }) => status).sort()).toEqual([200, 200, 403, 403, 403, 403]);
     const refused = responses.find(({ status }) => status === 403)?.body.error;
     expect(refused).toMatchObject({ code: 'client_blocked', message: expect.stringContaining('1,000 clients') });
-    const known = await provider.sign(claims({ org_id: 'full', client_id: 'full-1' }));
-    expect((await call(known)).status).toBe(200);
+    const statusOf = async (clientId: string) =>
+      (await call(await provider.sign(claims({ org_id: 'full', client_id: clientId })))).status;
+    expect(await statusOf('full-1')).toBe(200);
+    // A client that has never called is counted from its row on, one that has from its last call.
+    const age = (name: string, column: string, days: number) =>
+      service.query(`UPDATE api_keys SET ${column} = now() - interval '${days} days' WHERE client = '${name}'`);
+    await age('full-2', 'created_at', 29);
+    await age('full-1', 'created_at', 31);
+    await until(
+      async () =>
+        (await service.query("SELECT 1 FROM api_keys WHERE client = 'full-1' AND last_used_at IS NOT NULL")).length ===
+        1,
+    );
+    expect(await statusOf('later')).toBe(403);
+    await age('full-1', 'last_used_at', 31);
+    expect(await statusOf('later')).toBe(200);
+    expect(await statusOf('latest')).toBe(403);
+    // One that is known is never refused.
+    expect(await statusOf('full-1')).toBe(200);
   });
 });
 
@@ -216,6 +233,29 @@ describe('the organization of a token', () => {
       expect([status, body.error.code]).toEqual([403, 'organization_not_linked']);
     },
   );
+
+  it.each([
+    ['255 characters beyond the BMP', '\u{1F600}'.repeat(255), '\u{1F600}'.repeat(255)],
+    ['another Unicode form', 'Caf\u00e9', 'Cafe\u0301'],
+    ['spaces around it', 'spaced', ' spaced\n'],
+  ])('is found by %s, whichever side has it', async (_name, one, other) => {
+    for (const [externalId, claim] of [
+      [one, other],
+      [other, one],
+    ]) {
+      const { status, body } = await admin('POST', '/organizations', { name: 'Texts', plan: 'free', externalId });
+      expect([status, body.externalId]).toEqual([201, one]);
+      expect((await call(await provider.sign(claims({ org_id: claim })))).body.organization).toBe(body.id);
+      await admin('DELETE', `/organizations/${String(body.id)}`);
+    }
+  });
+
+  it('has at most 255 characters on both sides', async () => {
+    const externalId = '\u{1F600}'.repeat(256);
+    expect((await admin('POST', '/organizations', { name: 'Texts', plan: 'free', externalId })).status).toBe(400);
+    const { status, body } = await call(await provider.sign(claims({ org_id: externalId })));
+    expect([status, body.error.message]).toEqual([403, expect.stringContaining('at most 255 characters')]);
+  });
 
   it('may be a list of one', async () => {
     expect((await call(await provider.sign(claims({ org_id: ['acme'] })))).status).toBe(200);

@@ -44,7 +44,8 @@ let service: TestService;
 let samples: Sample[];
 
 beforeAll(async () => {
-  service = await startService({ environment: { UPSTREAM_RETRIES: 0 } });
+  const oidc = { OIDC_ISSUER: 'http://127.0.0.1:9', OIDC_AUDIENCE: 'channel-transcripts' };
+  service = await startService({ environment: { UPSTREAM_RETRIES: 0, ...oidc } });
   const { key } = await service.organization();
   await service.get('/channels/@tidewater/transcripts', key);
   service.fakeYoutube.setFaults({ kind: 'captcha' });

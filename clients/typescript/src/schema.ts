@@ -1105,8 +1105,8 @@ export interface components {
             key?: components["schemas"]["UsageCounts"];
         };
         ResourceMetadata: {
-            /** @description What a client asks a token for: `OIDC_AUDIENCE` if it is a URL, or else this service. */
-            resource: string;
+            /** @description What a client asks a token for: `OIDC_AUDIENCE` if it is a URL, or else this service. Absent if the request has no valid `Host`. */
+            resource?: string;
             /** @description The issuer of the access tokens (`OIDC_ISSUER`). */
             authorization_servers: string[];
             /** @description The scopes that a client asks for. */
@@ -2195,7 +2195,7 @@ export interface components {
         };
         Dependency: {
             /**
-             * @description Whether the dependency is available: the database responds and can write, the cache accepts writes, messages can arrive over NATS.
+             * @description Whether the dependency is available: the database responds and can write, the cache accepts writes, messages can arrive over NATS, the keys of the identity provider could be read at the last attempt.
              * @example up
              * @enum {string}
              */

@@ -1,12 +1,10 @@
 import type { JWTPayload } from 'jose';
 import type { Person } from '../../domain/caller.js';
-import { CONTROL_CHARACTER, EXTERNAL_ID_LENGTH_MAX } from '../../organizations/limits.js';
+import { EXTERNAL_ID_LENGTH_MAX, normalizedText } from '../../organizations/limits.js';
 import { InvalidTokenError } from '../auth-errors.js';
 
 const textOf = (value: unknown): string | undefined =>
-  typeof value === 'string' && value !== '' && value.length <= EXTERNAL_ID_LENGTH_MAX && !CONTROL_CHARACTER.test(value)
-    ? value
-    : undefined;
+  typeof value === 'string' ? normalizedText(value, EXTERNAL_ID_LENGTH_MAX) : undefined;
 
 /** A claim that is one text; providers that can name several send a list. */
 export function textClaim(claims: JWTPayload, name: string): string | undefined {

@@ -3,22 +3,8 @@ import { errors, jwtVerify, type JWTPayload } from 'jose';
 import { Environment } from '../../config/environment.js';
 import { DomainError } from '../../domain/errors.js';
 import { InvalidTokenError } from '../auth-errors.js';
-import { SigningKeys } from './signing-keys.js';
+import { ALGORITHMS, SigningKeys } from './signing-keys.js';
 
-/** With a symmetric one, whoever can check a token could make one. */
-const ASYMMETRIC = [
-  'RS256',
-  'RS384',
-  'RS512',
-  'PS256',
-  'PS384',
-  'PS512',
-  'ES256',
-  'ES384',
-  'ES512',
-  'EdDSA',
-  'Ed25519',
-];
 const TOLERANCE_SECONDS = 30;
 
 /** Base64url of `{"` or of `{` and a space, and a dot: no API key begins so. */
@@ -41,7 +27,7 @@ const REASONS: Readonly<Record<string, string>> = {
   [errors.JWTExpired.code]: 'has expired (exp)',
   [errors.JOSEAlgNotAllowed.code]: 'is signed with an algorithm that is not accepted (alg)',
   [errors.JWSSignatureVerificationFailed.code]: 'has a wrong signature',
-  [errors.JWKSNoMatchingKey.code]: 'is signed with a key that the provider does not publish (kid)',
+  [errors.JWKSNoMatchingKey.code]: 'is signed with a key that the provider does not publish in a usable form (kid)',
   [errors.JWKSMultipleMatchingKeys.code]: 'does not name the key that it is signed with (kid)',
 };
 
@@ -68,6 +54,11 @@ export class IdentityProvider {
     return this.keys !== undefined && credential !== undefined && TOKEN.test(credential);
   }
 
+  /** Whether its keys could be read at the last attempt; undefined when no provider is configured. @see SigningKeys */
+  isAvailable(): boolean | undefined {
+    return this.keys?.isAvailable();
+  }
+
   /**
    * Checks a token, without the database.
    *
@@ -81,7 +72,7 @@ export class IdentityProvider {
     const expected = { issuer, audience, requiredClaims: ['exp'], clockTolerance: TOLERANCE_SECONDS };
     const find = waits ? this.keys.find : this.keys.findKnown;
     try {
-      const { payload, protectedHeader } = await jwtVerify(token, find, { ...expected, algorithms: ASYMMETRIC });
+      const { payload, protectedHeader } = await jwtVerify(token, find, { ...expected, algorithms: ALGORITHMS });
       refuseOtherTypes(payload, protectedHeader.typ);
       return payload;
     } catch (error) {

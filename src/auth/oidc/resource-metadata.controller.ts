@@ -1,5 +1,5 @@
 import { Controller, Get, HttpStatus, Req } from '@nestjs/common';
-import { ApiOperation, ApiProperty, ApiSchema, ApiTags } from '@nestjs/swagger';
+import { ApiOperation, ApiProperty, ApiPropertyOptional, ApiSchema, ApiTags } from '@nestjs/swagger';
 import type { Request } from 'express';
 import { Environment } from '../../config/environment.js';
 import { addressOf, audienceUrl, MCP_PATH, METADATA_PATH } from '../../http/challenge.js';
@@ -12,8 +12,11 @@ const SCOPES = ['openid'];
 
 @ApiSchema({ name: 'ResourceMetadata' })
 class ResourceMetadataDto {
-  @ApiProperty({ description: 'What a client asks a token for: `OIDC_AUDIENCE` if it is a URL, or else this service.' })
-  resource: string;
+  @ApiPropertyOptional({
+    description:
+      'What a client asks a token for: `OIDC_AUDIENCE` if it is a URL, or else this service. Absent if the request has no valid `Host`.',
+  })
+  resource?: string;
 
   @ApiProperty({ type: [String], description: 'The issuer of the access tokens (`OIDC_ISSUER`).' })
   authorization_servers: string[];
@@ -58,10 +61,13 @@ export class ResourceMetadataController {
 
   private metadataOf(request: Request, path: string): ResourceMetadataDto {
     const { OIDC_ISSUER = '', OIDC_AUDIENCE = '' } = this.environment;
+    const address = addressOf(request);
+    const own = address === undefined ? {} : { resource: `${address}${path}` };
     return {
-      ...EXAMPLE,
-      resource: audienceUrl(this.environment) ? OIDC_AUDIENCE : `${addressOf(request) ?? ''}${path}`,
+      ...(audienceUrl(this.environment) ? { resource: OIDC_AUDIENCE } : own),
       authorization_servers: [OIDC_ISSUER],
+      scopes_supported: SCOPES,
+      bearer_methods_supported: EXAMPLE.bearer_methods_supported,
     };
   }
 }

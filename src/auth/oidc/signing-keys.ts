@@ -1,11 +1,15 @@
 import { Logger } from '@nestjs/common';
-import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey, type LocalJWKSet } from 'jose';
+import { createLocalJWKSet, errors, type JWK, type JWTVerifyGetKey, type LocalJWKSet } from 'jose';
 import { Agent, request } from 'undici';
 import { z } from 'zod';
 import { isProviderUrl } from '../../config/variables.js';
 import { causeText } from '../../http/error-report.js';
-import { RepeatedLines } from '../../observability/logging/repeated-lines.js';
 import { ProviderUnavailableError } from '../auth-errors.js';
+
+/** Asymmetric ones: with others, whoever can check a token could make one. */
+export const ALGORITHMS = 'RS256 RS384 RS512 PS256 PS384 PS512 ES256 ES384 ES512 EdDSA Ed25519'.split(' ');
+/** Of an RSA key. */
+const BITS_MIN = 2048;
 
 /** The least time from the end of an attempt to the next while keys are known: invented keys cost the provider no more. */
 const RENEWAL_PAUSE_MS = 60_000;
@@ -23,6 +27,16 @@ const discovery = z.object({
 });
 const keySet = z.object({ keys: z.array(z.record(z.string(), z.unknown())) });
 
+/** Whether a signature can be checked with a published key by any of the algorithms. */
+async function isUsable(key: JWK): Promise<boolean> {
+  const set = createLocalJWKSet({ keys: [key] });
+  for (const alg of ALGORITHMS) {
+    const { algorithm } = (await set({ alg }).catch(() => undefined)) ?? {};
+    if (algorithm) return !('modulusLength' in algorithm) || Number(algorithm.modulusLength) >= BITS_MIN;
+  }
+  return false;
+}
+
 /**
  * The public keys of an OpenID provider, as its discovery document names them. Keys that are known serve while it is away. Not by
  * `createRemoteJWKSet` of jose, which repeats a failed request at once, refuses tokens with known keys when it cannot renew keys
@@ -30,13 +44,13 @@ const keySet = z.object({ keys: z.array(z.record(z.string(), z.unknown())) });
  */
 export class SigningKeys {
   private readonly logger = new Logger(SigningKeys.name);
-  private readonly failures = new RepeatedLines((line) => this.logger.warn(line));
   // Requests are rare, so that no connection is kept.
   private readonly agent = new Agent({ pipelining: 0, maxResponseSize: BYTES_MAX });
   private known: LocalJWKSet | undefined;
   private renewal: Promise<LocalJWKSet> | undefined;
   private triedAtMs = -Infinity;
-  private hasFailed = false;
+  /** The cause, if the last attempt failed. */
+  private failure: string | undefined;
 
   constructor(private readonly issuer: string) {}
 
@@ -47,8 +61,7 @@ export class SigningKeys {
    */
   readonly find: JWTVerifyGetKey = async (header, token) => {
     const known = this.known ?? (await this.renew());
-    // The call does not wait for it, and a failure is in the log.
-    if (performance.now() - this.triedAtMs >= KEYS_MAX_AGE_MS) this.renew().catch(() => undefined);
+    this.renewWhenDue();
     return known(header, token).catch(async (error: unknown) => {
       if (!(error instanceof errors.JWKSNoMatchingKey)) throw error;
       return (await this.renew())(header, token);
@@ -61,6 +74,18 @@ export class SigningKeys {
     return this.known(header, token);
   };
 
+  /** Whether the last attempt to read the keys succeeded. Starts the next one when it is due, so that this becomes true again. */
+  isAvailable(): boolean {
+    this.renewWhenDue();
+    return this.failure === undefined;
+  }
+
+  private renewWhenDue(): void {
+    const isDue = this.failure !== undefined || performance.now() - this.triedAtMs >= KEYS_MAX_AGE_MS;
+    // No call waits for it, and a failure is in the log.
+    if (isDue) this.renew().catch(() => undefined);
+  }
+
   /** Calls at the same time share one attempt. */
   private renew(): Promise<LocalJWKSet> {
     this.renewal ??= this.attempt().finally(() => (this.renewal = undefined));
@@ -70,29 +95,35 @@ export class SigningKeys {
   private async attempt(): Promise<LocalJWKSet> {
     const pauseMs = this.known ? RENEWAL_PAUSE_MS : FIRST_PAUSE_MS;
     const waitMs = this.triedAtMs + pauseMs - performance.now();
-    if (waitMs > 0 && this.known && !this.hasFailed) return this.known;
+    if (waitMs > 0 && this.known && this.failure === undefined) return this.known;
     if (waitMs > 0) throw new ProviderUnavailableError(Math.ceil(waitMs / 1000));
     try {
-      this.known = createLocalJWKSet(await this.read());
-      this.hasFailed = false;
+      this.known = await this.read();
+      this.failure = undefined;
       return this.known;
     } catch (error) {
-      this.hasFailed = true;
-      const line = { event: 'identity_provider_unavailable', issuer: this.issuer, cause: causeText(error) };
-      this.failures.write(line.event, line);
+      const cause = causeText(error);
+      if (cause !== this.failure)
+        this.logger.warn({ event: 'identity_provider_unavailable', issuer: this.issuer, cause });
+      this.failure = cause;
       throw new ProviderUnavailableError(Math.ceil(pauseMs / 1000), error);
     } finally {
       this.triedAtMs = performance.now();
     }
   }
 
-  private async read(): Promise<JSONWebKeySet> {
+  private async read(): Promise<LocalJWKSet> {
     const signal = AbortSignal.timeout(TIMEOUT_MS);
     const url = `${this.issuer.replace(/\/$/, '')}/.well-known/openid-configuration`;
     const found = discovery.parse(await this.get(url, signal));
     if (found.issuer !== this.issuer)
       throw new Error('The provider names another issuer than OIDC_ISSUER, whose text must be exactly the same.');
-    return keySet.parse(await this.get(found.jwks_uri, signal));
+    const { keys } = keySet.parse(await this.get(found.jwks_uri, signal));
+    // A key that cannot be used is unknown, so that the provider is asked for it again.
+    const usable: JWK[] = [];
+    for (const key of keys) if (await isUsable(key)) usable.push(key);
+    if (usable.length === 0) throw new Error('The provider publishes no key with which a signature can be checked.');
+    return createLocalJWKSet({ keys: usable });
   }
 
   private async get(url: string, signal: AbortSignal): Promise<unknown> {

@@ -11,7 +11,8 @@ BEGIN
   RETURN v_organization;
 END $$;
 
--- Adds a client of the identity provider, unless another call has, the organization is deleted or has as many as it may.
+-- Adds a client of the identity provider, unless another call has, the organization is deleted, or as many as it may have called
+-- in the last 30 days. The first call of a client is recorded only after its row is added.
 CREATE OR REPLACE FUNCTION token_client_add(
   p_id text, p_organization_id text, p_client text, p_name text, p_clients_max integer
 ) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
@@ -21,6 +22,7 @@ BEGIN
   INSERT INTO api_keys (id, organization_id, name, kind, client, created_at)
     SELECT p_id, v_organization.id, p_name, 'oidc', p_client, now()
       WHERE v_organization.id IS NOT NULL AND v_organization.deleted_at IS NULL AND p_clients_max > (
-        SELECT count(*) FROM api_keys WHERE organization_id = p_organization_id AND kind = 'oidc')
+        SELECT count(*) FROM api_keys WHERE organization_id = p_organization_id AND kind = 'oidc'
+          AND coalesce(last_used_at, created_at) > now() - interval '30 days')
     ON CONFLICT (organization_id, client) WHERE client IS NOT NULL DO NOTHING;
 END $$;
