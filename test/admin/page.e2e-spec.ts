@@ -285,7 +285,7 @@ describe('the page for the operator', () => {
     await page.untilShown('key.issued');
     await page.resize(1000, 900);
     expect(await page.evaluate(BROKEN_WORDS)).toEqual([]);
-    await use((await admin('/audit')).entries[0].organizationId);
+    await use(String((await admin('/audit')).entries[0].organizationId));
     await untilTitled('Test pro');
     await page.evaluate('location.hash = "organizations/org_none"');
     await untilTitled('Not shown');

@@ -31,10 +31,7 @@ export class ChannelTranscriptsError<Code extends string = string> extends Error
     message: string,
     /** The HTTP status; undefined without a response, and when the call was a message over TCP or NATS. */
     readonly status: number | undefined,
-    /**
-     * Stable. Of the client itself are `unexpected_response`, when the response is not from the service but for example from a
-     * proxy, and `no_response`, when there is none or not all of it.
-     */
+    /** Stable. Two are of the client: `unexpected_response`, for example of a proxy, and `no_response`, none or not all of it. */
     readonly code: Code,
     /** Whether a retry can succeed. */
     readonly retryable: boolean,

@@ -10,8 +10,6 @@ export const RETRIES_WHILE_FOLLOWING = 7;
 /** The status of `GET /health/ready` that says the same as its body. */
 const NOT_READY = 503;
 const UNAUTHORIZED = 401;
-/** The codes of calls of which nobody knows whether they ran. */
-const UNANSWERED: ReadonlySet<unknown> = new Set(['unexpected_response', 'no_response']);
 
 export interface ClientOptions extends CredentialOptions {
   /** The URL of the service, such as `https://transcripts.example.com`. */
@@ -142,9 +140,8 @@ async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | null | u
 }
 
 /**
- * The error of a call whose connection failed or whose response ended early. It names the call and the cause such as
- * `ECONNREFUSED`, because `fetch` says only "fetch failed" or "terminated". Errors of the service, and what an aborted signal
- * rejects with, are returned as they are.
+ * The error of a lost connection or response, with the call and the cause such as `ECONNREFUSED`: of itself `fetch` says only
+ * "fetch failed" or "terminated". Returns an error of the service, and any error of a cancelled call, as it is.
  *
  * @param call its method and URL; the key is in neither
  */
@@ -166,7 +163,8 @@ function fieldOf(value: unknown, name: string): unknown {
  */
 function mayBeRepeated(error: unknown, isSafe: boolean): boolean {
   if (!(error instanceof ChannelTranscriptsError)) return false;
-  return error.retryable && (isSafe || !UNANSWERED.has(error.code));
+  const isUnanswered = error.code === 'unexpected_response' || error.code === 'no_response';
+  return error.retryable && (isSafe || !isUnanswered);
 }
 
 function pathOf(path: string, values: object): string {
