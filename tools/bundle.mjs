@@ -126,17 +126,20 @@ const packages = await Promise.all(
     return { ...manifest, licenseText: await licenseTextOf(join(root, folder), manifest) };
   }),
 );
-const components = packages.map(({ name, version, license }) => {
-  const purl = `pkg:npm/${name.replace('@', '%40')}@${version}`;
-  return {
-    type: 'library',
-    name,
-    version,
-    purl,
-    ...(typeof license === 'string' && { licenses: [{ expression: license }] }),
-  };
+// Some packages still have the older field `licenses`.
+const componentOf = (
+  type,
+  { name, version, licenses = [], license = licenses.map(({ type }) => type).join(' OR ') },
+) => ({
+  ...{ type, name, version, licenses: [{ expression: license }] },
+  ...(type === 'library' && { purl: `pkg:npm/${name.replace('@', '%40')}@${version}` }),
 });
-const list = { bomFormat: 'CycloneDX', specVersion: '1.5', version: 1, components };
+const components = packages.map((manifest) => componentOf('library', manifest));
+// Without the time, so that the same packages make the same file.
+const metadata = {
+  component: componentOf('application', JSON.parse(await readFile(join(root, 'package.json'), 'utf8'))),
+};
+const list = { bomFormat: 'CycloneDX', specVersion: '1.5', version: 1, metadata, components };
 await writeFile(join(dist, 'sbom.json'), `${JSON.stringify(list, null, 2)}\n`);
 
 // Their licenses require that the texts are passed on with the code.

@@ -65,7 +65,7 @@ export function parseCursor(text: string, idForm: RegExp): JobCursor {
 
 export class JobNotFoundError extends fixedError(
   'job_not_found',
-  'Job not found. Your organization has no job with this ID, or it was deleted.',
+  'Job not found. No job has this ID, or it was deleted.',
 ) {}
 
 /** The state of the job does not allow the operation. */

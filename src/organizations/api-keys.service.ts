@@ -74,7 +74,7 @@ export class ApiKeysService {
         quota_key_id: null,
       });
       const { id: target, expiresAt } = issued;
-      const after = { name: keyName, expiresAt, ...(monthlyLimit !== null && { monthlyLimit }) };
+      const after = { name: keyName, expiresAt, monthlyLimit };
       await recordChange(manager, actor, { action: 'key.issued', organizationId, target, before: null, after });
       return issued;
     });

@@ -88,7 +88,7 @@ describe('the audit trail', () => {
         { expiresAt: issued.expiresAt, revokedAt: expect.any(String), replacedBy: rotated.id },
       ],
       ['job.canceled', id, jobId, { state: 'queued' }, { state: 'canceled' }],
-      ['key.issued', id, keyId, null, { name: 'server', expiresAt: issued.expiresAt }],
+      ['key.issued', id, keyId, null, { name: 'server', expiresAt: issued.expiresAt, monthlyLimit: null }],
       ['organization.limit_changed', id, id, { monthlyLimit: null }, { monthlyLimit: 7 }],
       ['organization.plan_changed', id, id, { plan: 'free' }, { plan: 'pro' }],
       ['organization.created', id, id, null, { name: 'Acme', plan: 'free', monthlyLimit: null, externalId: null }],
@@ -151,7 +151,7 @@ describe('the audit trail', () => {
     );
     const { output } = await cli('audit', '--organization', org, '--limit', '1');
     expect(output).toMatch(
-      /^next +\d+\n\nENTRIES\nAT +ACTOR +ACTION +TARGET +BEFORE +AFTER +ADDRESS\n\S+ +cli +organization\.deleted +org_\S+ +\{.*\} +\{.*\} +-\n$/,
+      /^next +\d+\n\nENTRIES\nAT +ACTOR +ACTION +ORGANIZATION ID +TARGET +BEFORE +AFTER +ADDRESS\n\S+ +cli +organization\.deleted +org_\S+ +org_\S+ +\{.*\} +\{.*\} +-\n$/,
     );
   });
 

@@ -1,5 +1,6 @@
 import { chmodSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { VERSION } from '../../src/config/package.js';
 import { createTestDatabase } from '../database/test-database.js';
 import { temporaryFolder } from '../process/program.js';
 import { QuotaDatabase } from '../quota/quota-database.js';
@@ -85,6 +86,14 @@ describe('the admin commands', () => {
     expect((await cli('org', 'list')).output).toMatch(/ Shown +free +50 \(of the plan\) /);
   });
 
+  it('link an organization to that of the identity provider, and to none', async () => {
+    const create = ['org', 'create', '--name', 'Linked', '--plan', 'pro', '--external-id'];
+    expect(await json(...create, 'none')).toMatchObject({ externalId: null });
+    const linked = await json(...create, 'acme');
+    expect(linked).toMatchObject({ externalId: 'acme' });
+    expect(await json('org', 'set-external-id', String(linked['id']), 'none')).toMatchObject({ externalId: null });
+  });
+
   it('say that a name is taken, and name the organizations that have it', async () => {
     const create = ['org', 'create', '--name', ' Taken ', '--plan', 'pro'];
     const first = await json(...create);
@@ -165,6 +174,10 @@ describe('the admin commands', () => {
     });
   });
 
+  it('print the version', async () => {
+    expect(await cli('--version')).toEqual({ code: 0, output: `${VERSION}\n`, errorOutput: '' });
+  });
+
   it('run as separate processes', async () => {
     const name = 'Separate';
     expect(await runCli(['org', 'create', '--name', name, '--plan', 'pro'], { DATABASE_URL: database.url })).toEqual({
@@ -215,6 +228,8 @@ describe('an admin command that fails prints one line and exits with 1', () => {
       ['key', 'rotate', 'key_x', '--grace-hours', '8761'],
       "option '--grace-hours <count>' argument '8761' is invalid. Use a whole number from 0 to 8760.",
     ],
+    [['usage', 'A', '--csv', '--json'], "option '--csv' cannot be used with option '--json'"],
+    [['--json', 'transcripts', '@a', '--format', 'srt'], "option '--format srt' cannot be used with option '--json'"],
     [['org', 'set-plan', 'nobody', 'pro'], 'No organization has the ID or name "nobody".'],
     [['key', 'revoke', secret], 'No API key has the ID "ctk_aaaaaa…".'],
   ])('%j', async (args, line) => {

@@ -9,6 +9,13 @@ import { Program } from '../process/program.js';
 
 const ADMIN_TOKEN = 'an-admin-token-of-the-tests-5d9b';
 const TOKEN = { Authorization: `Bearer ${ADMIN_TOKEN}` };
+const EXTERNAL_ID = 'External ID, what tokens call it (empty: none)';
+/** The headings and actions that do not fit on their line. */
+const BROKEN_WORDS = `[...document.querySelectorAll('th, td[data-label="What"]')].filter((cell) => {
+  const range = document.createRange();
+  range.selectNodeContents(cell);
+  return new Set([...range.getClientRects()].map(({ top }) => top)).size > 1;
+}).map(({ textContent }) => textContent)`;
 const HOSTILE = '<img src=x onerror="document.title=1"><script>alert(1)</script>\u202e"\'&amp;';
 
 let service: TestService;
@@ -147,19 +154,32 @@ describe('the page for the operator', () => {
     await page.type(HOSTILE);
     await page.tabTo('Monthly limit (empty: that of the plan)');
     await page.type('7');
+    await page.tabTo(EXTERNAL_ID);
+    await page.type('acme');
     await page.press('Enter');
     await untilTitled(HOSTILE);
     const made = (await admin('/organizations')).organizations.at(-1);
-    expect(made).toMatchObject({ name: HOSTILE, plan: 'pro', monthlyLimit: 7 });
+    expect(made).toMatchObject({ name: HOSTILE, plan: 'pro', monthlyLimit: 7, externalId: 'acme' });
 
-    await use('Change plan or limit');
+    await use('Change');
     expect(await page.focused()).toBe('Plan');
     await page.press('Home');
     await use('Change');
     await untilDone('Changed.');
-    expect(await admin(`/organizations/${made.id}`)).toMatchObject({ plan: 'free', monthlyLimit: 7 });
+    expect(await admin(`/organizations/${made.id}`)).toMatchObject({
+      ...{ plan: 'free', monthlyLimit: 7, externalId: 'acme' },
+    });
+    await use('Change');
+    await page.tabTo(EXTERNAL_ID);
+    await page.press('Backspace');
+    await use('Change');
+    await untilDone('Changed.');
+    expect(await admin(`/organizations/${made.id}`)).toMatchObject({ monthlyLimit: 7, externalId: null });
+    expect(await page.text()).toContain('externalId: –');
 
     await use('Issue a key');
+    await page.tabTo('Monthly limit (empty: none of its own)');
+    await page.type('5');
     await page.press('Enter');
     await page.untilShown('Store the key now');
     const key = await page.evaluate<string>('document.querySelector("#new-key").value');
@@ -169,6 +189,9 @@ describe('the page for the operator', () => {
     await use('I have stored it');
     await untilDone('Issued a key.');
     expect(await page.evaluate('document.documentElement.outerHTML')).not.toContain(key);
+    expect((await admin(`/organizations/${made.id}/keys`)).keys).toMatchObject([{ monthlyLimit: 5, expiresAt: null }]);
+    expect(await page.evaluate(`document.querySelector('td[data-label="Limit"]').textContent`)).toBe('5');
+    expect(await page.text()).toContain('name: default, expiresAt: –, monthlyLimit: 5');
 
     await use('Revoke');
     expect(await page.focused()).toBe('Back');
@@ -260,6 +283,10 @@ describe('the page for the operator', () => {
     await use('Audit');
     await untilTitled('Audit');
     await page.untilShown('key.issued');
+    await page.resize(1000, 900);
+    expect(await page.evaluate(BROKEN_WORDS)).toEqual([]);
+    await use(String((await admin('/audit')).entries[0].organizationId));
+    await untilTitled('Test pro');
     await page.evaluate('location.hash = "organizations/org_none"');
     await untilTitled('Not shown');
     expect(await page.accessible('alert')).toEqual(['alert ']);

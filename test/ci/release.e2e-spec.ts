@@ -90,6 +90,9 @@ const WITHOUT_IMAGE = ['SHA256SUMS', 'THIRD-PARTY-LICENSES', 'client.tgz', 'nest
     expect(failed.stderr).toContain('Left out, because Docker does not run here: the image, and the Kubernetes base');
     const asked = release(NO_DOCKER, '--without-image');
     expect([asked.status, asked.stderr, released()]).toEqual([0, '', WITHOUT_IMAGE]);
+    // Where `clients:pack` printed that they are, for programs that installed them by these paths.
+    expect(readdirSync(folder.path)).toEqual(expect.arrayContaining(['client.tgz', 'nest.tgz']));
+    expect(asked.stdout).toContain('release/1.2.3/client.tgz\nrelease/1.2.3/nest.tgz\n');
     expect(asked.stdout).toContain('Left out (--without-image): the image, and the Kubernetes base');
   });
 });

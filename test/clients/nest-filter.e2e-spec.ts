@@ -5,6 +5,7 @@ import {
   ChannelTranscriptsError,
   ChannelTranscriptsExceptionFilter,
   ChannelTranscriptsModule,
+  type ChannelTranscriptsOptions,
 } from '@channel-transcripts/nest';
 import {
   ConsoleLogger,
@@ -22,6 +23,7 @@ import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-hos
 import type { Server } from 'node:http';
 import { EMPTY, lastValueFrom } from 'rxjs';
 import { ERROR_STATUSES } from '../../src/domain/error-codes.js';
+import { freePort } from '../harness/free-port.js';
 import { startService, type TestOrganization, type TestService } from '../harness/service.js';
 
 /** About the program and its account, which are nothing that its callers may see. */
@@ -41,6 +43,17 @@ const NOT_AVAILABLE = {
   code: 'transcripts_unavailable',
   message: 'Transcripts are not available.',
   retryable: false,
+};
+
+const NO_RESPONSE = {
+  status: 502,
+  retryAfter: null,
+  body: {
+    statusCode: 502,
+    code: 'no_response',
+    message: 'Transcripts are not available at the moment.',
+    retryable: true,
+  },
 };
 
 @Controller()
@@ -63,26 +76,14 @@ let poor: TestOrganization;
 let program: INestApplication;
 let url: string;
 let apiKey: string;
+let token: () => Promise<{ token: string; expiresAt: Date }>;
 
 beforeAll(async () => {
   service = await startService();
   poor = await service.organization({ monthlyLimit: 1 });
   apiKey = poor.key;
-  @Module({
-    imports: [
-      ChannelTranscriptsModule.register({
-        ...{ transport: 'http', baseUrl: service.url, retries: 0 },
-        token: () => Promise.resolve({ token: apiKey, expiresAt: new Date(0) }),
-      }),
-    ],
-    controllers: [Estate],
-  })
-  class Program {}
-  program = await NestFactory.create(Program, { logger: false });
-  program.useGlobalFilters(new ChannelTranscriptsExceptionFilter());
-  await program.listen(0, '127.0.0.1');
-  const server: Server = program.getHttpServer();
-  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  token = () => Promise.resolve({ token: apiKey, expiresAt: new Date(0) });
+  ({ program, url } = await estate({ transport: 'http', baseUrl: service.url, retries: 0, token: () => token() }));
 });
 afterAll(async () => {
   await program.close();
@@ -91,8 +92,19 @@ afterAll(async () => {
   Logger.overrideLogger(new ConsoleLogger());
 });
 
-async function get(path: string): Promise<{ status: number; retryAfter: string | null; body: unknown }> {
-  const response = await fetch(url + path);
+/** Starts a program that uses the service. */
+async function estate(options: ChannelTranscriptsOptions): Promise<{ program: INestApplication; url: string }> {
+  @Module({ imports: [ChannelTranscriptsModule.register(options)], controllers: [Estate] })
+  class Program {}
+  const started = await NestFactory.create(Program, { logger: false });
+  started.useGlobalFilters(new ChannelTranscriptsExceptionFilter());
+  await started.listen(0, '127.0.0.1');
+  const server: Server = started.getHttpServer();
+  return { program: started, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
+}
+
+async function get(path: string, base = url): Promise<{ status: number; retryAfter: string | null; body: unknown }> {
+  const response = await fetch(base + path);
   return { status: response.status, retryAfter: response.headers.get('Retry-After'), body: await response.json() };
 }
 
@@ -124,6 +136,21 @@ describe('ChannelTranscriptsExceptionFilter', () => {
       const body = { statusCode: status, code, message, retryable: true };
       expect(await get(`/codes/${code}`)).toEqual({ status, retryAfter: '7', body });
     }
+  });
+
+  it.each(['http', 'tcp'] as const)('answers 502 when the service cannot be reached over %s', async (transport) => {
+    const port = await freePort();
+    const options = { baseUrl: `http://127.0.0.1:${port}`, connection: { host: '127.0.0.1', port }, apiKey: 'ctk_x' };
+    const lonely = await estate({ ...options, transport, retries: 0 });
+    expect(await get('/channels/@tidewater?limit=1', lonely.url)).toEqual(NO_RESPONSE);
+    await lonely.program.close();
+  });
+
+  it('answers 502 when there is no token', async () => {
+    const given = token;
+    token = () => Promise.reject(new Error('The provider is down.'));
+    expect(await get('/channels/@tidewater?limit=1')).toEqual(NO_RESPONSE);
+    token = given;
   });
 
   it('decides for every code of the service, with its status there', async () => {

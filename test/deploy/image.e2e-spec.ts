@@ -78,6 +78,23 @@ describe('the image', () => {
     expect(names).toEqual(expect.arrayContaining(Object.keys(dependencies)));
   });
 
+  it('lists the version that it is, and the license of every package', () => {
+    interface Component {
+      name: string;
+      licenses?: { expression?: string }[];
+    }
+    const { metadata, components } = JSON.parse(read('dist/sbom.json')) as {
+      metadata: { component: Component };
+      components: Component[];
+    };
+    const { name, version, license } = JSON.parse(read('package.json')) as Record<string, string>;
+    expect(metadata).toEqual({
+      component: { type: 'application', name, version, licenses: [{ expression: license }] },
+    });
+    const unlicensed = components.filter(({ licenses }) => !licenses?.[0]?.expression);
+    expect(unlicensed).toEqual([]);
+  });
+
   it('runs with the bundle and the files of Swagger UI alone', async () => {
     const folder = temporaryFolder();
     const database = await createTestDatabase();

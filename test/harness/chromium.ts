@@ -23,6 +23,7 @@ const KEYS = {
   Enter: { code: 'Enter', windowsVirtualKeyCode: 13, text: '\r' },
   Escape: { code: 'Escape', windowsVirtualKeyCode: 27 },
   ArrowDown: { code: 'ArrowDown', windowsVirtualKeyCode: 40 },
+  Backspace: { code: 'Backspace', windowsVirtualKeyCode: 8 },
   Home: { code: 'Home', windowsVirtualKeyCode: 36 },
 } as const;
 

@@ -29,7 +29,7 @@ describe('the Nest consumer over HTTP', () => {
     expect([code, output, errorOutput]).toEqual([
       1,
       '',
-      `TypeError: GET http://127.0.0.1:${port}/channels/%40harbourlight/transcripts?limit=5: fetch failed (ECONNREFUSED)\n`,
+      `no_response: GET http://127.0.0.1:${port}/channels/%40harbourlight/transcripts?limit=5: fetch failed (ECONNREFUSED)\n`,
     ]);
   });
 });

@@ -2,7 +2,7 @@
 // docs/releasing.md describes. Nothing is sent anywhere.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { copyFileSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { writeImage } from './image.mjs';
 
@@ -29,7 +29,7 @@ run('npm', 'run', '--silent', 'build');
 for (const file of ['sbom.json', 'THIRD-PARTY-LICENSES']) copyFileSync(join('dist', file), join(folder, file));
 run(process.execPath, 'dist/openapi-file.js', join(folder, 'openapi.json'));
 for (const file of output('npm', 'run', '--silent', 'clients:pack').split('\n')) {
-  renameSync(file, join(folder, basename(file)));
+  copyFileSync(file, join(folder, basename(file)));
 }
 
 const image = `channel-transcripts:${version}`;

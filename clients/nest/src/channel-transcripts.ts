@@ -17,8 +17,8 @@ export const OPERATION_NAMES = [
 ] as const;
 
 /**
- * The service, to be injected. Every method throws ChannelTranscriptsError when the service refuses a call, and another error
- * when it cannot be reached. Over HTTP it is a `ChannelTranscriptsClient`.
+ * The service, to be injected. Every method throws ChannelTranscriptsError, with the code `no_response` when the service cannot
+ * be reached. Over HTTP it is a `ChannelTranscriptsClient`.
  */
 export abstract class ChannelTranscripts implements Operations {
   abstract readonly transcripts: Operations['transcripts'];

@@ -3,7 +3,7 @@ import { Catch, Logger, type ArgumentsHost, type ExceptionFilter } from '@nestjs
 import { throwError, type Observable } from 'rxjs';
 
 /**
- * The status of each error that the callers of this program may see. Those about the program itself are not among them: its
+ * The status of each error that the callers of this program may see, also of the client's own `no_response`. Those about the program itself are not among them: its
  * credential, plan and quota, a route that the service does not have, and what later versions of the service add.
  */
 const STATUSES = new Map(
@@ -29,6 +29,7 @@ const STATUSES = new Map(
     rate_limited: 429,
     too_many_jobs: 429,
     too_many_subscriptions: 429,
+    no_response: 502,
     upstream_failure: 502,
     upstream_blocked: 502,
     upstream_busy: 503,
@@ -67,9 +68,9 @@ export class ChannelTranscriptsExceptionFilter implements ExceptionFilter<Channe
     if (host.getType() !== 'http') throw error;
     const reply = host.switchToHttp().getResponse<HttpReply>();
     const status = STATUSES.get(error.code);
-    const { code, message, retryable } = error;
+    const { code, message, retryable, requestId } = error;
     if (status === undefined || status >= TOO_MANY_REQUESTS)
-      this.logger.error(`${code}: ${message} (request ${error.requestId})`);
+      this.logger.error(`${code}: ${message}${requestId === undefined ? '' : ` (request ${requestId})`}`);
     if (reply.headersSent ?? reply.sent) {
       // A body that was begun must not look complete.
       (reply.raw ?? reply).destroy?.();

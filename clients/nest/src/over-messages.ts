@@ -2,6 +2,7 @@ import {
   feedOf,
   followFeed,
   isChannelTranscriptsError,
+  noResponseError,
   pause,
   statedError,
   type CallOptions,
@@ -93,7 +94,8 @@ export class MessageChannelTranscripts extends ChannelTranscripts {
       await only(this.send('channels.uploads', {}, {}, PROBE_TIMEOUT_SECONDS));
       return undefined;
     } catch (error) {
-      if (isChannelTranscriptsError(error)) return error.code === 'invalid_request' ? undefined : error.code;
+      if (isChannelTranscriptsError(error) && error.code !== 'no_response')
+        return error.code === 'invalid_request' ? undefined : error.code;
       return error instanceof Error ? error.message : String(error);
     }
   }
@@ -123,7 +125,7 @@ export class MessageChannelTranscripts extends ChannelTranscripts {
         // Refused before its first event, and at no cost.
         const isRefused = stated !== undefined && REFUSED_CREDENTIALS.includes(stated.code);
         if (mayRenew && isRefused && this.credential.discard(apiKey)) continue;
-        throw stated ?? new Error(`The service does not respond: ${textOf(error)}`, { cause: error });
+        throw stated ?? noResponseError(`The service does not respond: ${textOf(error)}`, error);
       }
     }
   }
@@ -181,11 +183,11 @@ async function whole(events: Events): Promise<Parts & { results: VideoTranscript
 
 async function only<Answer>(answers: AsyncGenerator<Answer>): Promise<Answer> {
   for await (const answer of answers) return answer;
-  throw new Error('The service sent no answer.');
+  throw noResponseError('The service sent no answer.');
 }
 
 function present<Part>(part: Part | undefined): Part {
-  if (part === undefined) throw new Error('The answer of the service is incomplete.');
+  if (part === undefined) throw noResponseError('The answer of the service is incomplete.');
   return part;
 }
 

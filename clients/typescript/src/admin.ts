@@ -1,6 +1,8 @@
 import { defined, Http, itemsOf, pause, type CallOptions, type ClientOptions } from './http.js';
+import type { Job } from './jobs.js';
 import type { ParametersOf, ResultOf } from './operations.js';
 import type { components } from './schema.js';
+import type { Subscription } from './subscriptions.js';
 
 type Schemas = components['schemas'];
 export type Organization = Schemas['Organization'];
@@ -82,6 +84,34 @@ export class AdminClient {
 
   revokeKey(keyId: string, options?: CallOptions): Promise<ResultOf<'revokeKey'>> {
     return this.http.call('revokeKey', { path: { id: keyId } }, options);
+  }
+
+  /** Accepts the calls of a client of the identity provider again, after `revokeKey` has blocked it. */
+  unblockClient(keyId: string, options?: CallOptions): Promise<Key> {
+    return this.http.call('unblockClient', { path: { id: keyId }, body: {} }, options);
+  }
+
+  /** Yields the archive jobs of an organization, newest first. */
+  jobs(organizationId: string, options?: CallOptions): AsyncGenerator<Job, void, undefined> {
+    return itemsOf<Job, string>(async (after) => {
+      const parameters = { path: { id: organizationId }, query: defined({ after }) };
+      const { jobs, next } = await this.http.call('listOrganizationJobs', parameters, options);
+      return [jobs, next];
+    });
+  }
+
+  /** Yields the subscriptions of an organization, newest first. */
+  subscriptions(organizationId: string, options?: CallOptions): AsyncGenerator<Subscription, void, undefined> {
+    return itemsOf<Subscription, string>(async (after) => {
+      const parameters = { path: { id: organizationId }, query: defined({ after }) };
+      const { subscriptions, next } = await this.http.call('listOrganizationSubscriptions', parameters, options);
+      return [subscriptions, next];
+    });
+  }
+
+  /** Returns how the process that responds reaches YouTube. */
+  egresses(options?: CallOptions): Promise<ResultOf<'listEgresses'>> {
+    return this.http.call('listEgresses', {}, options);
   }
 
   /** Returns the usage of an organization; with `by`, the sums to bill from. */

@@ -1,3 +1,4 @@
+import { errorOf } from './errors.js';
 import { readEvents, type TranscriptsEvent } from './events.js';
 import { defined, Http, pause, withCall, type CallOptions, type ClientOptions, type Pause } from './http.js';
 import { Jobs } from './jobs.js';
@@ -29,7 +30,7 @@ type Streamed = 'getChannelTranscripts' | 'getPlaylistTranscripts' | 'getVideoTr
 
 /**
  * A client of the service. It repeats calls that the service refused for a moment, and waits as long as the service asks.
- * A charged call whose answer was lost is not repeated. Every method throws ChannelTranscriptsError, or what `fetch` threw.
+ * A charged call whose answer was lost is not repeated. Every method throws ChannelTranscriptsError.
  */
 export class ChannelTranscriptsClient {
   /** Archive jobs: all uploads of a channel. */
@@ -114,13 +115,13 @@ export class ChannelTranscriptsClient {
       const { body } = response;
       if (body && response.headers.get('Content-Type')?.startsWith(STREAMED)) return { body, call };
       await response.body?.cancel();
-      throw new Error('This service does not support streaming: it is older than this client.');
+      throw errorOf(call, response, undefined, '');
     };
     const { body, call } = await this.http.send(id, parameters, options, read, STREAMED);
     try {
       yield* readEvents(body);
     } catch (error) {
-      throw withCall(error, call);
+      throw withCall(error, call, options.signal);
     }
   }
 }

@@ -1,3 +1,5 @@
+import { noResponseError } from './errors.js';
+
 /** Returns a token: a JWT, whose `exp` says when it ends, or any other one with `expiresAt`. */
 export type TokenProvider = () => Promise<string | { token: string; expiresAt: Date }>;
 
@@ -21,6 +23,8 @@ export class Credential {
 
   constructor({ apiKey, token }: CredentialOptions) {
     if (apiKey !== undefined && token !== undefined) throw new TypeError('Pass either apiKey or token, not both.');
+    if (token !== undefined && typeof token !== 'function')
+      throw new TypeError('token must be a function that returns a token, such as () => provider.accessToken().');
     if (token === undefined) {
       if (!apiKey) throw new TypeError('apiKey is empty: pass the key of your organization, or token.');
       checkText('apiKey', apiKey);
@@ -52,8 +56,7 @@ export class Credential {
       return token;
     } catch (error) {
       if (this.current && Date.now() < this.current.endsAtMs) return this.current.token;
-      // Not a TypeError of `fetch`, which would look like a lost connection to the service.
-      throw new Error(`token() failed: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+      throw noResponseError(`token() failed: ${error instanceof Error ? error.message : String(error)}`, error);
     }
   }
 }

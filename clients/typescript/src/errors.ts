@@ -29,9 +29,9 @@ export class ChannelTranscriptsError<Code extends string = string> extends Error
 
   constructor(
     message: string,
-    /** The HTTP status; undefined when the call was a message over TCP or NATS. */
+    /** The HTTP status; undefined without a response, and when the call was a message over TCP or NATS. */
     readonly status: number | undefined,
-    /** Stable; `unexpected_response` when the response is not from the service, but for example from a proxy. */
+    /** Stable. Two are of the client: `unexpected_response`, for example of a proxy, and `no_response`, none or not all of it. */
     readonly code: Code,
     /** Whether a retry can succeed. */
     readonly retryable: boolean,
@@ -43,14 +43,16 @@ export class ChannelTranscriptsError<Code extends string = string> extends Error
     readonly fields: FieldsOf<Code>,
     /** The address of the section about the code in the documentation of the service; only its path over TCP or NATS. */
     readonly docs?: string,
+    options?: ErrorOptions,
   ) {
-    super(message);
+    super(message, options);
   }
 }
 
 /** A `ChannelTranscriptsError` of each code: comparing `code` gives `fields` the type of that code. */
 export type KnownError =
-  { [Code in ErrorCode]: ChannelTranscriptsError<Code> }[ErrorCode] | ChannelTranscriptsError<'unexpected_response'>;
+  | { [Code in ErrorCode]: ChannelTranscriptsError<Code> }[ErrorCode]
+  | ChannelTranscriptsError<'unexpected_response' | 'no_response'>;
 
 /** Whether a thrown value is an error of the service. It also recognizes errors of another copy of this package. */
 export function isChannelTranscriptsError(error: unknown): error is KnownError {
@@ -104,6 +106,13 @@ export function statedError(
   const seconds = typeof given === 'number' ? given : retryAfterSeconds;
   const page = typeof docs === 'string' ? baseUrl + docs : undefined;
   return new ChannelTranscriptsError(message, status, code, retryable === true, id, seconds, fields, page);
+}
+
+/** The error of a call without a complete response: the connection failed or was lost, or `token` threw. */
+export function noResponseError(message: string, cause?: unknown): ChannelTranscriptsError<'no_response'> {
+  return new ChannelTranscriptsError(message, undefined, 'no_response', true, undefined, undefined, {}, undefined, {
+    cause,
+  });
 }
 
 function objectOf(value: unknown): Record<string, unknown> {

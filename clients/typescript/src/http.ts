@@ -1,5 +1,5 @@
 import { Credential, type CredentialOptions } from './credential.js';
-import { ChannelTranscriptsError, errorOf } from './errors.js';
+import { ChannelTranscriptsError, errorOf, noResponseError } from './errors.js';
 import { isSafeToRepeat, OPERATIONS, type OperationId, type ParametersOf, type ResultOf } from './operations.js';
 
 const RETRIES_DEFAULT = 2;
@@ -102,7 +102,7 @@ export class Http {
         }
         return await read(response, call);
       } catch (thrown) {
-        const error = withCall(thrown, call);
+        const error = withCall(thrown, call, signal);
         const given = error instanceof ChannelTranscriptsError ? (error.retryAfterSeconds ?? 0) : 0;
         if (attempt > retries || signal?.aborted || given > WAIT_SECONDS_MAX) throw error;
         if (!mayBeRepeated(error, isSafeToRepeat(id, headers))) throw error;
@@ -140,28 +140,31 @@ async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | null | u
 }
 
 /**
- * Names the call, and the cause such as `ECONNREFUSED`, in what `fetch` throws when the connection fails: of itself it says only
- * "fetch failed" or "terminated". Returns any other error as it is.
+ * The error of a lost connection or response, with the call and the cause such as `ECONNREFUSED`: of itself `fetch` says only
+ * "fetch failed" or "terminated". Returns an error of the service, and any error of a cancelled call, as it is.
  *
  * @param call its method and URL; the key is in neither
  */
-export function withCall(error: unknown, call: string): unknown {
-  if (!(error instanceof TypeError)) return error;
-  const { cause } = error;
-  const code: unknown = typeof cause === 'object' && cause !== null ? Reflect.get(cause, 'code') : undefined;
-  return new TypeError(`${call}: ${error.message}${typeof code === 'string' ? ` (${code})` : ''}`, {
-    cause: cause ?? error,
-  });
+export function withCall(error: unknown, call: string, signal: AbortSignal | undefined): unknown {
+  if (error instanceof ChannelTranscriptsError || signal?.aborted) return error;
+  const cause = fieldOf(error, 'cause') ?? error;
+  const code = fieldOf(cause, 'code');
+  const message = String(fieldOf(error, 'message') ?? error);
+  return noResponseError(`${call}: ${message}${typeof code === 'string' ? ` (${code})` : ''}`, cause);
+}
+
+function fieldOf(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined;
 }
 
 /**
  * A call that the service itself refused has cost nothing. Without an answer of the service (a lost connection, an error page
- * of a proxy) the call may have run and may be charged, so only a safe one is repeated. `fetch` rejects with a TypeError
- * when the connection fails.
+ * of a proxy) the call may have run and may be charged, so only a safe one is repeated.
  */
 function mayBeRepeated(error: unknown, isSafe: boolean): boolean {
-  if (!(error instanceof ChannelTranscriptsError)) return isSafe && error instanceof TypeError;
-  return error.retryable && (isSafe || error.code !== 'unexpected_response');
+  if (!(error instanceof ChannelTranscriptsError)) return false;
+  const isUnanswered = error.code === 'unexpected_response' || error.code === 'no_response';
+  return error.retryable && (isSafe || !isUnanswered);
 }
 
 function pathOf(path: string, values: object): string {

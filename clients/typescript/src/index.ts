@@ -22,6 +22,7 @@ export {
 export {
   ChannelTranscriptsError,
   isChannelTranscriptsError,
+  noResponseError,
   statedError,
   type ErrorCode,
   type ErrorFields,

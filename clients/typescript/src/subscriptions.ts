@@ -1,3 +1,4 @@
+import { noResponseError } from './errors.js';
 import { defined, itemsOf, RETRIES_WHILE_FOLLOWING, type CallOptions, type Http } from './http.js';
 import type { components } from './schema.js';
 import { textsOf, type ListOptions } from './video-options.js';
@@ -99,15 +100,15 @@ export class Subscriptions {
 const INCOMPLETE = 'The response ended before its summary.';
 
 function linesOf(text: string): FeedLine[] {
-  if (!text.endsWith('\n')) throw new TypeError(INCOMPLETE);
+  if (!text.endsWith('\n')) throw noResponseError(INCOMPLETE);
   const lines = text.split('\n').filter((line) => line !== '');
   return lines.map((line) => JSON.parse(line) as FeedLine);
 }
 
-/** The feed of the lines of a response. @throws TypeError, as for a lost connection, when the last one is missing */
+/** The feed of the lines of a response. @throws ChannelTranscriptsError `no_response` when the last one is missing */
 export function feedOf(lines: readonly FeedLine[]): Feed {
   const end = lines.at(-1);
-  if (end?.type !== 'summary') throw new TypeError(INCOMPLETE);
+  if (end?.type !== 'summary') throw noResponseError(INCOMPLETE);
   const entries = lines.flatMap((line) => (line.type === 'result' ? [{ ...line.result, cursor: line.cursor }] : []));
   return { entries, next: end.next, subscription: end.subscription };
 }

@@ -8,6 +8,7 @@ import {
   isChannelTranscriptsError,
   OPERATIONS,
   type ChannelTranscripts,
+  type TokenProvider,
 } from '../src/index.js';
 import { pause } from '../src/http.js';
 import { json, lost, refusal, scripted, unavailable } from './scripted-fetch.js';
@@ -52,6 +53,24 @@ describe('the operations of the client', () => {
     expect(OPERATIONS).toEqual(Object.fromEntries(documented));
   });
 
+  it('are those of /admin as methods of AdminClient', async () => {
+    const lists = { organizations: [], keys: [], jobs: [], subscriptions: [], entries: [], next: null };
+    const { options, sent } = scripted(json(lists));
+    const admin = new AdminClient({ ...options, adminToken: 'token' });
+    for (const name of Object.getOwnPropertyNames(AdminClient.prototype)) {
+      if (name === 'constructor') continue;
+      const method = Reflect.get(admin, name) as (id: string) => Promise<unknown> | AsyncGenerator;
+      const result = method.call(admin, 'x');
+      await ('next' in result ? result.next() : result);
+    }
+    const called = sent.map(({ method, path }) => `${method} ${path.replace('/x', '/{id}')}`);
+    expect(called.sort()).toEqual(
+      Object.values(OPERATIONS)
+        .filter((one) => one.includes(' /admin/'))
+        .sort(),
+    );
+  });
+
   it('send what they are given, encoded', async () => {
     const { client, sent } = clientOf(json(ANSWER));
     const url = 'https://www.youtube.com/@tidewater/videos?view=0';
@@ -72,6 +91,10 @@ describe('the operations of the client', () => {
       'baseUrl must be a URL such as https://transcripts.example.com, but is "localhost:3000".',
     );
     expect(() => new AdminClient({ baseUrl: 'http://localhost:3000', adminToken: '' })).toThrow('apiKey is empty');
+    const token = 'hunter2' as unknown as TokenProvider;
+    expect(() => new ChannelTranscriptsClient({ baseUrl: 'http://localhost:3000', token })).toThrow(
+      'token must be a function that returns a token, such as () => provider.accessToken().',
+    );
   });
 
   it('are refused before any request, without showing it, when a key cannot be a header or a URL has a password', () => {
@@ -110,7 +133,8 @@ describe('the operations of the client', () => {
 
 describe('a call that fails', () => {
   const LOST = {
-    name: 'TypeError',
+    name: 'ChannelTranscriptsError',
+    ...{ code: 'no_response', status: undefined, retryable: true },
     message: expect.stringMatching(
       /^(?:GET|POST) http:\/\/service\.test\/\S+: fetch failed \(ECONNRESET\)$/,
     ) as unknown,
@@ -130,6 +154,18 @@ describe('a call that fails', () => {
     await expect(streamed.client.events('@tidewater').next()).rejects.toThrow(
       'GET http://service.test/channels/%40tidewater/transcripts: terminated (ECONNRESET)',
     );
+    const half = clientOf(() => new Response('{"used":', { headers: { 'Content-Type': 'application/json' } }));
+    await expect(half.client.usage()).rejects.toMatchObject({
+      code: 'no_response',
+      message: expect.stringMatching(/^GET http:\/\/service\.test\/usage: /),
+    });
+    const ended = clientOf(() => new Response('', { headers: { 'Content-Type': 'application/x-ndjson' } }));
+    await expect(ended.client.events('@tidewater').next()).rejects.toMatchObject({ code: 'no_response' });
+    const page = clientOf(() => new Response('<h1>Welcome</h1>', { headers: { 'Content-Type': 'text/html' } }));
+    await expect(page.client.events('@tidewater').next()).rejects.toMatchObject({
+      code: 'unexpected_response',
+      retryable: false,
+    });
     const proxy = clientOf(PROXY_PAGE);
     await expect(proxy.client.transcripts('@tidewater')).rejects.toThrow(
       'The response to GET http://service.test/channels/%40tidewater/transcripts (status 502) is not from this service.',

@@ -86,7 +86,9 @@ describe('a token', () => {
     await client.usage();
     expect(authorizations()).toEqual(['Bearer token-1', 'Bearer token-1']);
     const other = clientOf(token, USAGE);
-    await expect(other.client.usage()).rejects.toThrow(/^token\(\) failed: fetch failed$/);
+    await expect(other.client.usage()).rejects.toMatchObject({
+      ...{ code: 'no_response', message: 'token() failed: fetch failed', cause: { message: 'fetch failed' } },
+    });
     expect(other.authorizations()).toEqual([]);
     isDown = false;
     await other.client.usage();

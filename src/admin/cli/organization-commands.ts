@@ -8,6 +8,7 @@ import type { OrganizationsService } from '../../organizations/organizations.ser
 import { ALL, asText, wholeNumberArgument, type RunWork } from './output.js';
 
 const monthlyLimit = wholeNumberArgument(0, MONTHLY_LIMIT_MAX);
+const orNone = (id: string | undefined): string | null | undefined => (id === 'none' ? null : id);
 
 /** Adds `org create`, `org list`, `org set-plan`, `org set-limit`, `org set-external-id` and `org delete`. */
 export function addOrganizationCommands(program: Command, run: RunWork): void {
@@ -26,10 +27,11 @@ export function addOrganizationCommands(program: Command, run: RunWork): void {
     .requiredOption('--name <name>', 'name of the organization')
     .addOption(new Option('--plan <plan>', 'plan of the organization').choices(PLANS).makeOptionMandatory())
     .option('--monthly-limit <count>', 'transcripts per month, instead of the limit of the plan', monthlyLimit)
-    .option('--external-id <id>', 'what tokens of the identity provider call it')
-    .action((options: { name: string; plan: Plan; monthlyLimit?: number; externalId?: string }) =>
+    .option('--external-id <id>', 'what tokens of the identity provider call it, or "none"')
+    .action(({ externalId, ...options }: { name: string; plan: Plan; monthlyLimit?: number; externalId?: string }) =>
       run(async ({ organizations, environment }) => {
-        const { sameName, ...created } = await organizations.create(options, CLI_ACTOR);
+        const given = { ...options, externalId: orNone(externalId) };
+        const { sameName, ...created } = await organizations.create(given, CLI_ACTOR);
         const shown = asText(withLimit(created, environment));
         if (!sameName) return { json: created, text: shown };
         const others = `The name is taken: ${sameName.join(', ')} ${sameName.length === 1 ? 'has' : 'have'} it, too.`;
@@ -68,8 +70,8 @@ export function addOrganizationCommands(program: Command, run: RunWork): void {
     .command('set-external-id')
     .description('link an organization to that of the identity provider')
     .argument('<org>', 'ID or name')
-    .argument('<id>', 'what tokens call it, or "none"', (text) => (text === 'none' ? null : text))
-    .action((idOrName: string, externalId: string | null) => change(idOrName, { externalId }));
+    .argument('<id>', 'what tokens call it, or "none"')
+    .action((idOrName: string, id: string) => change(idOrName, { externalId: orNone(id) }));
 
   org
     .command('delete')

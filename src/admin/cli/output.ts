@@ -1,5 +1,5 @@
 import Table from 'cli-table3';
-import { InvalidArgumentError } from 'commander';
+import { type Command, InvalidArgumentError } from 'commander';
 import { parseWholeNumber } from '../../config/variables.js';
 import type { CommandOptions, CommandServices } from './command-services.js';
 
@@ -28,6 +28,11 @@ export function wholeNumberArgument(min: number, max?: number): (text: string) =
     if (number !== undefined && number >= min && (max === undefined || number <= max)) return number;
     throw new InvalidArgumentError(`Use a whole number from ${min}${max === undefined ? '' : ` to ${max}`}.`);
   };
+}
+
+/** Refuses `--json` beside an option that prints another format: commander compares the options of one command only. */
+export function refuseJson(program: Command, option: string): void {
+  if (program.opts()['json'] === true) program.error(`option '${option}' cannot be used with option '--json'`);
 }
 
 /**

@@ -1,6 +1,7 @@
 import type { Type } from '@nestjs/common';
 import { Command, CommanderError } from 'commander';
 import { EnvironmentError } from '../../config/environment.js';
+import { VERSION } from '../../config/package.js';
 import { escapeInvisible } from '../../observability/logging/redaction.js';
 import { redactApiKeys } from '../../domain/api-key-text.js';
 import { CLI_ACTOR } from '../../domain/caller.js';
@@ -32,6 +33,7 @@ export async function runCommand(args: readonly string[], platform: Type<unknown
 function program(platform: Type<unknown>): Command {
   const root = new Command('channel-transcripts')
     .description('Manage organizations, API keys, usage and archive jobs, and read transcripts.')
+    .version(VERSION, '--version', 'print the version')
     .option('--json', 'print the result as one JSON document')
     .configureHelp({ showGlobalOptions: true })
     // Errors are thrown, and printed by runCommand as one line.

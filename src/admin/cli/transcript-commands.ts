@@ -23,7 +23,7 @@ import { ENTRY_FORMATS } from '../../transcripts/response/transcripts-response.j
 import { ARCHIVE_FORMATS, archiveForm, nameOf, type ArchiveForm } from './archive-files.js';
 import { archiveList, type ArchiveRequest, type ArchiveResult } from './archive-run.js';
 import type { CommandServices } from './command-services.js';
-import { wholeNumberArgument, type CommandResult, type RunWork } from './output.js';
+import { refuseJson, wholeNumberArgument, type CommandResult, type RunWork } from './output.js';
 import { followChannel, type FollowRequest } from './follow-run.js';
 import { printTranscripts, type PrintOptions } from './print-transcripts.js';
 
@@ -65,9 +65,10 @@ export function addTranscriptCommands(program: Command, run: RunWork): void {
     .addOption(
       new Option('--format <format>', 'text, srt and vtt for one video only').choices(ENTRY_FORMATS).default('json'),
     );
-  addTextOptions(transcripts).action((reference: string, options: PrintOptions) =>
-    run((services) => printTranscripts(reference, options, services)),
-  );
+  addTextOptions(transcripts).action((reference: string, options: PrintOptions) => {
+    if (options.format !== 'json') refuseJson(program, `--format ${options.format}`);
+    return run((services) => printTranscripts(reference, options, services));
+  });
 
   const archive = program
     .command('archive')

@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander';
 import { CLI_ACTOR } from '../../domain/caller.js';
 import { REPORT_GROUPS, type ReportGroup, type UsageReport } from '../../quota/usage-report.js';
-import { asText, wholeNumberArgument, type RunWork } from './output.js';
+import { asText, refuseJson, wholeNumberArgument, type RunWork } from './output.js';
 
 const AUDIT_ENTRIES_DEFAULT = 50;
 
@@ -30,8 +30,9 @@ export function addUsageCommands(program: Command, run: RunWork): void {
     .option('--to <date>', 'day (UTC) after the last day of a report (default: the first of the next month)')
     .addOption(new Option('--by <group>', 'report what was charged, a row for each').choices(REPORT_GROUPS))
     .addOption(new Option('--csv', 'print the report alone, as CSV').conflicts('verify'))
-    .action((idOrName: string, { verify, csv, ...range }: UsageOptions) =>
-      run(async ({ organizations, quota, reports }) => {
+    .action((idOrName: string, { verify, csv, ...range }: UsageOptions) => {
+      if (csv === true) refuseJson(program, '--csv');
+      return run(async ({ organizations, quota, reports }) => {
         const { id } = await organizations.find(idOrName, { deleted: true });
         const usage = await quota.usage(id);
         const reported = csv === true || Object.keys(range).length > 0;
@@ -44,8 +45,8 @@ export function addUsageCommands(program: Command, run: RunWork): void {
             failure: new Error(`The usage of ${id} differs from the sum of its settled calls.`),
           }),
         };
-      }),
-    );
+      });
+    });
 
   usage
     .command('prune')
@@ -63,12 +64,10 @@ export function addUsageCommands(program: Command, run: RunWork): void {
         const { id = null } =
           organization === undefined ? {} : await organizations.find(organization, { deleted: true });
         const { items: entries, next } = await audit.list(id, { limit, after });
-        const rows = entries.map(
-          ({ id: _id, organizationId: _organization, requestId: _request, callId: _call, person, ...row }) => ({
-            ...row,
-            actor: person ? `${row.actor} ${person.email ?? person.sub}` : row.actor,
-          }),
-        );
+        const rows = entries.map(({ id: _id, requestId: _request, callId: _call, person, ...row }) => ({
+          ...row,
+          actor: person ? `${row.actor} ${person.email ?? person.sub}` : row.actor,
+        }));
         return { json: { entries, next }, text: asText({ next, entries: rows }) };
       }),
     );
