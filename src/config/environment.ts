@@ -248,9 +248,13 @@ const schema = VARIABLES.refine(({ MESSAGE_TRANSPORT, NATS_URL }) => MESSAGE_TRA
     path: ['YOUTUBE_CLIENTS'],
     error: 'must not list WEB unless PO_TOKEN_URL is set: WEB returns captions only with PO tokens',
   })
-  .refine(({ OIDC_ISSUER, OIDC_AUDIENCE }) => (OIDC_ISSUER === undefined) === (OIDC_AUDIENCE === undefined), {
+  .refine(({ OIDC_ISSUER, OIDC_AUDIENCE }) => OIDC_ISSUER === undefined || OIDC_AUDIENCE !== undefined, {
     path: ['OIDC_AUDIENCE'],
-    error: 'must be set when OIDC_ISSUER is, and only then',
+    error: 'must be set when OIDC_ISSUER is',
+  })
+  .refine(({ OIDC_ISSUER, OIDC_AUDIENCE }) => OIDC_ISSUER !== undefined || OIDC_AUDIENCE === undefined, {
+    path: ['OIDC_ISSUER'],
+    error: 'must be set when OIDC_AUDIENCE is',
   })
   .refine(({ OIDC_ISSUER, OIDC_ADMIN_CLAIM }) => OIDC_ISSUER !== undefined || OIDC_ADMIN_CLAIM === undefined, {
     path: ['OIDC_ADMIN_CLAIM'],

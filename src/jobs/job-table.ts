@@ -7,7 +7,7 @@ import type { Payer } from '../quota/quota.service.js';
 import { fromJson } from '../transcripts/cache/keyed-codec.js';
 import type { TranscriptText } from '../transcripts/cache/transcript-text.js';
 import { channelSchema } from '../transcripts/sources/channel-uploads.js';
-import type { JobKind } from './job-kinds.js';
+import type { JobVariant } from './job-variants.js';
 import type { JobState } from './job-states.js';
 import type { JobCursor, JobReason } from './job.js';
 
@@ -101,7 +101,7 @@ const READ_BYTES_MAX = 8 * BYTES_PER_MEGABYTE;
 /** The archive jobs or the subscriptions in the table `jobs`, as organizations read and change them. Every change is one statement. */
 @Injectable()
 export abstract class JobTable<Dto, Row extends JobRow<string> = JobRow<string>> {
-  protected abstract readonly kind: JobKind;
+  protected abstract readonly variant: JobVariant;
 
   constructor(
     private readonly database: DataSource,
@@ -130,7 +130,7 @@ export abstract class JobTable<Dto, Row extends JobRow<string> = JobRow<string>>
          WHERE organization_id = $1 AND deleted_at IS NULL AND (check_seconds IS NOT NULL) = $5
            AND ($2::timestamptz IS NULL OR (created_at, id) < ($2, $3::text))
          ORDER BY created_at DESC, id DESC LIMIT $4`,
-      ...[organizationId, after?.createdAt ?? null, after?.id ?? null, count, this.kind === 'subscription'],
+      ...[organizationId, after?.createdAt ?? null, after?.id ?? null, count, this.variant === 'subscription'],
     );
     return rows.map((row) => this.toDto(row));
   }

@@ -44,7 +44,7 @@ type ResumeOutcome = 'finished' | 'expired' | Extract<Refusal, 'too_many' | 'too
 /** The archive jobs of organizations. */
 @Injectable()
 export class JobRepository extends JobTable<JobDto, JobRow> {
-  protected override readonly kind = 'job';
+  protected override readonly variant = 'job';
 
   /** @throws InvalidApiKeyError when the organization was deleted */
   create(

@@ -5,9 +5,6 @@ import { LANGUAGE_MATCHES } from '../domain/language-codes.js';
 import { INCLUDABLE, VIDEO_KINDS } from '../domain/transcript.js';
 import { isFinished, type JobState } from './job-states.js';
 
-/** The form of the ID of a job. */
-export const JOB_ID = /^job_[0-9A-Za-z]{22}$/;
-
 /** The reasons of paused jobs. */
 export const PAUSE_REASONS = ['plan_limit_exceeded', 'upstream_blocked', 'plan_changed', 'list_incomplete'] as const;
 

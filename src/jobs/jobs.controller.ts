@@ -29,6 +29,7 @@ import {
   JobsPageDto,
   NEW_JOB_EXAMPLE,
   RESULTS_EXAMPLE,
+  RESULTS_LINES_EXAMPLE,
   RUNNING_JOB_EXAMPLE,
 } from './dto/job.dto.js';
 import {
@@ -181,12 +182,7 @@ export class JobsController {
       'repeated. While `next` is not null there can be more, now or after `job.checkAgainSeconds`. NDJSON without `limit` has every ' +
       'entry so far. Results are deleted at `expiresAt`.',
   })
-  @ApiResults({
-    type: JobResultsDto,
-    kind: 'job',
-    description: 'Entries in the order in which they became final.',
-    example: RESULTS_EXAMPLE,
-  })
+  @ApiResults(JobResultsDto, 'job', RESULTS_EXAMPLE, RESULTS_LINES_EXAMPLE)
   @ApiErrors(RESULTS_EXPIRED)
   getJobResults(
     @Param('id') id: string,

@@ -20,7 +20,7 @@ export interface JobResultsPage extends Pick<StoredResults<JobDto>, 'job' | 'ent
 /** Creates archive jobs and reads, cancels, resumes and deletes them. */
 @Injectable()
 export class JobsService extends JobOperations<JobDto> {
-  protected override readonly kind = 'job';
+  protected override readonly variant = 'job';
 
   constructor(
     protected override readonly store: JobRepository,

@@ -8,29 +8,29 @@ import { encodingFor, NDJSON } from '../transcripts/response/transcripts-respons
 import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from '../http/validation.js';
 import type { JobSummaryDto } from './dto/job.dto.js';
 import type { ResultsQueryDto } from './dto/jobs-request.dto.js';
-import type { JobKind } from './job-kinds.js';
+import type { JobVariant } from './job-variants.js';
 import type { StoredEntry } from './job-table.js';
 
 /** Entries that are read from the database at a time, which is what a slow reader holds in memory. */
 const ENTRIES_PER_READ = 20;
 
 /** A part of the results, with what they belong to. */
-export type ResultsPart<Kind extends JobKind> = Record<Kind, { summary: JobSummaryDto }> & {
+export type ResultsPart<Variant extends JobVariant> = Record<Variant, { summary: JobSummaryDto }> & {
   entries: readonly StoredEntry[];
   /** The `after` of the next part; null when there can be no more. */
   next: number | null;
 };
 
 /** Reads up to `limit` of the results after a sequence, by default from the first one on. */
-export type ReadPart<Kind extends JobKind> = (limit: number, after: number | undefined) => Promise<ResultsPart<Kind>>;
+export type ReadPart<Variant extends JobVariant> = (limit: number, after?: number) => Promise<ResultsPart<Variant>>;
 
 /** The JSON around the entries of a response. */
 interface Format {
   head: string;
   separator: string;
-  before: (entry: StoredEntry, kind: JobKind) => string;
+  before: (entry: StoredEntry, variant: JobVariant) => string;
   after: string;
-  tail: (next: number | null, kind: JobKind, state: { summary: JobSummaryDto }) => string;
+  tail: (next: number | null, variant: JobVariant, state: { summary: JobSummaryDto }) => string;
 }
 
 const FORMATS = {
@@ -39,25 +39,25 @@ const FORMATS = {
     separator: ',',
     before: () => '',
     after: '',
-    tail: (next, kind, state) => `],"next":${next},"${kind}":${JSON.stringify(state)}}`,
+    tail: (next, variant, state) => `],"next":${next},"${variant}":${JSON.stringify(state)}}`,
   },
   [NDJSON]: {
     head: '',
     separator: '',
-    before: ({ sequence, position }, kind) =>
-      `{"type":"result","cursor":${sequence},${kind === 'job' ? `"position":${position},` : ''}"result":`,
+    before: ({ sequence, position }, variant) =>
+      `{"type":"result","cursor":${sequence},${variant === 'job' ? `"position":${position},` : ''}"result":`,
     after: '}\n',
-    tail: (next, kind, state) =>
-      `${JSON.stringify({ type: 'summary', summary: state.summary, next, [kind]: state })}\n`,
+    tail: (next, variant, state) =>
+      `${JSON.stringify({ type: 'summary', summary: state.summary, next, [variant]: state })}\n`,
   },
 } as const satisfies Record<string, Format>;
 
 /** What is sent, and to whom. */
-interface Target<Kind extends JobKind> {
+interface Target<Variant extends JobVariant> {
   /** Ends a response that its reader does not take. */
   disconnect: () => void;
   organizationId: string;
-  kind: Kind;
+  variant: Variant;
   format: Format;
 }
 
@@ -73,12 +73,12 @@ export class ResultsResponse {
    * Sends a page as JSON, or all entries as NDJSON when the request accepts it. After the first byte an error destroys
    * the connection.
    *
-   * @param kind what the results belong to: the name of the last field
+   * @param variant what the results belong to: the name of the last field
    * @throws ServiceUnavailableError when too much memory waits for slow readers, and what the first read throws
    */
-  async send<Kind extends JobKind>(
-    kind: Kind,
-    read: ReadPart<Kind>,
+  async send<Variant extends JobVariant>(
+    variant: Variant,
+    read: ReadPart<Variant>,
     organizationId: string,
     { limit, after }: ResultsQueryDto,
     request: Request,
@@ -87,7 +87,7 @@ export class ResultsResponse {
     const type = request.accepts(['application/json', NDJSON]) === NDJSON ? NDJSON : 'application/json';
     const count = type === NDJSON ? (limit ?? Infinity) : Math.min(limit ?? PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX);
     const disconnect = (): void => void response.destroy();
-    const target = { disconnect, organizationId, kind, format: FORMATS[type] };
+    const target = { disconnect, organizationId, variant, format: FORMATS[type] };
     const chunks = await this.begin(target, read, count, after);
     response.vary('Accept-Encoding');
     response.vary('Accept');
@@ -101,25 +101,25 @@ export class ResultsResponse {
    * @param disconnect ends a response that its reader does not take
    * @throws as `send`
    */
-  lines<Kind extends JobKind>(
-    kind: Kind,
-    read: ReadPart<Kind>,
+  lines<Variant extends JobVariant>(
+    variant: Variant,
+    read: ReadPart<Variant>,
     organizationId: string,
     { limit = Infinity, after }: ResultsQueryDto,
     disconnect: () => void,
   ): Promise<AsyncGenerator<Chunk>> {
-    return this.begin({ disconnect, organizationId, kind, format: FORMATS[NDJSON] }, read, limit, after);
+    return this.begin({ disconnect, organizationId, variant, format: FORMATS[NDJSON] }, read, limit, after);
   }
 
   /** Reads the first part, before which the response can be refused. */
-  private async begin<Kind extends JobKind>(
-    target: Target<Kind>,
-    read: ReadPart<Kind>,
+  private async begin<Variant extends JobVariant>(
+    target: Target<Variant>,
+    read: ReadPart<Variant>,
     count: number,
     after: number | undefined,
   ): Promise<AsyncGenerator<Chunk>> {
     this.memory.refuseWhenFull(target.organizationId);
-    const readPart: ReadPart<Kind> = (missing, from) => read(Math.min(missing, ENTRIES_PER_READ), from);
+    const readPart: ReadPart<Variant> = (missing, from) => read(Math.min(missing, ENTRIES_PER_READ), from);
     return this.chunks(target, count, await readPart(count, after), readPart);
   }
 
@@ -127,11 +127,11 @@ export class ResultsResponse {
    * Reads on from the first part. The texts of a part count as held until the next one is read. A reader that has not taken
    * them within twice the deadline of a call is disconnected.
    */
-  private async *chunks<Kind extends JobKind>(
-    { disconnect, organizationId, kind, format }: Target<Kind>,
+  private async *chunks<Variant extends JobVariant>(
+    { disconnect, organizationId, variant, format }: Target<Variant>,
     count: number,
-    first: ResultsPart<Kind>,
-    read: ReadPart<Kind>,
+    first: ResultsPart<Variant>,
+    read: ReadPart<Variant>,
   ): AsyncGenerator<Chunk> {
     yield [format.head];
     let separator = '';
@@ -142,7 +142,7 @@ export class ResultsResponse {
       try {
         for (const { text } of part.entries) held.add(text.deflated);
         for (const entry of part.entries) {
-          yield [separator + format.before(entry, kind), entry.text, format.after];
+          yield [separator + format.before(entry, variant), entry.text, format.after];
           separator = format.separator;
         }
       } finally {
@@ -153,6 +153,6 @@ export class ResultsResponse {
       if (missing === 0 || part.next === null || part.entries.length === 0) break;
       part = await read(missing, part.next);
     }
-    yield [format.tail(part.next, kind, part[kind])];
+    yield [format.tail(part.next, variant, part[variant])];
   }
 }

@@ -29,7 +29,7 @@ const SECONDS_PER_MINUTE = 60;
 /** The subscriptions of organizations. */
 @Injectable()
 export class SubscriptionRepository extends JobTable<SubscriptionDto, SubscriptionRow> {
-  protected override readonly kind = 'subscription';
+  protected override readonly variant = 'subscription';
 
   /** @throws InvalidApiKeyError when the organization was deleted */
   create(

@@ -3,9 +3,6 @@ import { counted, DomainError, fixedError } from '../domain/errors.js';
 import { VIDEO_ID } from '../domain/video-reference.js';
 import { TEXT_FIELDS } from './job.js';
 
-/** The form of the ID of a subscription, which is a job that does not end. */
-export const SUBSCRIPTION_ID = /^sub_[0-9A-Za-z]{22}$/;
-
 export const SUBSCRIPTION_STATES = ['active', 'paused'] as const;
 export type SubscriptionState = (typeof SUBSCRIPTION_STATES)[number];
 

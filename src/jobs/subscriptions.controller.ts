@@ -34,6 +34,7 @@ import {
 import { idempotencyKey, JobsQueryDto, organizationOf, ResultsQueryDto } from './dto/jobs-request.dto.js';
 import {
   FEED_EXAMPLE,
+  FEED_LINES_EXAMPLE,
   NEW_SUBSCRIPTION_EXAMPLE,
   PAUSED_SUBSCRIPTION_EXAMPLE,
   SUBSCRIPTION_EXAMPLE,
@@ -45,7 +46,7 @@ import {
   UploadEventDto,
 } from './dto/subscription.dto.js';
 import { ChangeSubscriptionDto, CreateSubscriptionDto } from './dto/subscriptions-request.dto.js';
-import { ResultsResponse } from './results-response.js';
+import { ResultsResponse, type ReadPart } from './results-response.js';
 import {
   CHECK_REQUEST_SECONDS,
   CheckRequestedError,
@@ -189,12 +190,7 @@ export class SubscriptionsController {
       'ones. Without `after` the oldest stored entry comes first. Results are stored for a week, unless the service is configured ' +
       'otherwise.',
   })
-  @ApiResults({
-    type: SubscriptionResultsDto,
-    kind: 'subscription',
-    description: 'Entries in the order in which they became final, each upload once.',
-    example: FEED_EXAMPLE,
-  })
+  @ApiResults(SubscriptionResultsDto, 'subscription', FEED_EXAMPLE, FEED_LINES_EXAMPLE)
   @ApiErrors({ title: 'Results after the cursor were deleted', error: new CursorExpiredError(41) })
   getSubscriptionResults(
     @Param('id') id: string,
@@ -203,13 +199,8 @@ export class SubscriptionsController {
     @Res() response: Response,
   ): Promise<void> {
     const organizationId = organizationOf(request, 'subscription', id);
-    return this.results.send(
-      'subscription',
-      (limit, after) => this.subscriptions.results(organizationId, id, { limit, after }),
-      organizationId,
-      query,
-      request,
-      response,
-    );
+    const read: ReadPart<'subscription'> = (limit, after) =>
+      this.subscriptions.results(organizationId, id, { limit, after });
+    return this.results.send('subscription', read, organizationId, query, request, response);
   }
 }

@@ -32,7 +32,7 @@ export interface FeedPage {
 /** Creates subscriptions to channels and reads, changes, checks and deletes them. */
 @Injectable()
 export class SubscriptionsService extends JobOperations<SubscriptionDto> {
-  protected override readonly kind = 'subscription';
+  protected override readonly variant = 'subscription';
 
   constructor(
     protected override readonly store: SubscriptionRepository,

@@ -177,7 +177,9 @@ describe('an assistant', () => {
 
     const one = await call('get_new_transcripts', { subscriptionId, limit: 1 });
     expect(one.structured).toMatchObject({ videos: [{ ok: true }], next: 1, cursor: null });
-    expect(one.text).toContain('There is more. Call `get_new_transcripts` with after 1.');
+    expect(one.text).toContain(
+      `There is more. Call \`get_new_transcripts\` with the subscriptionId \`${subscriptionId}\` and after 1.`,
+    );
     expect(one.text).toContain(`](https://youtu.be/${one.structured.videos[0].videoId}?t=`);
     expect(JSON.stringify(one.structured)).not.toContain('transcript"');
     const rest = await call('get_new_transcripts', { subscriptionId, after: 1 });
@@ -187,6 +189,28 @@ describe('an assistant', () => {
     expect(nothing.text).toMatch(/Nothing else is new\. .* after 2 .*\n.*The next check is at \d{4}-/);
     const { text } = await call('get_new_transcripts', { subscriptionId: 'sub_x' });
     expect(text).toMatch(/^subscription_not_found: .*get_new_transcripts/);
+    for (const place of [{ after: 0 }, { cursor: '41.3' }])
+      expect((await call('get_new_transcripts', place)).text).toMatch(/^invalid_request: subscriptionId is required/);
+    await client.close();
+  });
+
+  it('learns that a pause heals by itself', async () => {
+    const { key } = await service.organization();
+    const id = await followed(key, { channel: '@tidewater' });
+    const client = new Client({ name: 'test', version: '1' });
+    const requestInit = { headers: { Authorization: `Bearer ${key}` } };
+    await client.connect(new StreamableHTTPClientTransport(new URL(`${service.url}/mcp`), { requestInit }));
+    for (const [reason, healing] of [
+      ['channel_not_found', /tried again every day/],
+      ['upstream_blocked', /tried again by itself/],
+      ['plan_limit_exceeded', /nothing is skipped/],
+    ] as const) {
+      await service.query(`UPDATE jobs SET state = 'paused', reason = '${reason}' WHERE id = '${id}'`);
+      const { content } = await client.callTool({ name: 'get_new_transcripts', arguments: {} });
+      const [{ text = '' } = {}] = content as { text?: string }[];
+      expect(text).toContain(`: paused (\`${reason}\`: `);
+      expect(text).toMatch(healing);
+    }
     await client.close();
   });
 
@@ -212,6 +236,7 @@ describe('an assistant', () => {
     let pages = 1;
     for (; page.structured.cursor !== null; pages += 1) {
       expect(page.text.length).toBeLessThanOrEqual(20_000);
+      expect(page.text).toContain(`with the subscriptionId \`${id}\` and the cursor \`${page.structured.cursor}\`.`);
       joined += body(page.text);
       page = await read({ maxChars: 20_000, cursor: page.structured.cursor });
     }

@@ -5,7 +5,7 @@ import { Jobs } from './jobs.js';
 import type { OperationId, ParametersOf, ResultOf } from './operations.js';
 import type { components } from './schema.js';
 import { Subscriptions } from './subscriptions.js';
-import { textsOf, type ListOptions, type VideoOptions } from './video-options.js';
+import { selectionOf, textsOf, type ListOptions, type VideoOptions } from './video-options.js';
 import { Webhooks } from './webhooks.js';
 
 export type ChannelTranscripts = components['schemas']['ChannelTranscripts'];
@@ -55,12 +55,12 @@ export class ChannelTranscriptsClient {
 
   /** Returns the transcripts of a channel's newest uploads. */
   transcripts(channel: string, options: TranscriptsOptions = {}): Promise<ChannelTranscripts> {
-    return this.http.call('getChannelTranscripts', listOf(channel, options), options);
+    return this.http.call('getChannelTranscripts', uploadsOf(channel, options), options);
   }
 
   /** Yields the same as events, each as soon as it is available. Leaving the loop cancels the call. */
   events(channel: string, options: TranscriptsOptions = {}): Events {
-    return this.stream('getChannelTranscripts', listOf(channel, options), options);
+    return this.stream('getChannelTranscripts', uploadsOf(channel, options), options);
   }
 
   /** Lists a channel's newest uploads without their transcripts, which costs no quota. */
@@ -126,9 +126,12 @@ export class ChannelTranscriptsClient {
   }
 }
 
-function listOf(id: string, options: TranscriptsOptions) {
-  const { limit, since } = options;
-  return { path: { id }, query: { ...defined({ limit, since }), ...textsOf(options) } };
+function uploadsOf(channel: string, { limit, since, ...options }: TranscriptsOptions) {
+  return { path: { id: channel }, query: { ...defined({ limit, since }), ...selectionOf(options) } };
+}
+
+function listOf(id: string, { limit, ...options }: ListOptions) {
+  return { path: { id }, query: { ...defined({ limit }), ...selectionOf(options) } };
 }
 
 function videosOf(videos: readonly string[], options: VideoOptions) {

@@ -1,6 +1,6 @@
 import { defined, itemsOf, RETRIES_WHILE_FOLLOWING, type CallOptions, type Http } from './http.js';
 import type { components } from './schema.js';
-import { textsOf, type ListOptions } from './video-options.js';
+import { selectionOf, type ListOptions } from './video-options.js';
 
 type Schemas = components['schemas'];
 export type Job = Schemas['Job'];
@@ -45,9 +45,10 @@ export class Jobs {
 
   /** Starts a job that fetches the transcripts of a channel, a playlist or a list of videos. @param source a text is a channel */
   create(source: string | JobSource, options: JobOptions = {}): Promise<Job> {
-    const { limit, since, onQuota = 'pause', idempotencyKey = crypto.randomUUID() } = options;
-    const body: NewJob = { ...sourceOf(source), onQuota, ...defined({ limit, since }), ...textsOf(options) };
-    return this.http.call('createJob', { body, header: { 'Idempotency-Key': idempotencyKey } }, options);
+    const { limit, since, onQuota = 'pause', idempotencyKey } = options;
+    const body: NewJob = { ...sourceOf(source), onQuota, ...defined({ limit, since }), ...selectionOf(options) };
+    const header = { 'Idempotency-Key': idempotencyKey ?? crypto.randomUUID() };
+    return this.http.call('createJob', { body, header }, options);
   }
 
   /** Yields the organization's jobs, newest first. */

@@ -473,7 +473,7 @@ export interface paths {
         put?: never;
         /**
          * Model Context Protocol (MCP)
-         * @description The endpoint for AI assistants, by the Streamable HTTP transport of MCP without sessions. One JSON-RPC message per request, in any released revision of the protocol. Tools: `list_channel_uploads`, `get_channel_transcripts`, `get_video_transcript`, `search_channel_transcripts`, `get_usage`, `start_archive_job`, `get_job`; docs/mcp.md describes how to add the service to a client. The plan, the quota and, for tools that read from YouTube, the concurrency limits apply to each call of a tool, and their errors are results with `isError` whose text begins with the error code. A JSON object that is no message of JSON-RPC gets 400 with an error of JSON-RPC. A page can call this operation only if `CORS_ORIGINS` has its origin, also the page of this documentation: its "Try it out" gets 403 otherwise.
+         * @description The endpoint for AI assistants, by the Streamable HTTP transport of MCP without sessions. One JSON-RPC message per request, in any released revision of the protocol. docs/mcp.md lists the tools, and describes how to add the service to a client. The plan, the quota and, for tools that read from YouTube, the concurrency limits apply to each call of a tool, and their errors are results with `isError` whose text begins with the error code. A JSON object that is no message of JSON-RPC gets 400 with an error of JSON-RPC. A page can call this operation only if `CORS_ORIGINS` has its origin, also the page of this documentation: its "Try it out" gets 403 otherwise.
          */
         post: operations["sendMcpMessage"];
         delete?: never;
@@ -3956,7 +3956,7 @@ export interface operations {
     listJobs: {
         parameters: {
             query?: {
-                /** @description The maximum number of items to return. Values above 100 are treated as 100. */
+                /** @description The maximum number of entries of the list to return. Values above 100 are treated as 100. */
                 limit?: number;
                 /** @description The `next` value of the previous page. By default the first page is returned. */
                 after?: string;
@@ -5473,7 +5473,7 @@ export interface operations {
     listSubscriptions: {
         parameters: {
             query?: {
-                /** @description The maximum number of items to return. Values above 100 are treated as 100. */
+                /** @description The maximum number of entries of the list to return. Values above 100 are treated as 100. */
                 limit?: number;
                 /** @description The `next` value of the previous page. By default the first page is returned. */
                 after?: string;
@@ -6683,7 +6683,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Entries in the order in which they became final, each upload once. JSON is a page; NDJSON (`Accept: application/x-ndjson`) has all entries from `after` on. */
+            /** @description Entries in the order in which they became final. JSON is a page; NDJSON (`Accept: application/x-ndjson`) has all entries from `after` on. */
             200: {
                 headers: {
                     /** @description The ID of the request. */
@@ -7843,7 +7843,7 @@ export interface operations {
     listWebhookDeliveries: {
         parameters: {
             query?: {
-                /** @description The maximum number of deliveries to return. Values above 100 are treated as 100. */
+                /** @description The maximum number of entries of the list to return. Values above 100 are treated as 100. */
                 limit?: number;
                 /** @description The `next` value of the previous page. By default the first page is returned. */
                 after?: string;
@@ -8232,7 +8232,7 @@ export interface operations {
     listOrganizations: {
         parameters: {
             query?: {
-                /** @description The maximum number of items to return. Values above 100 are treated as 100. */
+                /** @description The maximum number of entries of the list to return. Values above 100 are treated as 100. */
                 limit?: number;
                 /** @description The `next` value of the previous page. By default the first page is returned. */
                 after?: string;
@@ -9047,7 +9047,7 @@ export interface operations {
     listKeys: {
         parameters: {
             query?: {
-                /** @description The maximum number of items to return. Values above 100 are treated as 100. */
+                /** @description The maximum number of entries of the list to return. Values above 100 are treated as 100. */
                 limit?: number;
                 /** @description The `next` value of the previous page. By default the first page is returned. */
                 after?: string;
@@ -10477,7 +10477,7 @@ export interface operations {
     listAudit: {
         parameters: {
             query?: {
-                /** @description The maximum number of items to return. Values above 100 are treated as 100. */
+                /** @description The maximum number of entries of the list to return. Values above 100 are treated as 100. */
                 limit?: number;
                 /** @description The `next` value of the previous page. By default the first page is returned. */
                 after?: string;
@@ -10646,7 +10646,7 @@ export interface operations {
     listOrganizationJobs: {
         parameters: {
             query?: {
-                /** @description The maximum number of items to return. Values above 100 are treated as 100. */
+                /** @description The maximum number of entries of the list to return. Values above 100 are treated as 100. */
                 limit?: number;
                 /** @description The `next` value of the previous page. By default the first page is returned. */
                 after?: string;
@@ -10835,7 +10835,7 @@ export interface operations {
     listOrganizationSubscriptions: {
         parameters: {
             query?: {
-                /** @description The maximum number of items to return. Values above 100 are treated as 100. */
+                /** @description The maximum number of entries of the list to return. Values above 100 are treated as 100. */
                 limit?: number;
                 /** @description The `next` value of the previous page. By default the first page is returned. */
                 after?: string;

@@ -1,7 +1,7 @@
 import { noResponseError } from './errors.js';
 import { defined, itemsOf, RETRIES_WHILE_FOLLOWING, type CallOptions, type Http } from './http.js';
 import type { components } from './schema.js';
-import { textsOf, type ListOptions } from './video-options.js';
+import { selectionOf, type ListOptions } from './video-options.js';
 
 type Schemas = components['schemas'];
 export type Subscription = Schemas['Subscription'];
@@ -51,9 +51,10 @@ export class Subscriptions {
 
   /** Follows a channel: each new upload gets an entry, exactly once, when it has its transcript or fails for good. */
   create(channel: string, options: SubscriptionOptions = {}): Promise<Subscription> {
-    const { checkMinutes = CHECK_MINUTES_DEFAULT, start = 'now', idempotencyKey = crypto.randomUUID() } = options;
-    const body = { channel, checkMinutes, start, ...textsOf(options) };
-    return this.http.call('createSubscription', { body, header: { 'Idempotency-Key': idempotencyKey } }, options);
+    const { checkMinutes = CHECK_MINUTES_DEFAULT, start = 'now', idempotencyKey } = options;
+    const body = { channel, checkMinutes, start, ...selectionOf(options) };
+    const header = { 'Idempotency-Key': idempotencyKey ?? crypto.randomUUID() };
+    return this.http.call('createSubscription', { body, header }, options);
   }
 
   /** Yields the organization's subscriptions, newest first. */

@@ -18,8 +18,12 @@ export interface ListOptions extends VideoOptions {
   kinds?: readonly ('video' | 'short' | 'live' | 'upcoming')[];
 }
 
-/** The parameters of every operation that is about transcripts. */
-export function textsOf({ languages, match, kinds, include, chunkSeconds }: ListOptions) {
-  const lists = { languages: languages?.join(','), kinds: kinds?.join(','), include: include?.join(',') };
-  return defined({ ...lists, match, chunkSeconds });
+/** The parameters of every operation that is about transcripts. Other options, of a variable that calls share, are left out. */
+export function textsOf({ languages, match, include, chunkSeconds }: VideoOptions) {
+  return defined({ languages: languages?.join(','), match, include: include?.join(','), chunkSeconds });
+}
+
+/** The same with those that select videos of a list. */
+export function selectionOf({ kinds, ...options }: Omit<ListOptions, 'limit'>) {
+  return { ...defined({ kinds: kinds?.join(',') }), ...textsOf(options) };
 }

@@ -11,7 +11,7 @@ import {
   type TokenProvider,
 } from '../src/index.js';
 import { pause } from '../src/http.js';
-import { json, lost, refusal, scripted, unavailable } from './scripted-fetch.js';
+import { json, lost, refusal, scripted, unavailable, type SentRequest } from './scripted-fetch.js';
 
 const ANSWER: ChannelTranscripts = {
   channel: { id: 'UCtidewater_____________', name: 'Tidewater Kitchen', handle: '@tidewater' },
@@ -41,12 +41,33 @@ function clientOf(...steps: Parameters<typeof scripted>) {
   return { client: new ChannelTranscriptsClient(service.options, service.wait), ...service };
 }
 
+interface Documented {
+  operationId: string;
+  parameters?: { name: string }[];
+  requestBody?: { content: { 'application/json': { schema: { $ref?: string } } } };
+}
+const { paths, components } = JSON.parse(
+  readFileSync(join(import.meta.dirname, '../../../tools/openapi/openapi.json'), 'utf8'),
+) as {
+  paths: Record<string, Record<string, Documented>>;
+  components: { schemas: Record<string, { properties: object }> };
+};
+
+/** The names that a call sends and its operation has not. */
+function undocumented(path: string, method: string, { path: sent, body }: SentRequest): string[] {
+  const operation = paths[path]?.[method];
+  const schema = operation?.requestBody?.content['application/json'].schema.$ref?.split('/').at(-1) ?? '';
+  const names = [
+    ...(operation?.parameters ?? []).map(({ name }) => name),
+    ...Object.keys(components.schemas[schema]?.properties ?? {}),
+  ];
+  const given = [...new URLSearchParams(sent.split('?')[1]).keys(), ...Object.keys(body ?? {})];
+  expect(given).toContain('languages');
+  return given.filter((name) => !names.includes(name));
+}
+
 describe('the operations of the client', () => {
   it('are those of the OpenAPI document, with its methods and paths', () => {
-    const file = join(import.meta.dirname, '../../../tools/openapi/openapi.json');
-    const { paths } = JSON.parse(readFileSync(file, 'utf8')) as {
-      paths: Record<string, Record<string, { operationId: string }>>;
-    };
     const documented = Object.entries(paths).flatMap(([path, methods]) =>
       Object.entries(methods).map(([method, { operationId }]) => [operationId, `${method.toUpperCase()} ${path}`]),
     );
@@ -84,6 +105,26 @@ describe('the operations of the client', () => {
     expect(sent[0]?.headers.get('X-Request-Id')).toBe('mine');
     await client.videos(['a', 'b'], { languages: ['fr'] });
     expect(sent[1]).toMatchObject({ path: '/transcripts', body: { videos: ['a', 'b'], languages: 'fr' } });
+  });
+
+  it('send only their own parameters of options that calls share', async () => {
+    const texts = { languages: ['en'], match: 'first', include: ['tags'], chunkSeconds: 60 } as const;
+    const videos = { kinds: ['video'], limit: 3, since: 'tw-bread___' } as const;
+    const options = { ...texts, ...videos, onQuota: 'fail', checkMinutes: 60, start: 1 } as const;
+    const calls: [path: string, method: string, (client: ChannelTranscriptsClient) => Promise<unknown>][] = [
+      ['/channels/{id}/transcripts', 'get', (client) => client.transcripts('@tidewater', options)],
+      ['/playlists/{id}/transcripts', 'get', (client) => client.playlist('PLsaturday', options)],
+      ['/transcripts', 'post', (client) => client.videos(['tw-chowder_'], options)],
+      ['/videos/{id}/transcript', 'get', (client) => client.video('tw-chowder_', options)],
+      ['/videos/{id}/transcript', 'get', (client) => client.videoAs('srt', 'tw-chowder_', options)],
+      ['/jobs', 'post', (client) => client.jobs.create('@tidewater', options)],
+      ['/subscriptions', 'post', (client) => client.subscriptions.create('@tidewater', options)],
+    ];
+    for (const [path, method, call] of calls) {
+      const { client, sent } = clientOf(json(ANSWER));
+      await call(client);
+      expect([path, sent.flatMap((request) => undocumented(path, method, request))]).toEqual([path, []]);
+    }
   });
 
   it('are refused before any request when the client cannot send one', () => {

@@ -55,6 +55,8 @@ describe('creating a job', () => {
     expect(sent[1]?.body).toEqual({ channel: '@tidewater', limit: 3, onQuota: 'pause' });
     await client.jobs.create('@tidewater', { idempotencyKey: 'mine' });
     expect(sent[2]?.headers.get('Idempotency-Key')).toBe('mine');
+    await client.jobs.create('@tidewater', JSON.parse('{ "idempotencyKey": null }') as object);
+    expect(sent[3]?.headers.get('Idempotency-Key')).toMatch(/^[0-9a-f-]{36}$/);
   });
 
   it('names a playlist or videos', async () => {

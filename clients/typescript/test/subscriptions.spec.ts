@@ -50,6 +50,8 @@ describe('creating a subscription', () => {
     expect(service.sent[1]?.body).toEqual({
       ...{ channel: '@tidewater', languages: 'de,*', kinds: 'video', chunkSeconds: 60, checkMinutes: 60, start: 5 },
     });
+    await subscriptions.create('@tidewater', JSON.parse('{ "idempotencyKey": null }') as object);
+    expect(service.sent[2]?.headers.get('Idempotency-Key')).toMatch(/^[0-9a-f-]{36}$/);
   });
 });
 

@@ -58,9 +58,7 @@ async function findOrCreate(
   subscriptions: SubscriptionsService,
   { organizationId, ...payer }: Payer,
 ): Promise<SubscriptionDto> {
-  const known =
-    files.subscription &&
-    (await unless(SubscriptionNotFoundError, subscriptions.get(organizationId, files.subscription.id), null));
+  const known = files.subscription && (await unlessDeleted(subscriptions.get(organizationId, files.subscription.id)));
   if (!known) {
     const request = { channel, checkMinutes, start: start ?? files.start ?? 'now', ...textsOf(form) };
     // A run that was killed before it wrote the directory finds its subscription again.
@@ -71,9 +69,13 @@ async function findOrCreate(
     throw new Error(`${out} is the directory of another channel. Choose another directory.`);
   const changed = await subscriptions.change(organizationId, known.id, { checkMinutes, state: 'active' });
   // One that was paused is checked at once; a killed run has left it active.
-  return known.state === 'paused'
-    ? changed
-    : unless(CheckRequestedError, subscriptions.check(organizationId, known.id), changed);
+  if (known.state === 'paused') return changed;
+  try {
+    return await subscriptions.check(organizationId, known.id);
+  } catch (error) {
+    if (error instanceof CheckRequestedError) return changed;
+    throw error;
+  }
 }
 
 const handleOf = (text: string): string => text.replace(/^@/, '').toLowerCase();
@@ -86,16 +88,11 @@ function isNamed({ request, channel }: SubscriptionDto, text: string): boolean {
   return text === request.channel;
 }
 
-/** Resolves with `otherwise` when the work is refused for this reason. */
-async function unless<Refused>(
-  reason: new (...values: never[]) => Error,
-  work: Promise<SubscriptionDto>,
-  otherwise: Refused,
-): Promise<SubscriptionDto | Refused> {
+async function unlessDeleted(found: Promise<SubscriptionDto>): Promise<SubscriptionDto | undefined> {
   try {
-    return await work;
+    return await found;
   } catch (error) {
-    if (error instanceof reason) return otherwise;
+    if (error instanceof SubscriptionNotFoundError) return undefined;
     throw error;
   }
 }

@@ -6,7 +6,7 @@ import { contentOf } from '../../http/response-docs.js';
 import { OwnRateLimit } from '../../rate-limit/rate-limit.guard.js';
 import { NDJSON } from '../../transcripts/response/transcripts-response.js';
 import { IdempotencyConflictError, ResultsExpiredError, StoredResultsLimitError, TooManyJobsError } from '../job.js';
-import { JOB_KINDS, type JobKind } from '../job-kinds.js';
+import { JOB_VARIANTS, type JobVariant } from '../job-variants.js';
 import { RUNNING_JOB_EXAMPLE } from './job.dto.js';
 import { IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_LENGTH_MAX } from './jobs-request.dto.js';
 import { SUBSCRIPTION_EXAMPLE } from './subscription.dto.js';
@@ -32,17 +32,20 @@ export const CONFLICTING_KEY: ErrorExample = {
 };
 
 /** The header of a response that has created something. */
-export const locationOf = (created: JobKind) => ({
+export const locationOf = (created: JobVariant) => ({
   Location: { description: `The path of the ${created}: \`/${created}s/{id}\`.`, schema: { type: 'string' as const } },
 });
 
 /** The parameter of the routes of a job or a subscription, and their 404. */
-export function ApiJobId(kind: JobKind, title = `The organization has no ${kind} with this ID`): MethodDecorator {
-  const example = kind === 'job' ? RUNNING_JOB_EXAMPLE.id : SUBSCRIPTION_EXAMPLE.id;
-  const description = `The ID of the ${kind} (\`${JOB_KINDS[kind].prefix}_…\`).`;
+export function ApiJobId(
+  variant: JobVariant,
+  title = `The organization has no ${variant} with this ID`,
+): MethodDecorator {
+  const example = variant === 'job' ? RUNNING_JOB_EXAMPLE.id : SUBSCRIPTION_EXAMPLE.id;
+  const description = `The ID of the ${variant} (\`${JOB_VARIANTS[variant].prefix}_…\`).`;
   return applyDecorators(
     ApiParam({ name: 'id', description, schema: { type: 'string', example } }),
-    ApiErrors({ title, error: new JOB_KINDS[kind].NotFound() }),
+    ApiErrors({ title, error: new JOB_VARIANTS[variant].NotFound() }),
   );
 }
 
@@ -50,17 +53,17 @@ export function ApiJobId(kind: JobKind, title = `The organization has no ${kind}
  * Guards an operation on the jobs or the subscriptions that exist, which is on every plan and has a rate limit of its own: looking
  * at them takes no call from other operations.
  */
-export function OnJobs(kind: JobKind, limits?: { limitsConcurrency: boolean }): MethodDecorator {
-  return applyDecorators(RequiresApiKey(limits), OwnRateLimit(`${kind}s`));
+export function OnJobs(variant: JobVariant, limits?: { limitsConcurrency: boolean }): MethodDecorator {
+  return applyDecorators(RequiresApiKey(limits), OwnRateLimit(`${variant}s`));
 }
 
 /** The same for an operation on one of them. */
-export function OnJob(kind: JobKind, limits?: { limitsConcurrency: boolean }): MethodDecorator {
-  return applyDecorators(OnJobs(kind, limits), ApiJobId(kind));
+export function OnJob(variant: JobVariant, limits?: { limitsConcurrency: boolean }): MethodDecorator {
+  return applyDecorators(OnJobs(variant, limits), ApiJobId(variant));
 }
 
 /** Documents the header that makes the creation of a job or a subscription repeatable. */
-export function ApiIdempotencyKey(created: JobKind): MethodDecorator {
+export function ApiIdempotencyKey(created: JobVariant): MethodDecorator {
   return ApiHeader({
     name: IDEMPOTENCY_KEY,
     required: false,
@@ -72,40 +75,19 @@ export function ApiIdempotencyKey(created: JobKind): MethodDecorator {
   });
 }
 
-/** A page of results, whose last field has the state of what they belong to. */
-type ResultsPage<Kind extends JobKind> = Record<Kind, { summary: object }> & { results: object[]; next: number | null };
-
-/** Stored results in the document. */
-interface DocumentedResults<Kind extends JobKind, Results extends ResultsPage<Kind>> {
-  type: Type<Results>;
-  kind: Kind;
-  description: string;
-  example: Results;
-}
-
-/** The example of a page as NDJSON. */
-function ndjsonOf<Kind extends JobKind>(kind: Kind, { results, next, [kind]: state }: ResultsPage<Kind>): string {
-  const lines = results.map((result, index) => ({
-    ...{ type: 'result', cursor: index + 1 },
-    ...('position' in result && { position: result.position }),
-    result,
-  }));
-  const events = [...lines, { type: 'summary', summary: state.summary, next, [kind]: state }];
-  return events.map((event) => `${JSON.stringify(event)}\n`).join('');
-}
-
-/** Documents the two forms of the results of a job or a subscription. */
-export function ApiResults<Kind extends JobKind, Results extends ResultsPage<Kind>>({
-  type,
-  kind,
-  description,
-  example,
-}: DocumentedResults<Kind, Results>): MethodDecorator {
-  const position = kind === 'job' ? '`position`, ' : '';
+/** Documents the two forms of the results of a job or a subscription. @param lines the example as NDJSON */
+export function ApiResults(
+  type: Type,
+  variant: JobVariant,
+  example: object,
+  lines: readonly object[],
+): MethodDecorator {
+  const position = variant === 'job' ? '`position`, ' : '';
   return applyDecorators(
     ApiExtraModels(type),
     ApiOkResponse({
-      description: `${description} JSON is a page; NDJSON (\`Accept: application/x-ndjson\`) has all entries from \`after\` on.`,
+      description:
+        'Entries in the order in which they became final. JSON is a page; NDJSON (`Accept: application/x-ndjson`) has all entries from `after` on.',
       headers: {
         Vary: {
           description:
@@ -121,10 +103,10 @@ export function ApiResults<Kind extends JobKind, Results extends ResultsPage<Kin
               type: 'string',
               description:
                 `One JSON object per line, with a \`type\`: a \`result\` with the fields \`cursor\`, ${position}and \`result\` for each entry, and ` +
-                `last \`summary\` with the fields \`summary\`, \`next\` and \`${kind}\`. A body without the last line is incomplete: request ` +
+                `last \`summary\` with the fields \`summary\`, \`next\` and \`${variant}\`. A body without the last line is incomplete: request ` +
                 '`after` with the last `cursor` that was received.',
             },
-            example: ndjsonOf(kind, example),
+            example: lines.map((line) => `${JSON.stringify(line)}\n`).join(''),
           },
         },
       ),

@@ -22,7 +22,7 @@ import {
   PageLimit,
 } from '../../http/validation.js';
 import { ON_QUOTA, type OnQuota } from '../job.js';
-import { JOB_KINDS, type JobKind } from '../job-kinds.js';
+import { JOB_VARIANTS, type JobVariant } from '../job-variants.js';
 import { VIDEO_ID } from '../../domain/video-reference.js';
 
 /** The number of uploads of a job is stored as an `integer` of PostgreSQL. */
@@ -149,15 +149,16 @@ export function idempotencyKey(request: Request): string | undefined {
  * The organization of the caller; adds the job or subscription to the log line of the request, unless the path has another text
  * than an ID.
  */
-export function organizationOf(request: Request, kind: JobKind, id: string): string {
+export function organizationOf(request: Request, variant: JobVariant, id: string): string {
   const { caller, log } = requestContext(request);
-  if (JOB_KINDS[kind].idForm.test(id)) log[`${kind}Id`] = id;
+  const { idForm, log: names } = JOB_VARIANTS[variant];
+  if (idForm.test(id)) log[names.id] = id;
   return caller.organization.id;
 }
 
 /** The query parameters of the lists of jobs and of subscriptions. */
 export class JobsQueryDto {
-  @PageLimit('items', 10)
+  @PageLimit(10)
   limit: number = PAGE_SIZE_DEFAULT;
 
   @PageAfter()

@@ -147,6 +147,12 @@ export const FEED_EXAMPLE = {
   subscription: SUBSCRIPTION_EXAMPLE,
 } satisfies SubscriptionResultsDto;
 
+/** The same as the lines of NDJSON. */
+export const FEED_LINES_EXAMPLE = [
+  ...FEED_EXAMPLE.results.map((result, at) => ({ type: 'result', cursor: at + 1, result })),
+  { type: 'summary', summary: SUBSCRIPTION_EXAMPLE.summary, next: 2, subscription: SUBSCRIPTION_EXAMPLE },
+];
+
 /** Written as text by `ResultsResponse`, because stored entries are already JSON. */
 @ApiSchema({ name: 'SubscriptionResults' })
 export class SubscriptionResultsDto {

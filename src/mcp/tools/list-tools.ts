@@ -79,16 +79,8 @@ export const getUsage = defineTool({
   },
 });
 
-function uploadLine({
-  videoId,
-  title,
-  url,
-  publishedAt,
-  publishedText,
-  durationSeconds,
-  kind,
-  failure,
-}: Upload): string {
+function uploadLine(upload: Upload): string {
+  const { videoId, title, url, publishedAt, publishedText, durationSeconds, kind, failure } = upload;
   const date = publishedAt?.slice(0, 'yyyy-mm-dd'.length) ?? publishedText;
   const details = [date, durationSeconds === null ? null : clockTime(durationSeconds), kind];
   const known = details.filter((detail) => detail !== null).map(escapeMarkdown);

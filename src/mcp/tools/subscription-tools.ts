@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { CHANNEL_FORMS } from '../../domain/channel-reference.js';
+import { invalidField } from '../../domain/errors.js';
 import { languageChoice } from '../../domain/language-codes.js';
+import { UPLOADS_MAX } from '../../jobs/dto/jobs-request.dto.js';
 import type { SubscriptionDto } from '../../jobs/dto/subscription.dto.js';
 import {
   CHECK_MINUTES_DEFAULT,
@@ -10,6 +12,7 @@ import {
   START_UPLOADS_MAX,
   SUBSCRIPTION_REASONS,
   SUBSCRIPTION_STATES,
+  type SubscriptionReason,
 } from '../../jobs/subscription.js';
 import { inflate } from '../../transcripts/cache/transcript-text.js';
 import { readEntry } from '../../transcripts/formats/json.js';
@@ -25,18 +28,17 @@ import {
   languages,
   match,
   maxChars,
-  reasonText,
   storedReference,
   TEXT_IS_DATA,
   videoId,
   videoOf,
   videoOutput,
+  workId,
+  workOf,
   workOutput,
   type ToolResult,
 } from './tool.js';
 
-/** A cursor is stored as an `integer` of PostgreSQL. */
-const AFTER_MAX = 2_147_483_647;
 const LISTED_MAX = 100;
 
 const subscriptionOutput = workOutput.extend({
@@ -85,7 +87,7 @@ export const followChannel = defineTool({
     context.log['subscriptionId'] = subscription.id;
     const { id } = subscription;
     const lines = [stateLine(subscription), `Call \`get_new_transcripts\` with the subscriptionId ${codeSpan(id)}.`];
-    return { text: `${lines.join('\n')}\n`, structured: structuredOf(subscription) };
+    return { text: `${lines.join('\n')}\n`, structured: workOf(subscription) };
   },
 });
 
@@ -100,16 +102,13 @@ export const getNewTranscripts = defineTool({
   feature: undefined,
   limitsConcurrency: true,
   input: z.strictObject({
-    subscriptionId: z
-      .string()
-      .min(1)
-      .max(100)
+    subscriptionId: workId
       .optional()
       .describe(`The ID of the subscription (sub_…). Without it the newest ${LISTED_MAX} are listed.`),
     after: z
       .int()
       .min(0)
-      .max(AFTER_MAX)
+      .max(UPLOADS_MAX)
       .optional()
       .describe('The `next` of the last result. By default the oldest stored transcript comes first.'),
     limit: z.int().min(1).max(CURSOR_VIDEOS_MAX).default(3).describe('The number of uploads at most.'),
@@ -124,15 +123,18 @@ export const getNewTranscripts = defineTool({
   }),
   async run({ subscriptionId, after, limit, maxChars: charactersMax, cursor: place }, context, { subscriptions }) {
     const organizationId = context.caller.organization.id;
-    if (subscriptionId === undefined)
+    if (subscriptionId === undefined) {
+      if (after !== undefined || place !== undefined)
+        throw invalidField('subscriptionId', 'subscriptionId is required with after or cursor, which belong to it.');
       return listOf((await subscriptions.list(organizationId, { limit: LISTED_MAX })).subscriptions);
+    }
     const [from, skip] = place === undefined ? [after, 0] : readPlace(place);
     const feed = await subscriptions.results(organizationId, subscriptionId, { limit, after: from });
     context.log['subscriptionId'] = subscriptionId;
     const { subscription } = feed;
     const { languages: codes, match: wanted, chunkSeconds } = subscription.request;
     // No other foot is longer.
-    const room = charactersMax - footOf(subscription, AFTER_MAX, `${AFTER_MAX}.${AFTER_MAX}`).length;
+    const room = charactersMax - footOf(subscription, UPLOADS_MAX, `${UPLOADS_MAX}.${UPLOADS_MAX}`).length;
     const text = new TextPage({
       headingLevel: 2,
       languages: languageChoice(codes, wanted),
@@ -160,7 +162,7 @@ export const getNewTranscripts = defineTool({
     return {
       text: `${text.text}${footOf(subscription, next, rest)}`,
       structured: {
-        subscriptions: [structuredOf(subscription)],
+        subscriptions: [workOf(subscription)],
         videos: entries.map(videoOf),
         ...{ next, cursor: rest },
       },
@@ -173,7 +175,7 @@ function listOf(subscriptions: readonly SubscriptionDto[]): ToolResult {
   const lines = subscriptions.map((subscription) => `- ${stateLine(subscription)}\n`).join('');
   return {
     text: lines || 'No channel is followed. `follow_channel` follows one.\n',
-    structured: { subscriptions: subscriptions.map(structuredOf), videos: [], next: null, cursor: null },
+    structured: { subscriptions: subscriptions.map(workOf), videos: [], next: null, cursor: null },
   };
 }
 
@@ -183,14 +185,14 @@ const PLACE = /^([0-9]{1,10})\.([0-9]{1,9})$/;
 /** @throws InvalidRequestError */
 function readPlace(text: string): [after: number, skip: number] {
   const [, after, skip] = PLACE.exec(text) ?? [];
-  if (after === undefined || skip === undefined || Number(after) > AFTER_MAX) throw invalidCursor();
+  if (after === undefined || skip === undefined || Number(after) > UPLOADS_MAX) throw invalidCursor();
   return [Number(after), Number(skip)];
 }
 
 /** What follows the texts: how to go on. */
 function footOf(subscription: SubscriptionDto, next: number, rest: string | null): string {
   const { succeeded, failed } = subscription.summary;
-  const call = 'Call `get_new_transcripts` with';
+  const call = `Call \`get_new_transcripts\` with the subscriptionId ${codeSpan(subscription.id)} and`;
   const more =
     rest !== null
       ? `The text continues. ${call} the cursor ${codeSpan(rest)}.`
@@ -200,15 +202,21 @@ function footOf(subscription: SubscriptionDto, next: number, rest: string | null
   return `\n\n---\n\n${more}\n${stateLine(subscription)}\n`;
 }
 
+const REASONS: Readonly<Record<SubscriptionReason, string>> = {
+  plan_limit_exceeded: 'the monthly quota is used up, nothing is skipped; `get_usage` shows when it resets',
+  upstream_blocked: 'YouTube blocks the service; the channel is tried again by itself, at least every day',
+  plan_changed: 'the plan does not include subscriptions any more',
+  list_incomplete: 'YouTube listed a part of the uploads only; the list is read again',
+  channel_not_found: 'the channel cannot be found; it is tried again every day',
+  paused_by_caller: 'until a user sets its state to active',
+};
+
 /** What is followed, and how that stands. */
 function stateLine(subscription: SubscriptionDto): string {
   const { id, state, reason, request, summary, nextCheckAt } = subscription;
   const name = subscription.channel ? escapeMarkdown(subscription.channel.name) : codeSpan(request.channel);
+  const why = reason === null ? '' : ` (${codeSpan(reason)}: ${REASONS[reason]})`;
   const pending = summary.pending === 0 ? '' : ` ${summary.pending} pending.`;
   const check = nextCheckAt === null ? '' : ` The next check is at ${nextCheckAt}.`;
-  return `Subscription ${codeSpan(id)} for ${name}: ${state}${reasonText(reason)}.${pending}${check}`;
-}
-
-function structuredOf(subscription: SubscriptionDto): object {
-  return { ...subscription, channelId: subscription.channel?.id ?? null };
+  return `Subscription ${codeSpan(id)} for ${name}: ${state}${why}.${pending}${check}`;
 }

@@ -10,12 +10,9 @@ import { unknownParameterMessage, unknownParameters } from '../../domain/unknown
 import { VIDEO_ID } from '../../domain/video-reference.js';
 import type { RequestContext } from '../../http/request-context.js';
 import { hasNoApiKey } from '../../http/validation.js';
-import type { JobReason } from '../../jobs/job.js';
 import { JobsService } from '../../jobs/jobs.service.js';
-import type { SubscriptionReason } from '../../jobs/subscription.js';
 import { SubscriptionsService } from '../../jobs/subscriptions.service.js';
 import { QuotaService } from '../../quota/quota.service.js';
-import { codeSpan } from '../../transcripts/formats/markdown.js';
 import { ChannelUploads } from '../../transcripts/sources/channel-uploads.js';
 import { CHUNK_SECONDS_MAX, CHUNK_SECONDS_MIN } from '../../transcripts/dto/transcripts-query.dto.js';
 import type { Summary } from '../../transcripts/dto/transcripts-response.dto.js';
@@ -161,6 +158,9 @@ export const NO_API_KEY = [hasNoApiKey, 'must not contain an API key'] as const;
 /** A channel or a playlist. */
 export const storedReference = reference.refine(...NO_API_KEY);
 
+/** The ID of a job or a subscription. */
+export const workId = z.string().min(1).max(100);
+
 export const videoId = z.string().regex(VIDEO_ID, 'must be the ID of a video');
 
 export const maxChars = z
@@ -198,19 +198,9 @@ export const workOutput = z.object({
   createdAt: z.string(),
 });
 
-const REASONS: Readonly<Record<JobReason | SubscriptionReason, string>> = {
-  plan_limit_exceeded: 'the monthly quota is used up; `get_usage` shows when it resets',
-  upstream_blocked: 'YouTube blocks the service; it is tried again by itself',
-  plan_changed: 'the plan does not include this any more',
-  list_incomplete: 'YouTube listed a part of the videos only; the rest is read later',
-  channel_not_found: 'the channel cannot be found',
-  playlist_not_found: 'the playlist cannot be found',
-  paused_by_caller: 'until a user sets its state to active',
-};
-
-/** Why a job or a subscription does not go on, after its state. */
-export function reasonText(reason: JobReason | SubscriptionReason | null): string {
-  return reason === null ? '' : ` (${codeSpan(reason)}: ${REASONS[reason]})`;
+/** A job or a subscription, of which the output has some fields. */
+export function workOf<Work extends { channel: { id: string } | null }>(work: Work): object {
+  return { ...work, channelId: work.channel?.id ?? null };
 }
 
 /** The fields that a video has with and without its transcript. */

@@ -37,7 +37,7 @@ export class CreateWebhookDto {
 }
 
 export class DeliveriesQueryDto {
-  @PageLimit('deliveries', 20)
+  @PageLimit(20)
   limit: number = PAGE_SIZE_DEFAULT;
 
   @PageAfter()

@@ -133,7 +133,7 @@ export class RotateKeyDto {
 }
 
 export class PageQueryDto {
-  @PageLimit('items', 20, ADMIN_PAGE_SIZE_DEFAULT)
+  @PageLimit(20, ADMIN_PAGE_SIZE_DEFAULT)
   limit: number = ADMIN_PAGE_SIZE_DEFAULT;
 
   @PageAfter()
