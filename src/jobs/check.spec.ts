@@ -84,7 +84,7 @@ describe('a check that has read nothing', () => {
     { type: 'stopped', restartList: false },
   ])('does not end the pause of a subscription without quota: %j', (outcome) => {
     const job = { ...RUNNING_JOB_EXAMPLE, state: 'paused', reason: 'plan_limit_exceeded' } as const;
-    const walk = { start: null, kinds: [], createdAtMs: 0, seenAtMs: 0, delivered: 0 };
+    const walk = { start: null, kinds: [], createdAtMs: 0, seenAtMs: 0, seesAll: false, added: 0, delivered: 0 };
     const subscription = { dueAt: '', dueAtMs: 0, unreadSeconds: 4 * DAY, nowMs: 0, walk };
     const ended = endOf({ job, kind: 'check', setbacks: 0, subscription }, outcome);
     expect(ended).toMatchObject({ state: 'paused', reason: 'plan_limit_exceeded' });

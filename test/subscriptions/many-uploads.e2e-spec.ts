@@ -43,7 +43,7 @@ async function blocksOf(statement: string): Promise<number> {
 async function blocksOfAll(): Promise<Record<string, number>> {
   const claimed = `WITH claimed AS MATERIALIZED (
     UPDATE jobs SET claim = gen_random_uuid(), claimed_until = clock_now() WHERE id = '${run.id}' RETURNING claim)`;
-  const page = `{"added":[],"changed":[],"continuation":null,"ended":true,"channel_id":"UC"}`;
+  const page = `{"added":[],"decided":"seen","changed":[],"continuation":null,"ended":true,"sees_all":true,"channel_id":"UC"}`;
   const slice = `{"videos":[],"fetched":0,"delay_seconds":0,"setbacks":0,"restart_list":false,"is_check":false}`;
   const statements = {
     'known uploads': `SELECT position FROM job_videos WHERE job_id = '${run.id}'

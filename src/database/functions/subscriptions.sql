@@ -86,7 +86,7 @@ BEGIN
   RETURN NEXT;
 END $$;
 
--- Stores one page of a check: its new uploads, and what it states anew about pending ones. The walk goes on at the
+-- Stores one page of a check: its new uploads, and what it decides and states anew about earlier ones. The walk goes on at the
 -- continuation, or has ended with an upload that was seen; else the list is read again from its first page. No row without the
 -- claim. A check that was requested meanwhile stays due. An upload that is deleted between the readings of two pages moves
 -- another one past both, so a walk of several pages is repeated at once until it finds nothing new.
@@ -96,17 +96,26 @@ DECLARE
   v_check record;
   v_now timestamptz;
   v_added record;
+  v_delivered integer := 0;
   v_repeated boolean;
   v_blocked text := 'upstream_blocked';
 BEGIN
   SELECT * INTO v_check FROM json_to_record(p_check) AS page (
-    due_at timestamptz, channel_id text, channel text, added json, changed json, continuation text, ended boolean);
+    due_at timestamptz, channel_id text, channel text, added json, decided text, changed json, continuation text,
+    ended boolean, sees_all boolean);
   SELECT * INTO job FROM jobs WHERE id = p_job_id AND claim = p_claim FOR UPDATE;
   IF NOT FOUND THEN
     RETURN;
   END IF;
   old_state := job.state;
   v_now := clock_now();
+  IF v_check.decided <> 'undecided' THEN
+    UPDATE job_videos SET state = v_check.decided, upload = CASE WHEN v_check.decided = 'pending' THEN upload ELSE '{}' END
+      WHERE job_id = p_job_id AND position > job.seen_position AND state = 'undecided';
+    IF v_check.decided = 'pending' THEN
+      GET DIAGNOSTICS v_delivered = ROW_COUNT;
+    END IF;
+  END IF;
   WITH added AS (
     INSERT INTO job_videos (job_id, position, video_id, upload, state)
       SELECT p_job_id, job.last_position + row_number() OVER (ORDER BY place), item->>'video_id', item->>'upload', item->>'state'
@@ -137,8 +146,8 @@ BEGIN
     job.state := 'running';
     job.reason := CASE WHEN v_check.continuation IS NULL AND NOT v_check.ended THEN 'list_incomplete' ELSE v_blocked END;
   END IF;
-  UPDATE jobs SET channel_id = v_check.channel_id, channel = v_check.channel, total = total + v_added.pending,
-      last_position = last_position + v_added.videos, read_position = job.read_position,
+  UPDATE jobs SET channel_id = v_check.channel_id, channel = v_check.channel, total = total + v_delivered + v_added.pending,
+      last_position = last_position + v_added.videos, sees_all = v_check.sees_all, read_position = job.read_position,
       continuation = CASE WHEN NOT v_repeated THEN v_check.continuation END,
       seen_position = CASE WHEN v_check.ended AND NOT v_repeated THEN last_position + v_added.videos ELSE seen_position END,
       seen_at = CASE WHEN v_check.ended AND NOT v_repeated THEN v_now ELSE seen_at END,
