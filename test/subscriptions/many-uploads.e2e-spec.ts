@@ -50,7 +50,7 @@ async function blocksOfAll(): Promise<Record<string, number>> {
       AND video_id = ANY (ARRAY(SELECT 'upload' || number FROM generate_series(1501, 1510) number))`,
     check: `${claimed} SELECT subscription_commit_check('${run.id}', claim, '${page}') FROM claimed`,
     slice: `${claimed} SELECT job_commit_slice('${run.id}', claim, '${slice}', '', 0, 0) FROM claimed`,
-    change: `SELECT subscription_change('${run.organization.id}', '${run.id}', 900, 'running')`,
+    change: `SELECT subscription_change('${run.organization.id}', '${run.id}', 900, 'running', 0)`,
     request: `SELECT subscription_check('${run.organization.id}', '${run.id}', 0)`,
     removal: 'SELECT job_remove_batch(10)',
   };

@@ -24,10 +24,12 @@ BEGIN
   RETURN least(p_job.next_check_at, (SELECT min(retry_at) FROM job_videos WHERE job_id = p_job.id AND state = 'pending'));
 END $$;
 
--- Changes the interval of a subscription, and pauses it or lets it go on with a check at once; null for what stays. p_state is
--- 'running' or 'paused'. A running slice keeps its claim, so that what it fetches is stored and charged.
-CREATE OR REPLACE FUNCTION subscription_change(p_organization_id text, p_id text, p_check_seconds integer, p_state text)
-RETURNS TABLE (old_state text, job jobs) LANGUAGE plpgsql VOLATILE AS $$
+-- Changes the interval of a subscription, and pauses it or lets it go on with a check, which is requested as by
+-- subscription_check: it is due p_seconds_min after the last request. Null for what stays. p_state is 'running' or 'paused'. A
+-- running slice keeps its claim, so that what it fetches is stored and charged.
+CREATE OR REPLACE FUNCTION subscription_change(
+  p_organization_id text, p_id text, p_check_seconds integer, p_state text, p_seconds_min double precision
+) RETURNS TABLE (old_state text, job jobs) LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
   v_now timestamptz := clock_now();
 BEGIN
@@ -52,11 +54,15 @@ BEGIN
     job.reason := NULL;
     job.setbacks := 0;
     job.unread_since := NULL;
-    job.next_check_at := v_now;
+    -- One that was requested for a later time has not been made.
+    IF job.check_requested_at IS NULL OR job.check_requested_at <= v_now THEN
+      job.check_requested_at := greatest(v_now, job.check_requested_at + make_interval(secs => p_seconds_min));
+    END IF;
+    job.next_check_at := job.check_requested_at;
     job.continuation := NULL;
   END IF;
   UPDATE jobs SET check_seconds = job.check_seconds, next_check_at = job.next_check_at, state = job.state, reason = job.reason,
-      setbacks = job.setbacks, unread_since = job.unread_since,
+      setbacks = job.setbacks, unread_since = job.unread_since, check_requested_at = job.check_requested_at,
       continuation = job.continuation, next_run_at = subscription_next_run(job, greatest(job.next_run_at, v_now))
     WHERE id = p_id RETURNING * INTO job;
   RETURN NEXT;
