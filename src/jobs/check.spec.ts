@@ -61,7 +61,7 @@ describe('a check that has read nothing', () => {
   };
 
   it('is tried again after growing pauses', () => {
-    expect(end('channel_not_found')).toMatchObject({ state: null, reason: null, delaySeconds: 60, setbacks: 2 });
+    expect(end('channel_not_found')).toMatchObject({ state: null, reason: 'channel_not_found', delaySeconds: 60 });
     expect(end('blocked')).toMatchObject({ state: null, reason: 'upstream_blocked', delaySeconds: 60, setbacks: 2 });
     expect(end('failed')).toMatchObject({ state: null, reason: null, delaySeconds: 60, setbacks: 2 });
   });
