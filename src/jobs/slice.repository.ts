@@ -126,7 +126,9 @@ export class SliceRepository {
     >(
       `SELECT position, video_id, CASE WHEN video.state = 'pending' THEN upload END AS upload,
               coalesce(position <= seen_position, false) AS seen
-         FROM job_videos video JOIN jobs ON jobs.id = job_id WHERE job_id = $1 AND video_id = ANY ($2)`,
+         FROM job_videos video JOIN jobs ON jobs.id = job_id WHERE job_id = $1 AND video_id = ANY ($2)
+           -- A walk that begins anew decides anew.
+           AND (video.state <> 'undecided' OR continuation IS NOT NULL)`,
       [jobId, uploads.map(({ videoId }) => videoId)],
     );
     return new Map(

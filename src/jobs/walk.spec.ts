@@ -87,6 +87,7 @@ class Subscription {
   seenPosition: number | null = null;
   private seenAtMs = CREATED_AT_MS;
   private continuation: string | null = null;
+  private lastPosition = 0;
 
   constructor(private readonly start: Start) {}
 
@@ -101,22 +102,24 @@ class Subscription {
       this.continuation = null;
       return true;
     }
+    if (this.continuation === null)
+      for (const [id, { state }] of this.rows) if (state === 'undecided') this.rows.delete(id);
     const page = channel.page(Number(this.continuation ?? 0), fault === 'incomplete');
     const walk: Walk = {
       ...{ start: this.seenPosition === null ? this.start : null, kinds: [], createdAtMs: CREATED_AT_MS },
       ...{ seenAtMs: this.seenAtMs, seesAll: this.seesAll },
-      ...{ added: this.rows.size - (this.seenPosition ?? 0), delivered: this.delivered.length },
+      ...{ added: this.lastPosition - (this.seenPosition ?? 0), delivered: this.delivered.length },
     };
     const step = walkPage(walk, page, this.known(page), channel.nowMs);
     for (const row of this.rows.values()) if (row.state === 'undecided') row.state = step.decided;
     this.seesAll = step.seesAll;
     for (const { upload, state } of step.added) {
       expect(this.rows.has(upload.videoId)).toBe(false);
-      this.rows.set(upload.videoId, { position: this.rows.size + 1, state, upload });
+      this.rows.set(upload.videoId, { position: ++this.lastPosition, state, upload });
     }
     for (const { upload } of step.changed) this.rows.set(upload.videoId, { ...this.row(upload.videoId), upload });
     this.continuation = step.end === 'continue' ? page.next : null;
-    if (step.end === 'ended') [this.seenPosition, this.seenAtMs] = [this.rows.size, channel.nowMs];
+    if (step.end === 'ended') [this.seenPosition, this.seenAtMs] = [this.lastPosition, channel.nowMs];
     return step.end === 'continue';
   }
 
@@ -128,8 +131,10 @@ class Subscription {
   /** The uploads that a walk must deliver whatever their dates are. */
   dateless({ visible }: Channel): string[] {
     if (this.seesAll) return visible.slice(0, PAGE_SIZE).flatMap((video) => (this.sees(video) ? [] : [video.id]));
-    const seen = visible.findIndex((video) => this.sees(video));
-    return seen < DATELESS_DEPTH ? visible.slice(0, Math.max(0, seen)).map(({ id }) => id) : [];
+    const highest = visible.findIndex((video) => this.sees(video));
+    const lowest = visible.slice(0, PAGE_SIZE).findLastIndex((video) => this.sees(video));
+    const above = visible.slice(0, Math.max(highest < DATELESS_DEPTH ? highest : 0, lowest, 0));
+    return above.flatMap((video) => (this.sees(video) ? [] : [video.id]));
   }
 
   row(id: string) {
@@ -337,14 +342,17 @@ describe('a walk', () => {
     expect(step(10, new Map())).toEqual(['seen', 'seen', 'seen', 'seen', 'ended']);
     expect(step(2, new Map(), null)).toEqual(['seen', 'seen', 'seen', 'seen', 'ended']);
     expect(step(9, seen('b'))).toEqual(['pending', 'seen', 'pending', 'ended']);
+    // Of a page, too, of which less was seen than is below.
+    expect(step(9, seen('a'))).toEqual(['undecided', 'undecided', 'pending', 'continue']);
+    expect(step(10, seen('a'))).toEqual(['seen', 'seen', 'pending', 'ended']);
   });
 
   it('goes on below a seen upload that stands among new ones, and ends at what is older than the walk before', () => {
     const nowMs = CREATED_AT_MS + 40 * DAY_MS;
     const walk = { ...LATER, seenAtMs: nowMs - 2 * DAY_MS };
     const step = (publishedText: string | null) => {
-      const aged = uploads.map((upload) => ({ ...upload, publishedText }));
-      const { added, end } = walkPage(walk, pageOf(aged), seen('a'), nowMs);
+      const aged = [...uploads, unlistedVideo('d')].map((upload) => ({ ...upload, publishedText }));
+      const { added, end } = walkPage(walk, pageOf(aged), seen('a', 'b'), nowMs);
       return [...added.map(({ state }) => state), end];
     };
     expect(step('23 hours ago')).toEqual(['pending', 'pending', 'continue']);

@@ -50,7 +50,7 @@ const START_DEPTH_MAX = 500;
 const DEPTH_MAX = 5_000;
 /** Of a list whose pages add nothing. */
 const PAGES_MAX = 500;
-/** Within so many pages no date ends a walk that has not met a seen upload: what was private for long is listed above. */
+/** Within so many pages no date ends a walk at a page of which little was seen: what becomes public late has older dates. */
 const DATELESS_PAGES = 10;
 /** An upload can be listed some hours after it was published, and a walk takes some time. */
 const LISTING_DELAY_MS = 86_400_000;
@@ -135,7 +135,7 @@ function meetsStart(
 
 /**
  * What is above a seen upload is new. Below the last one of a page are those that the baseline did not reach, unless their age
- * says else; a page without any can be above one.
+ * or a later page says else.
  */
 function laterRule(
   walk: Walk,
@@ -150,7 +150,7 @@ function laterRule(
     if (walk.seesAll || isPublishedSince(walk, upload) || place < lowestSeen) return 'pending';
     const isDated = statesAge(upload) && !isStream(upload);
     // A stream that was seen moves to when it ran, among new ones.
-    if (lowestSeen !== -1) return isDated && !isOld(upload) ? 'pending' : 'seen';
+    if (lowestSeen !== -1) return isDated && !isOld(upload) ? 'pending' : 'undecided';
     // Below an old one, so is what states no age, e.g. a private video.
     const followsOld = firstOld !== -1 && place > firstOld && !isDated && !isStream(upload);
     return isOld(upload) || followsOld ? 'undecided' : 'pending';
@@ -166,12 +166,14 @@ function meetsSeen(
 ): boolean {
   const last = uploads.at(-1);
   if (!last) return false;
-  const meetsNone = lowestSeenOf(uploads, known) === -1;
-  if (meetsNone && pages < DATELESS_PAGES) return false;
-  const isOld = (upload: Upload): boolean => known.get(upload.videoId)?.seen === true || predates(walk, upload, nowMs);
+  const isSeen = ({ videoId }: Upload): boolean => known.get(videoId)?.seen === true;
+  const seen = uploads.filter(isSeen).length;
+  const below = uploads.length - 1 - lowestSeenOf(uploads, known);
+  if (below > seen && pages < DATELESS_PAGES) return false;
+  const isOld = (upload: Upload): boolean => isSeen(upload) || predates(walk, upload, nowMs);
   // Below a single one, at the end of a page, a list that is a little out of order has new ones.
   if (isOld(last)) return uploads.slice(0, -1).some(isOld);
-  return !meetsNone && !walk.seesAll && !statesAge(last);
+  return seen > 0 && !walk.seesAll && !statesAge(last);
 }
 
 function lowestSeenOf(uploads: readonly Upload[], known: ReadonlyMap<string, KnownUpload>): number {

@@ -95,7 +95,8 @@ END $$;
 -- Stores one page of a check: its new uploads, and what it decides and states anew about earlier ones. The walk goes on at the
 -- continuation, or has ended with an upload that was seen; else the list is read again from its first page. No row without the
 -- claim. A check that was requested meanwhile stays due. An upload that is deleted between the readings of two pages moves
--- another one past both, so a walk of several pages is repeated at once until it finds nothing new.
+-- another one past both, so a walk of several pages is repeated at once until it finds nothing new. One that begins anew
+-- forgets what is undecided.
 CREATE OR REPLACE FUNCTION subscription_commit_check(p_job_id text, p_claim uuid, p_check json)
 RETURNS TABLE (old_state text, job jobs) LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
@@ -115,7 +116,10 @@ BEGIN
   END IF;
   old_state := job.state;
   v_now := clock_now();
-  IF v_check.decided <> 'undecided' THEN
+  IF job.continuation IS NULL THEN
+    job.read_position := job.last_position;
+    DELETE FROM job_videos WHERE job_id = p_job_id AND position > job.seen_position AND state = 'undecided';
+  ELSIF v_check.decided <> 'undecided' THEN
     UPDATE job_videos SET state = v_check.decided, upload = CASE WHEN v_check.decided = 'pending' THEN upload ELSE '{}' END
       WHERE job_id = p_job_id AND position > job.seen_position AND state = 'undecided';
     IF v_check.decided = 'pending' THEN
@@ -132,9 +136,6 @@ BEGIN
   UPDATE job_videos video SET upload = given.upload, retries = 0, retry_at = NULL
     FROM json_to_recordset(v_check.changed) AS given (position integer, upload text)
     WHERE video.job_id = p_job_id AND video.position = given.position AND video.state = 'pending';
-  IF job.continuation IS NULL THEN
-    job.read_position := job.last_position;
-  END IF;
   v_repeated := job.next_check_at <> v_check.due_at
     OR v_check.ended AND job.continuation IS NOT NULL AND job.last_position + v_added.videos > job.read_position;
   IF v_repeated THEN
