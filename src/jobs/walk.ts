@@ -169,6 +169,7 @@ function meetsSeen(
   const isSeen = ({ videoId }: Upload): boolean => known.get(videoId)?.seen === true;
   const seen = uploads.filter(isSeen).length;
   const below = uploads.length - 1 - lowestSeenOf(uploads, known);
+  // So many are not what a few deletions have moved to the end of the page.
   if (below > seen && pages < DATELESS_PAGES) return false;
   const isOld = (upload: Upload): boolean => isSeen(upload) || predates(walk, upload, nowMs);
   // Below a single one, at the end of a page, a list that is a little out of order has new ones.
