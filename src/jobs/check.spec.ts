@@ -60,7 +60,7 @@ describe('a check that has read nothing', () => {
   };
 
   it('is tried again after growing pauses', () => {
-    expect(end('channel_not_found')).toMatchObject({ state: null, reason: null, delaySeconds: 60, setbacks: 2 });
+    expect(end('channel_not_found')).toMatchObject({ state: null, reason: 'channel_not_found', delaySeconds: 60 });
     expect(end('blocked')).toMatchObject({ state: null, reason: 'upstream_blocked', delaySeconds: 60, setbacks: 2 });
     expect(end('failed')).toMatchObject({ state: null, reason: null, delaySeconds: 60, setbacks: 2 });
   });
@@ -83,7 +83,7 @@ describe('a check that has read nothing', () => {
     { type: 'stopped', restartList: false },
   ])('does not end the pause of a subscription without quota: %j', (outcome) => {
     const job = { ...RUNNING_JOB_EXAMPLE, state: 'paused', reason: 'plan_limit_exceeded' } as const;
-    const walk = { start: null, kinds: [], createdAtMs: 0, seenAtMs: 0, delivered: 0 };
+    const walk = { start: null, kinds: [], createdAtMs: 0, seenAtMs: 0, seesAll: false, added: 0, delivered: 0 };
     const subscription = { dueAt: '', dueAtMs: 0, unreadSeconds: 4 * DAY, nowMs: 0, walk };
     const ended = endOf({ job, kind: 'check', setbacks: 0, subscription }, outcome);
     expect(ended).toMatchObject({ state: 'paused', reason: 'plan_limit_exceeded' });

@@ -36,7 +36,8 @@ export function followedRetrySeconds({ error, metadata }: FailedEntry, retries: 
 /** Decides what a slice of videos makes of its subscription, by what it would make of a job: a block does not pause it. */
 function endOfFollowed({ job }: Pick<ClaimedSlice, 'job'>, end: SliceEnd): SliceEnd {
   if (end.reason === 'upstream_blocked') return { ...end, state: null };
-  return { ...end, reason: end.reason ?? (job.reason === 'list_incomplete' ? job.reason : null) };
+  const ofChecks = job.reason === 'list_incomplete' || job.reason === 'channel_not_found' ? job.reason : null;
+  return { ...end, reason: end.reason ?? ofChecks };
 }
 
 /**
@@ -62,7 +63,7 @@ export function endOfCheck(
   if (wasNeverFound || unreadSeconds >= UNREAD_SECONDS_MAX)
     return { ...setback, state: 'paused', reason, delaySeconds: DAY_SECONDS };
   if (outcome.type === 'failed') return setback;
-  return { ...setback, state: null, reason: outcome.type === 'blocked' ? reason : null };
+  return { ...setback, state: null, reason };
 }
 
 /** Decides what a slice makes of its job or subscription. */

@@ -15,7 +15,7 @@ const CANCELED = {
 /**
  * Every change of a job's state, by what causes it; a job is created `queued`. The database decides between the states of a
  * job that goes on: it is `queued` until its first slice, `listing` until its list is complete, which a list of videos is at once,
- * and `running` until the last video is decided. A subscription is created `running` and does not finish by itself.
+ * and `running` until the last video is decided.
  */
 export const TRANSITIONS = {
   /** A worker begins a slice. */
@@ -35,12 +35,23 @@ export const TRANSITIONS = {
   },
   cancel: CANCELED,
   delete: CANCELED,
-  /** The caller pauses a subscription or lets it go on. */
+} as const satisfies Record<string, Transitions>;
+
+/**
+ * The same of a subscription, which is created `running` and does not finish by itself; `cancel` does not concern it. Its
+ * `claim` and most of its slices change nothing.
+ */
+export const SUBSCRIPTION_TRANSITIONS = {
+  slice: { running: ['paused', 'canceled'], paused: ['running', 'canceled'] },
+  /** The plan or the quota has room again, or the organization was deleted. */
+  sweep: { paused: ['running', 'canceled'] },
+  /** The caller pauses it or lets it go on. */
   change: { running: ['paused'], paused: ['running'] },
+  delete: { running: ['canceled'], paused: ['canceled'] },
 } as const satisfies Record<string, Transitions>;
 
 /** What changes the state of a job. */
-export type Cause = keyof typeof TRANSITIONS;
+export type Cause = keyof typeof TRANSITIONS | keyof typeof SUBSCRIPTION_TRANSITIONS;
 
 /** Whether a job does nothing more unless it is resumed. */
 export function isFinished(state: JobState): boolean {
@@ -48,7 +59,7 @@ export function isFinished(state: JobState): boolean {
 }
 
 /** Whether something changes a state to another one. */
-export function isTransition(cause: Cause, from: JobState, to: JobState): boolean {
-  const transitions: Transitions = TRANSITIONS[cause];
-  return transitions[from]?.includes(to) ?? false;
+export function isTransition(cause: Cause, from: JobState, to: JobState, ofSubscription: boolean): boolean {
+  const table: Partial<Record<Cause, Transitions>> = ofSubscription ? SUBSCRIPTION_TRANSITIONS : TRANSITIONS;
+  return table[cause]?.[from]?.includes(to) ?? false;
 }

@@ -35,8 +35,10 @@ export interface JobRow<Reason = JobReason> {
   check_seconds: number | null;
   /** Results of a subscription up to this one were removed. */
   expired_sequence: number;
+  last_position: number;
   seen_position: number | null;
   seen_at: Date | null;
+  sees_all: boolean;
   created_at: Date;
   started_at: Date | null;
   finished_at: Date | null;

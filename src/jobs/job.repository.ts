@@ -125,11 +125,11 @@ export function logChange(by: Cause, row: ChangedRow): ChangedJob {
 /** Logs the change of the state of a job or a subscription, as an error when it should not happen. */
 export function logStateChange(by: Cause, row: ChangedRow<string>): void {
   const { id, organization_id: organizationId, old_state: from, state: to, reason } = row;
-  const level = isTransition(by, from, to) ? 'log' : 'error';
-  const facts =
-    row.check_seconds !== null
-      ? { event: 'subscription_state_changed', subscriptionId: id }
-      : { event: 'job_state_changed', jobId: id };
+  const isSubscription = row.check_seconds !== null;
+  const level = isTransition(by, from, to, isSubscription) ? 'log' : 'error';
+  const facts = isSubscription
+    ? { event: 'subscription_state_changed', subscriptionId: id }
+    : { event: 'job_state_changed', jobId: id };
   if (from !== to) logger[level]({ ...facts, organizationId, by, from, to, reason });
 }
 

@@ -126,7 +126,9 @@ export class SliceRepository {
     >(
       `SELECT position, video_id, CASE WHEN video.state = 'pending' THEN upload END AS upload,
               coalesce(position <= seen_position, false) AS seen
-         FROM job_videos video JOIN jobs ON jobs.id = job_id WHERE job_id = $1 AND video_id = ANY ($2)`,
+         FROM job_videos video JOIN jobs ON jobs.id = job_id WHERE job_id = $1 AND video_id = ANY ($2)
+           -- A walk that begins anew decides anew.
+           AND (video.state <> 'undecided' OR continuation IS NOT NULL)`,
       [jobId, uploads.map(({ videoId }) => videoId)],
     );
     return new Map(
@@ -140,7 +142,7 @@ export class SliceRepository {
   /** Stores one page of a check, and ends the slice. @returns undefined when the claim was lost */
   async commitCheck(
     { job, claim, subscription }: ClaimedSlice,
-    { checked: { added, changed, end }, channel, next }: CheckedPage,
+    { checked: { added, decided, changed, end, seesAll }, channel, next }: CheckedPage,
   ): Promise<ChangedJob | undefined> {
     const check = {
       due_at: subscription?.dueAt,
@@ -148,11 +150,13 @@ export class SliceRepository {
       channel: JSON.stringify(channel),
       added: added.map(({ upload, state }) => {
         // Only what is read later is stored.
-        return { video_id: upload.videoId, state, upload: state === 'pending' ? JSON.stringify(upload) : '{}' };
+        return { video_id: upload.videoId, state, upload: state === 'seen' ? '{}' : JSON.stringify(upload) };
       }),
+      decided,
       changed: changed.map(({ position, upload }) => ({ position, upload: JSON.stringify(upload) })),
       continuation: end === 'continue' ? next : null,
       ended: end === 'ended',
+      sees_all: seesAll,
     };
     return this.storePage('subscription_commit_check', job.id, claim, check);
   }
@@ -229,7 +233,8 @@ function subscriptionOf(row: ClaimedRow, { job }: ChangedJob): ClaimedSubscripti
   const start = seenPosition === null ? (fromJson(Buffer.from(row.request), startSchema)?.start ?? 'now') : null;
   const walk = {
     ...{ start, kinds: job.request.kinds, createdAtMs: row.created_at.getTime() },
-    ...{ seenAtMs: (row.seen_at ?? row.created_at).getTime(), delivered: row.total },
+    ...{ seenAtMs: (row.seen_at ?? row.created_at).getTime(), seesAll: row.sees_all },
+    ...{ added: row.last_position - (seenPosition ?? 0), delivered: row.total },
   };
   const dueAtMs = Date.now() - dueAgeMs;
   return { dueAt, dueAtMs, unreadSeconds, walk, nowMs: row.now.getTime() };

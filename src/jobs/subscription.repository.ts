@@ -52,8 +52,8 @@ export class SubscriptionRepository extends JobTable<SubscriptionDto, Subscripti
     const state = change.state === 'active' ? 'running' : (change.state ?? null);
     const [row] = await this.change<SubscriptionRow & ChangedRow<SubscriptionReason>>(
       organizationId,
-      `SELECT ${CHANGED} FROM subscription_change($1, $2, $3, $4) result`,
-      ...[organizationId, id, checkSeconds, state],
+      `SELECT ${CHANGED} FROM subscription_change($1, $2, $3, $4, $5) result`,
+      ...[organizationId, id, checkSeconds, state, CHECK_REQUEST_SECONDS],
     );
     if (!row) return undefined;
     logStateChange('change', row);

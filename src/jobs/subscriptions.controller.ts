@@ -136,8 +136,9 @@ export class SubscriptionsController {
   @ApiOperation({
     summary: 'Change, pause or continue a subscription',
     description:
-      'Changes the time between checks, pauses a subscription, or lets it go on, on every plan. One that was paused delivers what was ' +
-      'uploaded meanwhile. On a plan without subscriptions it pauses again with the reason `plan_changed`.',
+      'Changes the time between checks, pauses a subscription, or lets it go on, on every plan. One that was paused is checked, ' +
+      `${CHECK_REQUEST_SECONDS} seconds after the last requested check at the earliest, and delivers what was uploaded meanwhile. ` +
+      'On a plan without subscriptions it pauses again with the reason `plan_changed`.',
   })
   @ApiResult(HttpStatus.OK, SubscriptionDto, 'The changed subscription.', PAUSED_SUBSCRIPTION_EXAMPLE)
   @ApiErrors(NOTHING_TO_CHANGE)
@@ -169,7 +170,8 @@ export class SubscriptionsController {
     summary: 'Check a channel now',
     description:
       `Reads the list of the channel's uploads now, and tries the pending ones again, at most every ${CHECK_REQUEST_SECONDS} seconds, on every plan. ` +
-      'The check has ended when `checkedAt` has changed.',
+      'The check has ended when `nextCheckAt` lies in the future again: `checkedAt` has changed when it has read the list, else `reason` can ' +
+      'say what holds it up.',
   })
   @ApiResult(HttpStatus.ACCEPTED, SubscriptionDto, 'The subscription, which is checked soon.', SUBSCRIPTION_EXAMPLE)
   @ApiErrors(

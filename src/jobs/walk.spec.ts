@@ -3,13 +3,17 @@ import fc from 'fast-check';
 import { unlistedVideo, type Upload } from '../domain/transcript.js';
 import type { UploadsListPage } from '../platform/video-platform.js';
 import type { Start } from './subscription.js';
-import { isWanted, walkPage, type KnownUpload, type Walk } from './walk.js';
+import { isWanted, walkPage, type AddedState, type KnownUpload, type Walk } from './walk.js';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 const CREATED_AT_MS = Date.parse('2026-06-01T12:00:00Z');
 const PAGE_SIZE = 100;
 const DATED = 15;
+/** Uploads that appear between the pages of a check. */
+const MEANWHILE = 3;
+/** So far a check looks for an upload that was seen below others that have dates before it. */
+const DATELESS_DEPTH = 10 * PAGE_SIZE - MEANWHILE;
 
 interface Video {
   id: string;
@@ -35,6 +39,11 @@ class Channel {
 
   publish(count: number, failure: Upload['failure'] = null): void {
     for (let index = 0; index < count; index++) this.add((this.nowMs += 1_000), failure);
+  }
+
+  /** Lists uploads above all others that are dated before the subscription. */
+  publishBackdated(count: number): void {
+    for (let index = 0; index < count; index++) this.add(CREATED_AT_MS - 40 * DAY_MS, null);
   }
 
   /** What was announced is dated to when it runs, and listed there. */
@@ -73,10 +82,12 @@ class Channel {
 
 /** Stores what the walks of a subscription find, as the database does. */
 class Subscription {
-  readonly rows = new Map<string, { position: number; state: 'pending' | 'seen'; upload: Upload }>();
-  private seenPosition: number | null = null;
+  readonly rows = new Map<string, { position: number; state: AddedState; upload: Upload }>();
+  seesAll = false;
+  seenPosition: number | null = null;
   private seenAtMs = CREATED_AT_MS;
   private continuation: string | null = null;
+  private lastPosition = 0;
 
   constructor(private readonly start: Start) {}
 
@@ -91,20 +102,39 @@ class Subscription {
       this.continuation = null;
       return true;
     }
+    if (this.continuation === null)
+      for (const [id, { state }] of this.rows) if (state === 'undecided') this.rows.delete(id);
     const page = channel.page(Number(this.continuation ?? 0), fault === 'incomplete');
     const walk: Walk = {
       ...{ start: this.seenPosition === null ? this.start : null, kinds: [], createdAtMs: CREATED_AT_MS },
-      ...{ seenAtMs: this.seenAtMs, delivered: this.delivered.length },
+      ...{ seenAtMs: this.seenAtMs, seesAll: this.seesAll },
+      ...{ added: this.lastPosition - (this.seenPosition ?? 0), delivered: this.delivered.length },
     };
     const step = walkPage(walk, page, this.known(page), channel.nowMs);
+    for (const row of this.rows.values()) if (row.state === 'undecided') row.state = step.decided;
+    this.seesAll = step.seesAll;
     for (const { upload, state } of step.added) {
       expect(this.rows.has(upload.videoId)).toBe(false);
-      this.rows.set(upload.videoId, { position: this.rows.size + 1, state, upload });
+      this.rows.set(upload.videoId, { position: ++this.lastPosition, state, upload });
     }
     for (const { upload } of step.changed) this.rows.set(upload.videoId, { ...this.row(upload.videoId), upload });
     this.continuation = step.end === 'continue' ? page.next : null;
-    if (step.end === 'ended') [this.seenPosition, this.seenAtMs] = [this.rows.size, channel.nowMs];
+    if (step.end === 'ended') [this.seenPosition, this.seenAtMs] = [this.lastPosition, channel.nowMs];
     return step.end === 'continue';
+  }
+
+  /** Whether an earlier walk has seen an upload. */
+  sees({ id }: Video): boolean {
+    return (this.rows.get(id)?.position ?? Infinity) <= (this.seenPosition ?? 0);
+  }
+
+  /** The uploads that a walk must deliver whatever their dates are. */
+  dateless({ visible }: Channel): string[] {
+    if (this.seesAll) return visible.slice(0, PAGE_SIZE).flatMap((video) => (this.sees(video) ? [] : [video.id]));
+    const highest = visible.findIndex((video) => this.sees(video));
+    const lowest = visible.slice(0, PAGE_SIZE).findLastIndex((video) => this.sees(video));
+    const above = visible.slice(0, Math.max(highest < DATELESS_DEPTH ? highest : 0, lowest, 0));
+    return above.flatMap((video) => (this.sees(video) ? [] : [video.id]));
   }
 
   row(id: string) {
@@ -129,7 +159,7 @@ const FAULT = fc.constantFrom<Fault[]>('none', 'none', 'none', 'rejected', 'cras
 const PLACE = fc.nat(400);
 const CHANGE = fc.oneof(
   fc.record({
-    type: fc.constant('publish' as const),
+    type: fc.constantFrom('publish' as const, 'publish_backdated' as const),
     count: fc.oneof(fc.integer({ min: 1, max: 3 }), fc.integer({ min: 1, max: 250 })),
   }),
   fc.record({
@@ -147,6 +177,8 @@ function apply(channel: Channel, change: Exclude<Change, { type: 'check' }>): vo
   switch (change.type) {
     case 'publish':
       return channel.publish(change.count);
+    case 'publish_backdated':
+      return channel.publishBackdated(change.count);
     case 'premiere':
       return channel.publish(1, 'video_not_live_yet');
     case 'begin':
@@ -169,9 +201,13 @@ function apply(channel: Channel, change: Exclude<Change, { type: 'check' }>): vo
 }
 
 /** Checks until the walk ends; uploads appear between its pages. */
-function check(channel: Channel, subscription: Subscription, faults: readonly Fault[], published = 3): void {
+function check(channel: Channel, subscription: Subscription, faults: readonly Fault[], published = MEANWHILE): void {
+  const dateless = subscription.seenPosition === null ? [] : subscription.dateless(channel);
   for (let page = 0; subscription.step(channel, faults[page] ?? 'none'); page++)
     if (page < published) channel.publish(1);
+  if (faults.includes('incomplete')) return;
+  const delivered = new Set(subscription.delivered);
+  expect(dateless.filter((id) => !delivered.has(id))).toEqual([]);
 }
 
 const START = fc.oneof(
@@ -246,7 +282,7 @@ describe('a subscription to a channel with any history', () => {
           );
           expect(required.filter(({ id }) => !delivered.has(id))).toEqual([]);
           // What was private for a time and is public again is new, where no check has met it before; so is what moves above
-          // an upload that was seen, unless the dates of both are known.
+          // an upload that was seen.
           const isDoubtful = (id: string) => hiddenOnce.has(id) || moved.has(id);
           const tooOld = listed.filter((id) => !first.includes(id) && delivered.has(id) && !isDoubtful(id));
           expect(tooOld).toEqual([]);
@@ -262,7 +298,7 @@ describe('a subscription to a channel with any history', () => {
 describe('a walk', () => {
   const FIRST: Walk = {
     ...{ start: 'now', kinds: [], createdAtMs: CREATED_AT_MS, seenAtMs: CREATED_AT_MS },
-    delivered: 0,
+    ...{ seesAll: false, added: 0, delivered: 0 },
   };
   const LATER: Walk = { ...FIRST, start: null };
   const uploads = ['a', 'b', 'c'].map((id) => unlistedVideo(id));
@@ -278,24 +314,45 @@ describe('a walk', () => {
       state === 'pending' ? [upload.videoId] : [],
     );
 
-  it('takes what is above the last seen upload for new, unless its date is before that of the other one', () => {
-    const dated = (day: number) => (upload: Upload) => ({ ...upload, publishedAt: `2026-01-0${day}T00:00:00Z` });
-    const [older, seenOne] = [uploads.slice(0, 1).map(dated(1)), uploads.slice(1, 2).map(dated(2))];
-    const states = (list: Upload[]) => walkPage(LATER, pageOf(list), seen('b')).added.map(({ state }) => state);
-    expect(states([...older, ...seenOne])).toEqual(['seen']);
-    expect(states([...uploads.slice(0, 1), ...seenOne])).toEqual(['pending']);
+  it('takes what is above the last seen upload for new, whatever the dates of both are', () => {
+    const dated = uploads.map((upload, index) => ({ ...upload, publishedAt: `2026-01-0${index + 1}T00:00:00Z` }));
+    for (const list of [uploads, dated])
+      expect(walkPage(LATER, pageOf(list.slice(0, 2)), seen('b')).added).toMatchObject([{ state: 'pending' }]);
   });
 
-  it('takes what is below the last seen upload for older', () => {
+  it('takes what is below the last seen upload for older, unless every upload was seen', () => {
     expect(pending(LATER, seen('b'))).toEqual(['a']);
+    expect(pending({ ...LATER, seesAll: true }, seen('b'))).toEqual(['a', 'c']);
+  });
+
+  it('takes an empty list for an error of the platform: its uploads can be older', () => {
+    const sees = (list: Upload[]) => walkPage(FIRST, { ...pageOf(list), next: null }, new Map()).seesAll;
+    expect([sees(uploads), sees([])]).toEqual([true, false]);
+  });
+
+  it('leaves older uploads undecided until it meets a seen one below them, within ten pages', () => {
+    const nowMs = CREATED_AT_MS + 40 * DAY_MS;
+    const aged = uploads.map((upload) => ({ ...upload, publishedText: '3 months ago' }));
+    const step = (pages: number, known: ReadonlyMap<string, KnownUpload>, next: string | null = 'next') => {
+      const { added, decided, end } = walkPage(LATER, { ...pageOf(aged, pages), next }, known, nowMs);
+      return [...added.map(({ state }) => state), decided, end];
+    };
+    const undecided = ['undecided', 'undecided', 'undecided'];
+    expect(step(9, new Map())).toEqual([...undecided, 'undecided', 'continue']);
+    expect(step(10, new Map())).toEqual(['seen', 'seen', 'seen', 'seen', 'ended']);
+    expect(step(2, new Map(), null)).toEqual(['seen', 'seen', 'seen', 'seen', 'ended']);
+    expect(step(9, seen('b'))).toEqual(['pending', 'seen', 'pending', 'ended']);
+    // Of a page, too, of which less was seen than is below.
+    expect(step(9, seen('a'))).toEqual(['undecided', 'undecided', 'pending', 'continue']);
+    expect(step(10, seen('a'))).toEqual(['seen', 'seen', 'pending', 'ended']);
   });
 
   it('goes on below a seen upload that stands among new ones, and ends at what is older than the walk before', () => {
     const nowMs = CREATED_AT_MS + 40 * DAY_MS;
     const walk = { ...LATER, seenAtMs: nowMs - 2 * DAY_MS };
     const step = (publishedText: string | null) => {
-      const aged = uploads.map((upload) => ({ ...upload, publishedText }));
-      const { added, end } = walkPage(walk, pageOf(aged), seen('a'), nowMs);
+      const aged = [...uploads, unlistedVideo('d')].map((upload) => ({ ...upload, publishedText }));
+      const { added, end } = walkPage(walk, pageOf(aged), seen('a', 'b'), nowMs);
       return [...added.map(({ state }) => state), end];
     };
     expect(step('23 hours ago')).toEqual(['pending', 'pending', 'continue']);
@@ -303,18 +360,28 @@ describe('a walk', () => {
     expect(step(null)).toEqual(['seen', 'seen', 'ended']);
   });
 
-  it('reads no more than 5 pages for its start, nor than 50 for a seen upload, also when they add nothing', () => {
-    const end = (walk: Walk, pages: number) =>
-      [uploads, []].map((list) => walkPage(walk, pageOf(list, pages), new Map()).end);
+  it('goes no deeper than 500 uploads for its start, nor than 5,000 for a seen one', () => {
+    const end = (walk: Walk) => walkPage(walk, pageOf(uploads, 13), new Map()).end;
     const first = { ...FIRST, start: 'z' };
-    expect([end(first, 4), end(first, 5)]).toEqual([
-      ['continue', 'continue'],
-      ['ended', 'ended'],
-    ]);
-    expect([end(LATER, 49), end(LATER, 50)]).toEqual([
-      ['continue', 'continue'],
-      ['ended', 'ended'],
-    ]);
+    expect([end({ ...first, added: 496 }), end({ ...first, added: 497 })]).toEqual(['continue', 'ended']);
+    expect([end({ ...LATER, added: 4_996 }), end({ ...LATER, added: 4_997 })]).toEqual(['continue', 'ended']);
+  });
+
+  it('delivers 500 uploads above a video that is not met, whatever the size of the pages is', () => {
+    let [added, delivered, pages] = [0, 0, 0];
+    for (let end = 'continue'; end === 'continue';) {
+      const list = Array.from({ length: 40 }, (_, index) => unlistedVideo(`v${added + index}`));
+      const step = walkPage({ ...FIRST, start: 'z', added, delivered }, pageOf(list, ++pages), new Map());
+      added += step.added.length;
+      delivered += step.added.filter(({ state }) => state === 'pending').length;
+      end = step.end;
+    }
+    expect([pages, delivered]).toEqual([13, 500]);
+  });
+
+  it('ends at the page 500 of a list whose pages add nothing', () => {
+    const end = (walk: Walk, pages: number) => walkPage(walk, pageOf([], pages), new Map()).end;
+    for (const walk of [FIRST, LATER]) expect([end(walk, 499), end(walk, 500)]).toEqual(['continue', 'ended']);
   });
 
   it('counts only the wanted kinds, and leaves out no kind that is not known', () => {

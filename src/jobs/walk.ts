@@ -13,6 +13,10 @@ export interface Walk {
   createdAtMs: number;
   /** When the walk before has ended: what was listed by then is known, or older than the subscription. */
   seenAtMs: number;
+  /** Whether every upload of the channel was seen, so that any other one is new wherever the list has it. */
+  seesAll: boolean;
+  /** The uploads that this walk has added by now. */
+  added: number;
   /** The uploads that are delivered by now. */
   delivered: number;
 }
@@ -26,18 +30,28 @@ export interface KnownUpload {
   pending?: Upload | undefined;
 }
 
+/** `pending` uploads are delivered, `seen` ones are not; of an `undecided` one a later page of the walk decides that. */
+export type AddedState = 'pending' | 'seen' | 'undecided';
+
 export interface WalkStep {
-  /** In the order of the list; `seen` ones are not delivered. */
-  added: { upload: Upload; state: 'pending' | 'seen' }[];
+  /** In the order of the list. */
+  added: { upload: Upload; state: AddedState }[];
+  /** What becomes of the undecided uploads of the pages before. */
+  decided: AddedState;
   /** Pending uploads that the list states something else about now: a stream has begun or ended. */
   changed: { position: number; upload: Upload }[];
   /** A list that ends too early is read again from its first page, at a later check. */
   end: 'continue' | 'ended' | 'read_again';
+  seesAll: boolean;
 }
 
-/** Pages of up to 100 uploads that the first walk reads for what is delivered first, and a later one for a seen upload. */
-const START_PAGES_MAX = 5;
-const PAGES_MAX = 50;
+/** How many uploads the first walk adds for what is delivered first, and a later one until it meets a seen upload. */
+const START_DEPTH_MAX = 500;
+const DEPTH_MAX = 5_000;
+/** Of a list whose pages add nothing. */
+const PAGES_MAX = 500;
+/** Within so many pages no date ends a walk at a page of which little was seen: what becomes public late has older dates. */
+const DATELESS_PAGES = 10;
 /** An upload can be listed some hours after it was published, and a walk takes some time. */
 const LISTING_DELAY_MS = 86_400_000;
 
@@ -53,21 +67,30 @@ export function walkPage(
   nowMs = Date.now(),
 ): WalkStep {
   const uploads = [...new Map(page.uploads.map((upload) => [upload.videoId, upload])).values()];
-  const isNew =
+  const stateOf =
     walk.start === null ? laterRule(walk, uploads, known, nowMs) : firstRule(walk, walk.start, uploads, known);
-  const added = uploads.flatMap((upload, place): WalkStep['added'] => {
+  const listed = uploads.flatMap((upload, place): WalkStep['added'] => {
     if (known.has(upload.videoId)) return [];
-    return [{ upload, state: isNew(upload, place) && isWanted(upload, walk.kinds) ? 'pending' : 'seen' }];
+    return [{ upload, state: isWanted(upload, walk.kinds) ? stateOf(upload, place) : 'seen' }];
   });
   const changed = uploads.flatMap((upload) => {
     const { position = 0, pending } = known.get(upload.videoId) ?? {};
     return pending && pending.failure !== upload.failure ? [{ position, upload }] : [];
   });
-  const isLast =
-    (page.next === null && !page.incomplete) || page.pages >= (walk.start === null ? PAGES_MAX : START_PAGES_MAX);
+  const isLast = page.next === null && !page.incomplete;
+  const count = walk.added + listed.length;
+  const isDeepest = page.pages >= PAGES_MAX || count >= (walk.start === null ? DEPTH_MAX : START_DEPTH_MAX);
   const met =
-    walk.start === null ? meetsSeen(walk, uploads, known, nowMs) : meetsStart(walk, walk.start, uploads, added);
-  return { added, changed, end: met || isLast ? 'ended' : page.next === null ? 'read_again' : 'continue' };
+    walk.start === null ? meetsSeen(walk, page, uploads, known, nowMs) : meetsStart(walk, walk.start, uploads, listed);
+  const end = met || isLast || isDeepest ? 'ended' : page.next === null ? 'read_again' : 'continue';
+  const undecided = end === 'ended' ? 'seen' : 'undecided';
+  return {
+    added: listed.map(({ upload, state }) => ({ upload, state: state === 'undecided' ? undecided : state })),
+    decided: lowestSeenOf(uploads, known) === -1 ? undecided : 'pending',
+    ...{ changed, end },
+    // An empty list can be an error of the platform.
+    seesAll: walk.seesAll || (walk.start !== null && isLast && count > 0),
+  };
 }
 
 /** A stream or a premiere becomes a video. */
@@ -76,7 +99,7 @@ export function isWanted(upload: Upload, kinds: readonly VideoKind[]): boolean {
   return isOfKinds(upload, kinds) || (becomesVideo && kinds.includes('video'));
 }
 
-type NewRule = (upload: Upload, place: number) => boolean;
+type StateRule = (upload: Upload, place: number) => AddedState;
 
 /** The first walk delivers what it is to start with, and what is published while it lasts. */
 function firstRule(
@@ -84,18 +107,19 @@ function firstRule(
   start: Start,
   uploads: readonly Upload[],
   known: ReadonlyMap<string, KnownUpload>,
-): NewRule {
+): StateRule {
   const lowestKnown = uploads.findLastIndex(({ videoId }) => known.has(videoId));
   const startPlace = uploads.findIndex(({ videoId }) => videoId === start);
-  let { delivered } = walk;
+  let { added, delivered } = walk;
   const isFirst = (upload: Upload, place: number): boolean => {
-    if (start === 'now') return false;
+    if (start === 'now' || ++added > START_DEPTH_MAX) return false;
     if (typeof start === 'string') return startPlace === -1 || place < startPlace;
     if (delivered >= start || !isWanted(upload, walk.kinds)) return false;
     delivered++;
     return true;
   };
-  return (upload, place) => isPublishedSince(walk, upload) || place < lowestKnown || isFirst(upload, place);
+  return (upload, place) =>
+    isPublishedSince(walk, upload) || place < lowestKnown || isFirst(upload, place) ? 'pending' : 'seen';
 }
 
 function meetsStart(
@@ -109,38 +133,48 @@ function meetsStart(
   return delivered + additions.filter(({ state }) => state === 'pending').length >= start;
 }
 
-/** What is above a seen upload is new. Below the last one are those that the baseline did not reach, unless their age says else. */
+/**
+ * What is above a seen upload is new. Below the last one of a page are those that the baseline did not reach, unless their age
+ * or a later page says else.
+ */
 function laterRule(
   walk: Walk,
   uploads: readonly Upload[],
   known: ReadonlyMap<string, KnownUpload>,
   nowMs: number,
-): NewRule {
+): StateRule {
   const lowestSeen = lowestSeenOf(uploads, known);
-  const publishedAtMs = (upload?: Upload): number => Date.parse(upload?.publishedAt ?? '');
-  const lowestSeenAtMs = publishedAtMs(uploads[lowestSeen]);
+  const isOld = (upload: Upload): boolean => predates(walk, upload, nowMs);
+  const firstOld = uploads.findIndex(isOld);
   return (upload, place) => {
-    if (isPublishedSince(walk, upload)) return true;
-    // The end of what was seen can be out of order.
-    if (place < lowestSeen && !(publishedAtMs(upload) < lowestSeenAtMs)) return true;
-    // When a channel deletes all that was seen, older uploads take their place. A stream moves to when it ran, among new ones.
-    const isDoubtful = lowestSeen === -1 || (upload.failure === null && statesAge(upload));
-    return isDoubtful && !predates(walk, upload, nowMs);
+    if (walk.seesAll || isPublishedSince(walk, upload) || place < lowestSeen) return 'pending';
+    const isDated = statesAge(upload) && !isStream(upload);
+    // A stream that was seen moves to when it ran, among new ones.
+    if (lowestSeen !== -1) return isDated && !isOld(upload) ? 'pending' : 'undecided';
+    // Below an old one, so is what states no age, e.g. a private video.
+    const followsOld = firstOld !== -1 && place > firstOld && !isDated && !isStream(upload);
+    return isOld(upload) || followsOld ? 'undecided' : 'pending';
   };
 }
 
 function meetsSeen(
   walk: Walk,
+  { pages }: UploadsListPage,
   uploads: readonly Upload[],
   known: ReadonlyMap<string, KnownUpload>,
   nowMs: number,
 ): boolean {
   const last = uploads.at(-1);
   if (!last) return false;
-  const isOld = (upload: Upload): boolean => known.get(upload.videoId)?.seen === true || predates(walk, upload, nowMs);
+  const isSeen = ({ videoId }: Upload): boolean => known.get(videoId)?.seen === true;
+  const seen = uploads.filter(isSeen).length;
+  const below = uploads.length - 1 - lowestSeenOf(uploads, known);
+  // So many are not what a few deletions have moved to the end of the page.
+  if (below > seen && pages < DATELESS_PAGES) return false;
+  const isOld = (upload: Upload): boolean => isSeen(upload) || predates(walk, upload, nowMs);
   // Below a single one, at the end of a page, a list that is a little out of order has new ones.
   if (isOld(last)) return uploads.slice(0, -1).some(isOld);
-  return lowestSeenOf(uploads, known) !== -1 && !statesAge(last);
+  return seen > 0 && !walk.seesAll && !statesAge(last);
 }
 
 function lowestSeenOf(uploads: readonly Upload[], known: ReadonlyMap<string, KnownUpload>): number {
@@ -156,7 +190,12 @@ function statesAge(upload: Upload): boolean {
 }
 
 /** Whether an upload was certainly listed before the walk before has ended. What is announced or live counts as new. */
-function predates({ createdAtMs, seenAtMs }: Walk, upload: Upload, nowMs: number): boolean {
+function predates({ createdAtMs, seenAtMs, seesAll }: Walk, upload: Upload, nowMs: number): boolean {
+  if (seesAll || isStream(upload)) return false;
   const sinceMs = Math.max(createdAtMs, seenAtMs - LISTING_DELAY_MS);
-  return upload.failure === null && (statedAgeSecondsMin(upload, nowMs) ?? 0) * 1000 > nowMs - sinceMs;
+  return (statedAgeSecondsMin(upload, nowMs) ?? 0) * 1000 > nowMs - sinceMs;
+}
+
+function isStream({ failure }: Upload): boolean {
+  return failure === 'video_live' || failure === 'video_not_live_yet';
 }

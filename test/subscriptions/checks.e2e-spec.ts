@@ -284,7 +284,7 @@ describe('a channel that cannot be read', () => {
     const run = await followed('@tidewater');
     youtube().changeChannel({ channel: '@tidewater', terminated: true });
     await check(run);
-    expect(await run.row()).toMatchObject({ state: 'running', reason: null, check_in: 30 });
+    expect(await run.row()).toMatchObject({ state: 'running', reason: 'channel_not_found', check_in: 30 });
     await steps.pass(3 * DAY);
     await check(run);
     expect(await run.row()).toMatchObject({ state: 'paused', reason: 'channel_not_found', check_in: DAY });
@@ -293,6 +293,27 @@ describe('a channel that cannot be read', () => {
     await check(run);
     expect(await run.row()).toMatchObject({ state: 'running', reason: null });
     expect(await run.feedIds()).toEqual(published);
+  });
+
+  it('is stated while it holds up the checks, also when videos are fetched meanwhile', async () => {
+    const run = await followed('@tidewater');
+    youtube().publish({ channel: '@tidewater' });
+    await run.dueNow();
+    await steps.steps(1);
+    youtube().changeChannel({ channel: '@tidewater', terminated: true });
+    await steps.pass(1);
+    await check(run);
+    expect(await run.row()).toMatchObject({
+      state: 'running',
+      reason: 'channel_not_found',
+      pending: 0,
+      is_checked: true,
+    });
+    youtube().changeChannel({ channel: '@tidewater', terminated: false });
+    await steps.pass(30);
+    await steps.finish();
+    expect(await run.row()).toMatchObject({ state: 'running', reason: null, setbacks: 0 });
+    expect((await run.events()).map(({ type }) => type)).toEqual(['upload.failed']);
   });
 
   it('is not taken for unread while nobody has tried to read it', async () => {

@@ -43,14 +43,14 @@ async function blocksOf(statement: string): Promise<number> {
 async function blocksOfAll(): Promise<Record<string, number>> {
   const claimed = `WITH claimed AS MATERIALIZED (
     UPDATE jobs SET claim = gen_random_uuid(), claimed_until = clock_now() WHERE id = '${run.id}' RETURNING claim)`;
-  const page = `{"added":[],"changed":[],"continuation":null,"ended":true,"channel_id":"UC"}`;
+  const page = `{"added":[],"decided":"seen","changed":[],"continuation":null,"ended":true,"sees_all":true,"channel_id":"UC"}`;
   const slice = `{"videos":[],"fetched":0,"delay_seconds":0,"setbacks":0,"restart_list":false,"is_check":false}`;
   const statements = {
     'known uploads': `SELECT position FROM job_videos WHERE job_id = '${run.id}'
       AND video_id = ANY (ARRAY(SELECT 'upload' || number FROM generate_series(1501, 1510) number))`,
     check: `${claimed} SELECT subscription_commit_check('${run.id}', claim, '${page}') FROM claimed`,
     slice: `${claimed} SELECT job_commit_slice('${run.id}', claim, '${slice}', '', 0, 0) FROM claimed`,
-    change: `SELECT subscription_change('${run.organization.id}', '${run.id}', 900, 'running')`,
+    change: `SELECT subscription_change('${run.organization.id}', '${run.id}', 900, 'running', 0)`,
     request: `SELECT subscription_check('${run.organization.id}', '${run.id}', 0)`,
     removal: 'SELECT job_remove_batch(10)',
   };

@@ -177,6 +177,29 @@ describe('a check that is asked for', () => {
   });
 });
 
+describe('a subscription that is paused and goes on again and again', () => {
+  it('is checked at most every 10 seconds, also by requests', async () => {
+    const clock = new DatabaseClock((statement) => idle.query(statement));
+    const { key } = await idle.organization();
+    const { id, createdAt } = await follow(idle, key, { channel });
+    const seconds = (at: unknown) => Math.floor((Date.parse(String(at)) - Date.parse(createdAt)) / 1_000);
+    const goOn = async () => {
+      await onSubscriptions(idle, key, 'PATCH', `/${id}`, { state: 'paused' });
+      const { body } = await onSubscriptions(idle, key, 'PATCH', `/${id}`, { state: 'active' });
+      return seconds(body.nextCheckAt);
+    };
+    const first = await goOn();
+    for (let times = 0; times < 3; times += 1) expect(await goOn()).toBe(first + 10);
+    const refused = await onSubscriptions(idle, key, 'POST', `/${id}/check`);
+    expect([refused.status, Number(refused.headers['retry-after']) > 10]).toEqual([429, true]);
+    await clock.move(11);
+    expect(await goOn()).toBe(first + 20);
+    await clock.move(30);
+    expect(await goOn()).toBeGreaterThanOrEqual(first + 41);
+    await clock.reset();
+  });
+});
+
 describe('the list of subscriptions', () => {
   it('has those of the organization, newest first, in pages that lose and repeat none, and no jobs', async () => {
     const [{ key }, other] = [await idle.organization(), await idle.organization()];

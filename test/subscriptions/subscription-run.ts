@@ -66,9 +66,10 @@ export class SubscriptionRun {
     await this.service.query(`SELECT subscription_check('${this.organization.id}', '${this.id}', 0)`);
   }
 
+  /** As the caller changes it; the check of one that goes on is due at once. */
   async change(state: 'running' | 'paused' | null, checkSeconds: number | null = null): Promise<void> {
     const values = `${checkSeconds ?? 'NULL'}, ${state === null ? 'NULL' : text(state)}`;
-    await this.service.query(`SELECT subscription_change('${this.organization.id}', '${this.id}', ${values})`);
+    await this.service.query(`SELECT subscription_change('${this.organization.id}', '${this.id}', ${values}, 0)`);
   }
 
   /** The entries that are stored, in the order of the feed. */

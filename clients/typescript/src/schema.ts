@@ -313,7 +313,7 @@ export interface paths {
         head?: never;
         /**
          * Change, pause or continue a subscription
-         * @description Changes the time between checks, pauses a subscription, or lets it go on, on every plan. One that was paused delivers what was uploaded meanwhile. On a plan without subscriptions it pauses again with the reason `plan_changed`.
+         * @description Changes the time between checks, pauses a subscription, or lets it go on, on every plan. One that was paused is checked, 10 seconds after the last requested check at the earliest, and delivers what was uploaded meanwhile. On a plan without subscriptions it pauses again with the reason `plan_changed`.
          */
         patch: operations["changeSubscription"];
         trace?: never;
@@ -329,7 +329,7 @@ export interface paths {
         put?: never;
         /**
          * Check a channel now
-         * @description Reads the list of the channel's uploads now, and tries the pending ones again, at most every 10 seconds, on every plan. The check has ended when `checkedAt` has changed.
+         * @description Reads the list of the channel's uploads now, and tries the pending ones again, at most every 10 seconds, on every plan. The check has ended when `nextCheckAt` lies in the future again: `checkedAt` has changed when it has read the list, else `reason` can say what holds it up.
          */
         post: operations["checkSubscription"];
         delete?: never;
@@ -1417,7 +1417,7 @@ export interface components {
              */
             state: "active" | "paused";
             /**
-             * @description Why the subscription is paused. `plan_limit_exceeded`: the quota is used up; checks go on, and nothing is skipped when the month turns or the limit grows. `plan_changed`: the plan does not include subscriptions any more. `channel_not_found`, `upstream_blocked`: the channel could not be read for three days, or was never found; it is tried again every day. `paused_by_caller`: until `state` is set to `active`. The others end by themselves. An active one can have `upstream_blocked` or `list_incomplete` too, which is tried again.
+             * @description Why the subscription is paused. `plan_limit_exceeded`: the quota is used up; checks go on, and nothing is skipped when the month turns or the limit grows. `plan_changed`: the plan does not include subscriptions any more. `channel_not_found`, `upstream_blocked`: the channel could not be read for three days, or was never found; it is tried again every day. `paused_by_caller`: until `state` is set to `active`. The others end by themselves. An active one can have `upstream_blocked`, `channel_not_found` or `list_incomplete` too, while it is tried again.
              * @enum {string|null}
              */
             reason: "plan_limit_exceeded" | "upstream_blocked" | "plan_changed" | "list_incomplete" | "channel_not_found" | "paused_by_caller" | null;
@@ -1446,7 +1446,7 @@ export interface components {
             checkedAt: string | null;
             /**
              * Format: date-time
-             * @description When the list of uploads is read next. Null when that has no time.
+             * @description When the list of uploads is read next; in the past while a check is due. Null when that has no time.
              */
             nextCheckAt: string | null;
         };
@@ -1502,7 +1502,7 @@ export interface components {
              */
             checkMinutes?: number;
             /**
-             * @description `paused` ends the checks and the fetching until it is `active` again, which lets a subscription go on from any pause and checks the channel at once.
+             * @description `paused` ends the checks and the fetching until it is `active` again, which lets a subscription go on from any pause and checks the channel.
              * @example paused
              * @enum {string}
              */

@@ -24,10 +24,12 @@ BEGIN
   RETURN least(p_job.next_check_at, (SELECT min(retry_at) FROM job_videos WHERE job_id = p_job.id AND state = 'pending'));
 END $$;
 
--- Changes the interval of a subscription, and pauses it or lets it go on with a check at once; null for what stays. p_state is
--- 'running' or 'paused'. A running slice keeps its claim, so that what it fetches is stored and charged.
-CREATE OR REPLACE FUNCTION subscription_change(p_organization_id text, p_id text, p_check_seconds integer, p_state text)
-RETURNS TABLE (old_state text, job jobs) LANGUAGE plpgsql VOLATILE AS $$
+-- Changes the interval of a subscription, and pauses it or lets it go on with a check, which is requested as by
+-- subscription_check: it is due p_seconds_min after the last request. Null for what stays. p_state is 'running' or 'paused'. A
+-- running slice keeps its claim, so that what it fetches is stored and charged.
+CREATE OR REPLACE FUNCTION subscription_change(
+  p_organization_id text, p_id text, p_check_seconds integer, p_state text, p_seconds_min double precision
+) RETURNS TABLE (old_state text, job jobs) LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
   v_now timestamptz := clock_now();
 BEGIN
@@ -52,11 +54,15 @@ BEGIN
     job.reason := NULL;
     job.setbacks := 0;
     job.unread_since := NULL;
-    job.next_check_at := v_now;
+    -- One that was requested for a later time has not been made.
+    IF job.check_requested_at IS NULL OR job.check_requested_at <= v_now THEN
+      job.check_requested_at := greatest(v_now, job.check_requested_at + make_interval(secs => p_seconds_min));
+    END IF;
+    job.next_check_at := job.check_requested_at;
     job.continuation := NULL;
   END IF;
   UPDATE jobs SET check_seconds = job.check_seconds, next_check_at = job.next_check_at, state = job.state, reason = job.reason,
-      setbacks = job.setbacks, unread_since = job.unread_since,
+      setbacks = job.setbacks, unread_since = job.unread_since, check_requested_at = job.check_requested_at,
       continuation = job.continuation, next_run_at = subscription_next_run(job, greatest(job.next_run_at, v_now))
     WHERE id = p_id RETURNING * INTO job;
   RETURN NEXT;
@@ -86,27 +92,40 @@ BEGIN
   RETURN NEXT;
 END $$;
 
--- Stores one page of a check: its new uploads, and what it states anew about pending ones. The walk goes on at the
+-- Stores one page of a check: its new uploads, and what it decides and states anew about earlier ones. The walk goes on at the
 -- continuation, or has ended with an upload that was seen; else the list is read again from its first page. No row without the
 -- claim. A check that was requested meanwhile stays due. An upload that is deleted between the readings of two pages moves
--- another one past both, so a walk of several pages is repeated at once until it finds nothing new.
+-- another one past both, so a walk of several pages is repeated at once until it finds nothing new. One that begins anew
+-- forgets what is undecided.
 CREATE OR REPLACE FUNCTION subscription_commit_check(p_job_id text, p_claim uuid, p_check json)
 RETURNS TABLE (old_state text, job jobs) LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
   v_check record;
   v_now timestamptz;
   v_added record;
+  v_delivered integer := 0;
   v_repeated boolean;
   v_blocked text := 'upstream_blocked';
 BEGIN
   SELECT * INTO v_check FROM json_to_record(p_check) AS page (
-    due_at timestamptz, channel_id text, channel text, added json, changed json, continuation text, ended boolean);
+    due_at timestamptz, channel_id text, channel text, added json, decided text, changed json, continuation text,
+    ended boolean, sees_all boolean);
   SELECT * INTO job FROM jobs WHERE id = p_job_id AND claim = p_claim FOR UPDATE;
   IF NOT FOUND THEN
     RETURN;
   END IF;
   old_state := job.state;
   v_now := clock_now();
+  IF job.continuation IS NULL THEN
+    job.read_position := job.last_position;
+    DELETE FROM job_videos WHERE job_id = p_job_id AND position > job.seen_position AND state = 'undecided';
+  ELSIF v_check.decided <> 'undecided' THEN
+    UPDATE job_videos SET state = v_check.decided, upload = CASE WHEN v_check.decided = 'pending' THEN upload ELSE '{}' END
+      WHERE job_id = p_job_id AND position > job.seen_position AND state = 'undecided';
+    IF v_check.decided = 'pending' THEN
+      GET DIAGNOSTICS v_delivered = ROW_COUNT;
+    END IF;
+  END IF;
   WITH added AS (
     INSERT INTO job_videos (job_id, position, video_id, upload, state)
       SELECT p_job_id, job.last_position + row_number() OVER (ORDER BY place), item->>'video_id', item->>'upload', item->>'state'
@@ -117,9 +136,6 @@ BEGIN
   UPDATE job_videos video SET upload = given.upload, retries = 0, retry_at = NULL
     FROM json_to_recordset(v_check.changed) AS given (position integer, upload text)
     WHERE video.job_id = p_job_id AND video.position = given.position AND video.state = 'pending';
-  IF job.continuation IS NULL THEN
-    job.read_position := job.last_position;
-  END IF;
   v_repeated := job.next_check_at <> v_check.due_at
     OR v_check.ended AND job.continuation IS NOT NULL AND job.last_position + v_added.videos > job.read_position;
   IF v_repeated THEN
@@ -137,8 +153,8 @@ BEGIN
     job.state := 'running';
     job.reason := CASE WHEN v_check.continuation IS NULL AND NOT v_check.ended THEN 'list_incomplete' ELSE v_blocked END;
   END IF;
-  UPDATE jobs SET channel_id = v_check.channel_id, channel = v_check.channel, total = total + v_added.pending,
-      last_position = last_position + v_added.videos, read_position = job.read_position,
+  UPDATE jobs SET channel_id = v_check.channel_id, channel = v_check.channel, total = total + v_delivered + v_added.pending,
+      last_position = last_position + v_added.videos, sees_all = v_check.sees_all, read_position = job.read_position,
       continuation = CASE WHEN NOT v_repeated THEN v_check.continuation END,
       seen_position = CASE WHEN v_check.ended AND NOT v_repeated THEN last_position + v_added.videos ELSE seen_position END,
       seen_at = CASE WHEN v_check.ended AND NOT v_repeated THEN v_now ELSE seen_at END,

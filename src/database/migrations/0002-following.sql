@@ -21,17 +21,20 @@ ALTER TABLE jobs
   -- When that check has ended.
   ADD COLUMN seen_at timestamptz,
   -- The last position when a check last read the first page of the list.
-  ADD COLUMN read_position integer;
+  ADD COLUMN read_position integer,
+  -- Whether every upload of the channel was seen, so that any other one is new wherever the list has it.
+  ADD COLUMN sees_all boolean NOT NULL DEFAULT false;
 
 ALTER TABLE job_videos
   -- Counts the results of a job in the order in which they became final.
   ADD COLUMN sequence integer,
   ADD COLUMN decided_at timestamptz,
   DROP CONSTRAINT job_videos_state_check,
-  -- 'seen': an upload that is not to be delivered, or whose result was removed.
-  ADD CONSTRAINT job_videos_state_check CHECK (state IN ('pending', 'succeeded', 'failed', 'seen')),
+  -- 'seen': an upload that is not to be delivered, or whose result was removed. 'undecided': one of which the rest of a check
+  -- decides whether it is to be delivered.
+  ADD CONSTRAINT job_videos_state_check CHECK (state IN ('pending', 'succeeded', 'failed', 'seen', 'undecided')),
   DROP CONSTRAINT job_videos_check,
-  ADD CONSTRAINT job_videos_check CHECK ((state IN ('pending', 'seen')) = (entry IS NULL));
+  ADD CONSTRAINT job_videos_check CHECK ((state IN ('pending', 'seen', 'undecided')) = (entry IS NULL));
 CREATE UNIQUE INDEX job_videos_sequence ON job_videos (job_id, sequence) WHERE sequence IS NOT NULL;
 
 -- The request of a job as its caller reads it, and its playlist beside its channel, as JSON. The columns that the request
@@ -49,7 +52,7 @@ UPDATE job_videos video SET sequence = decided.sequence, decided_at = coalesce(j
   FROM jobs job, (SELECT job_id, position, row_number() OVER (PARTITION BY job_id ORDER BY position) AS sequence
                     FROM job_videos WHERE state <> 'pending') decided
   WHERE job.id = video.job_id AND decided.job_id = video.job_id AND decided.position = video.position;
-ALTER TABLE job_videos ADD CHECK (sequence IS NOT NULL OR state IN ('pending', 'seen'));
+ALTER TABLE job_videos ADD CHECK (sequence IS NOT NULL OR state IN ('pending', 'seen', 'undecided'));
 
 -- Of archive jobs and of subscriptions apart.
 ALTER TABLE job_counts ADD COLUMN is_subscription boolean NOT NULL DEFAULT false;

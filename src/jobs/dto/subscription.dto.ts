@@ -105,7 +105,7 @@ export class SubscriptionDto {
       'Why the subscription is paused. `plan_limit_exceeded`: the quota is used up; checks go on, and nothing is skipped when the ' +
       'month turns or the limit grows. `plan_changed`: the plan does not include subscriptions any more. `channel_not_found`, `upstream_blocked`: ' +
       'the channel could not be read for three days, or was never found; it is tried again every day. `paused_by_caller`: until `state` is set to ' +
-      '`active`. The others end by themselves. An active one can have `upstream_blocked` or `list_incomplete` too, which is tried again.',
+      '`active`. The others end by themselves. An active one can have `upstream_blocked`, `channel_not_found` or `list_incomplete` too, while it is tried again.',
   })
   reason: SubscriptionReason | null;
 
@@ -127,7 +127,11 @@ export class SubscriptionDto {
   @ApiProperty(dateTimeOrNull('When the list of uploads was last read. Null before the first check.'))
   checkedAt: string | null;
 
-  @ApiProperty(dateTimeOrNull('When the list of uploads is read next. Null when that has no time.'))
+  @ApiProperty(
+    dateTimeOrNull(
+      'When the list of uploads is read next; in the past while a check is due. Null when that has no time.',
+    ),
+  )
   nextCheckAt: string | null;
 }
 

@@ -67,7 +67,7 @@ export class ChangeSubscriptionDto {
     enum: SUBSCRIPTION_STATES,
     description:
       '`paused` ends the checks and the fetching until it is `active` again, which lets a subscription go on from any pause and ' +
-      'checks the channel at once.',
+      'checks the channel.',
     example: 'paused',
   })
   @Optional()

@@ -5,7 +5,7 @@ const JOBS = `
   SELECT job.id, job.total, job.succeeded, job.failed, job.cached, job.fetched, videos.*, charges.charged
   FROM jobs AS job
   CROSS JOIN LATERAL (
-    SELECT count(*) FILTER (WHERE state <> 'seen')::integer AS rows,
+    SELECT count(*) FILTER (WHERE state NOT IN ('seen', 'undecided'))::integer AS rows,
       count(*) FILTER (WHERE state = 'succeeded')::integer AS rows_succeeded,
       count(*) FILTER (WHERE state = 'failed')::integer AS rows_failed,
       count(*) FILTER (WHERE state = 'succeeded' AND cached)::integer AS rows_cached,
