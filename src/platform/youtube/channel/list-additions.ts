@@ -1,6 +1,6 @@
 import type { Upload, VideoKind } from '../../../domain/transcript.js';
 import { asVideoId, UnreadableError } from '../response-parsing.js';
-import type { ShortsBeside } from './list-progress.js';
+import { isComplete, type Continuation, type ShortsBeside } from './list-progress.js';
 import { readInstant } from './listed-upload.js';
 
 /*
@@ -33,6 +33,17 @@ export function hasNews(uploads: readonly Upload[], known: readonly Upload[]): b
 
 function isBroadcast(kind: VideoKind | null): boolean {
   return kind === 'live' || kind === 'upcoming';
+}
+
+/** The Shorts with a further page of their list; without `shorts` those of its start, as of the start of the uploads. */
+export function besideUploads(
+  { uploads, next: token, progress }: Omit<Continuation, 'token'> & { uploads: readonly Upload[]; next: string | null },
+  shorts?: ShortsBeside,
+): ShortsBeside {
+  const below = [...(shorts?.below ?? []), ...uploads.map(({ videoId }) => videoId)];
+  const next = token === null ? null : { progress, token };
+  const complete = token === null && isComplete(progress);
+  return { above: shorts?.above ?? [], below, next, complete, inStep: shorts?.inStep ?? true };
 }
 
 /** Whether more of the list of Shorts has to be read to tell which of these uploads are Shorts. */

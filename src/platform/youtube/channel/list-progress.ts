@@ -63,43 +63,33 @@ export interface Continuation {
 }
 
 /**
- * `<number of the next page>;<Shorts>:<listed>/<expected>:<the platform's token>`, where the Shorts can be missing, as the counts
- * are in a continuation of before November 2026.
+ * `<number of the next page>:<listed>/<expected>:<the platform's token>`, the second part since November 2026; the first can have
+ * Shorts: `;<IDs above>;<IDs below>;<continuation in base64url>`.
  */
-const CONTINUATION = /^(\d{1,6})(?:;([^:]*))?:(?:(\d{1,7})\/(\d{1,7})?(!)?:)?(.+)$/s;
+const CONTINUATION = /^(\d{1,6})(?:;([\w-]*);([\w-]*);(!)?([\w-]*))?:(?:(\d{1,7})\/(\d{1,7})?(!)?:)?(.+)$/s;
 
 /** The text by which any process continues a list. */
 export function writeContinuation({ progress, token, shorts }: Continuation): string {
   const { pages, listed, expected, unread } = progress;
-  const beside = shorts && (shorts.next ?? shorts.complete) ? `;${writeShorts(shorts)}` : '';
+  const beside = shorts && (shorts.next ?? shorts.complete) ? writeShorts(shorts) : '';
   return `${pages + 1}${beside}:${listed}/${expected ?? ''}${unread ? '!' : ''}:${token}`;
+}
+
+function writeShorts({ above, below, next, inStep }: ShortsBeside): string {
+  const continuation = next === null ? '' : Buffer.from(writeContinuation(next)).toString('base64url');
+  return `;${above.join('')};${below.join('')};${inStep ? '' : '!'}${continuation}`;
 }
 
 /** Null for a text that is no continuation. */
 export function readContinuation(text: string): Continuation | null {
-  const [, number, shorts, listed = '0', expected, unread, token] = CONTINUATION.exec(text) ?? [];
+  const [, number, above, below, outOfStep, encoded, listed = '0', expected, unread, token] =
+    CONTINUATION.exec(text) ?? [];
   if (number === undefined || token === undefined) return null;
   const counted = expected === undefined ? null : Number(expected);
   const progress = { pages: Number(number) - 1, listed: Number(listed), expected: counted, unread: unread === '!' };
-  return { progress, token, shorts: readShorts(shorts ?? '') };
-}
-
-/** `<IDs above>;<IDs below>;<continuation in base64url>`, the last with `!` before it when it is out of step. */
-const SHORTS = /^((?:[\w-]{11})*);((?:[\w-]{11})*);(!)?([\w-]*)$/;
-
-function writeShorts({ above, below, next, inStep }: ShortsBeside): string {
-  const continuation = next === null ? '' : Buffer.from(writeContinuation(next)).toString('base64url');
-  return `${above.join('')};${below.join('')};${inStep ? '' : '!'}${continuation}`;
-}
-
-function readShorts(text: string): ShortsBeside | undefined {
-  const [, above, below, outOfStep, continuation] = SHORTS.exec(text) ?? [];
-  if (above === undefined || below === undefined || continuation === undefined) return undefined;
-  const next = continuation === '' ? null : readContinuation(Buffer.from(continuation, 'base64url').toString());
-  const ids = { above: videoIds(above), below: videoIds(below) };
-  return { ...ids, next, complete: next === null, inStep: outOfStep === undefined };
-}
-
-function videoIds(text: string): readonly string[] {
-  return text.match(/.{11}/g) ?? [];
+  if (encoded === undefined) return { progress, token };
+  const next = readContinuation(Buffer.from(encoded, 'base64url').toString());
+  const [aboveIds, belowIds] = [above, below].map((ids) => ids?.match(/.{11}/g) ?? []);
+  const ids = { above: aboveIds ?? [], below: belowIds ?? [] };
+  return { progress, token, shorts: { ...ids, next, complete: encoded === '', inStep: outOfStep === undefined } };
 }

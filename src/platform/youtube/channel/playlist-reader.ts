@@ -10,15 +10,8 @@ import { InnertubeClient, parsed, type ParsedResponse } from '../innertube/inner
 import { withOptional } from '../optional-work.js';
 import { UpstreamMetrics } from '../upstream-metrics.js';
 import { isJsonError, upstreamError } from './channel-errors.js';
-import { hasNews, needsShorts, readFeedDates, withKinds, withKnown } from './list-additions.js';
-import {
-  type Continuation,
-  isComplete,
-  type ListProgress,
-  NOTHING_LISTED,
-  type ShortsBeside,
-  withPage,
-} from './list-progress.js';
+import { besideUploads, hasNews, needsShorts, readFeedDates, withKinds, withKnown } from './list-additions.js';
+import { type Continuation, isComplete, type ListProgress, NOTHING_LISTED, withPage } from './list-progress.js';
 import { hasContents, type ParsedListPage, readPlaylistPage } from './playlist-page.js';
 
 /** A list, and its metric label: all uploads of a channel, its Shorts, or a playlist that a caller names. */
@@ -41,9 +34,10 @@ export interface ReadList {
   next: string | null;
   progress: ListProgress;
   /** Of uploads: the Shorts that were read, for the kinds of the next page. */
-  shorts?: ShortsBeside | undefined;
+  shorts?: Continuation['shorts'];
 }
 
+type DescribedUploads = Pick<ReadList, 'uploads' | 'shorts'>;
 type NoList = Extract<ParsedListPage, { kind: 'none' }>;
 /** What is added to uploads; null for what could not be read. */
 interface Additions {
@@ -95,7 +89,7 @@ export class PlaylistReader {
     scope: RequestScope,
     known?: KnownUploads,
   ): Promise<ReadUploads | null> {
-    const read = () => this.read('uploads', uploadsPlaylist(channelId), count, scope);
+    const read = () => this.read('uploads', listOf(channelId, 'UU'), count, scope);
     const add = (optionalScope: RequestScope) => this.additions(channelId, count, optionalScope);
     // Concurrently, unless what is known may make them unnecessary.
     const first = known && (await read());
@@ -125,38 +119,33 @@ export class PlaylistReader {
     described: boolean,
     scope: RequestScope,
   ): Promise<ReadList | null> {
-    const list = await this.page('uploads', uploadsPlaylist(channelId), after, scope);
+    const list = await this.page('uploads', listOf(channelId, 'UU'), after, scope);
     if (list.kind === 'none') return null;
     if (!described) return list;
-    if (after) return after.shorts ? this.withLaterKinds(list, channelId, after.shorts, scope) : list;
+    if (after) return this.withLaterKinds(list, channelId, after, scope);
     const additions = await this.additionsInTime(channelId, scope);
     const whole = withRestOfShorts(list, additions.shorts);
     return { ...whole, ...withAdditions(whole.uploads, additions) };
   }
 
   /** Adds kinds and dates to the newest uploads of a channel, as far as they can be read. */
-  async describe(
-    channelId: string,
-    uploads: readonly Upload[],
-    scope: RequestScope,
-  ): Promise<Pick<ReadList, 'uploads' | 'shorts'>> {
+  async describe(channelId: string, uploads: readonly Upload[], scope: RequestScope): Promise<DescribedUploads> {
     return withAdditions(uploads, await this.additionsInTime(channelId, scope));
   }
 
-  /** Adds the kinds to a later page; the list of Shorts is read on only as far as they require. */
+  /** Adds the kinds to a page after `after`; the list of Shorts is read on only as far as they require. */
   private async withLaterKinds(
     list: ReadList,
     channelId: string,
-    above: ShortsBeside,
+    after: Continuation,
     scope: RequestScope,
   ): Promise<ReadList> {
-    let shorts = above;
+    let { shorts } = after;
+    if (!shorts) return list;
     const readOn = async (optionalScope: RequestScope) => {
-      for (let pages = 0; pages < SHORTS_PAGES_MAX && needsShorts(list.uploads, shorts); pages++) {
-        const page = await this.page('shorts', shortsPlaylist(channelId), shorts.next, optionalScope);
-        if (page.kind === 'none') return;
-        const { below, next, complete } = besideUploads(page);
-        shorts = { ...shorts, below: [...shorts.below, ...below], next, complete };
+      for (let pages = 0; shorts && pages < SHORTS_PAGES_MAX && needsShorts(list.uploads, shorts); pages++) {
+        const page = await this.page('shorts', listOf(channelId, 'UUSH'), shorts.next, optionalScope);
+        if (page.kind === 'list') shorts = besideUploads(page, shorts);
       }
     };
     const add = (optionalScope: RequestScope) =>
@@ -212,7 +201,7 @@ export class PlaylistReader {
 
   /** The list of Shorts, so far that it covers `count` uploads. */
   private async shorts(channelId: string, count: number, scope: RequestScope): Promise<ReadList> {
-    const list = await this.read('shorts', shortsPlaylist(channelId), count, scope);
+    const list = await this.read('shorts', listOf(channelId, 'UUSH'), count, scope);
     // A channel without the list may have Shorts all the same (reported in March 2025), so nothing follows for its uploads.
     const progress = { ...NOTHING_LISTED, unread: true };
     return list.kind === 'list' ? list : { kind: 'list', title: null, uploads: [], next: null, progress };
@@ -329,23 +318,13 @@ function existing(playlistId: string, list: ReadList | NoList): ReadList {
   throw new PlaylistNotFoundError(list.state, new Error(`The playlist ${playlistId} is ${list.state}`));
 }
 
-/** The uploads of a first page with kinds and dates. */
-function withAdditions(
-  uploads: readonly Upload[],
-  { shorts, dates }: Additions,
-): { uploads: Upload[]; shorts?: ShortsBeside } {
+/** The first uploads with kinds and dates. */
+function withAdditions(uploads: readonly Upload[], { shorts, dates }: Additions): DescribedUploads {
   const dated = uploads.map((upload) => ({
     ...upload,
     publishedAt: dates?.get(upload.videoId) ?? upload.publishedAt,
   }));
   return shorts ? withKinds(dated, besideUploads(shorts)) : { uploads: dated };
-}
-
-/** A list of Shorts that was read, as of the start of the uploads. */
-function besideUploads({ uploads, next: token, progress }: ReadList): ShortsBeside {
-  const below = uploads.map(({ videoId }) => videoId);
-  const next = token === null ? null : { progress, token };
-  return { above: [], below, next, complete: token === null && isComplete(progress), inStep: true };
 }
 
 /**
@@ -362,10 +341,7 @@ function withRestOfShorts(list: ReadList, shorts: ReadList | null): ReadList {
   return { ...list, uploads, next: shorts.next, progress: { ...list.progress, listed: uploads.length } };
 }
 
-function uploadsPlaylist(channelId: string): string {
-  return `UU${channelId.slice(2)}`;
-}
-
-function shortsPlaylist(channelId: string): string {
-  return `UUSH${channelId.slice(2)}`;
+/** The ID of a list of a channel: `UU` of its uploads, `UUSH` of its Shorts. */
+function listOf(channelId: string, prefix: 'UU' | 'UUSH'): string {
+  return `${prefix}${channelId.slice(2)}`;
 }
