@@ -87,13 +87,14 @@ export class SliceReader {
   }
 
   private async listedPage(job: JobDto, continuation: string | undefined, call: Call): Promise<ListedPage> {
-    const { channel: reference, playlist } = job.request;
+    const { channel: reference, playlist, kinds } = job.request;
     if (playlist !== null) {
       const page = await this.platform.listPlaylistPage(playlistId(playlist, 'playlist'), continuation, call);
       return { ...page, channel: null };
     }
     const channel = job.channel ?? (await this.channels.find(reference ?? '', call));
-    return { ...(await this.platform.listUploadsPage(channel.id, continuation, call)), channel, playlist: null };
+    const page = await this.platform.listUploadsPage(channel.id, continuation, call, kinds);
+    return { ...page, channel, playlist: null };
   }
 
   /** Plans, reserves and fetches the next videos. Resolves to why none is read. */

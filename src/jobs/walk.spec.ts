@@ -387,7 +387,7 @@ describe('a walk', () => {
   it('counts only the wanted kinds, and leaves out no kind that is not known', () => {
     const kinds = (['short', null, 'live', 'video'] as const).map((kind) => ({ ...unlistedVideo('a'), kind }));
     expect(kinds.map((upload) => isWanted(upload, ['video']))).toEqual([false, true, true, true]);
-    expect(kinds.map((upload) => isWanted(upload, ['live']))).toEqual([false, true, true, false]);
+    expect(kinds.map((upload) => isWanted(upload, ['live']))).toEqual([false, false, true, false]);
     const listed = kinds.map((upload, index) => ({ ...upload, videoId: `v${index}` }));
     const { added, end } = walkPage({ ...FIRST, start: 2, kinds: ['video'] }, pageOf(listed), new Map());
     expect(added.map(({ state }) => state)).toEqual(['seen', 'pending', 'pending', 'seen']);

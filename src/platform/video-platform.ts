@@ -1,5 +1,5 @@
 import type { ChannelReference } from '../domain/channel-reference.js';
-import type { Channel, Playlist, Upload, VideoOutcome } from '../domain/transcript.js';
+import type { Channel, Playlist, Upload, VideoKind, VideoOutcome } from '../domain/transcript.js';
 
 /** The call that reads the platform, with its deadline. */
 export interface ReadingContext {
@@ -103,8 +103,8 @@ export abstract class VideoPlatform {
 
   /**
    * Lists one page of all uploads, with what each entry of the list states about its upload. The first page is that of
-   * `newestUploads` as `describeUploads` completes it. Later pages have no dates: `publishedAt` is null. As for the rest of
-   * the first page, `kind` is null for a video of up to three minutes, which can be a Short.
+   * `newestUploads` as `describeUploads` completes it. Later pages have no dates: `publishedAt` is null. `kind` is null for a
+   * video of up to three minutes, which can be a Short, as far as the list of Shorts could not be read.
    *
    * `readVideo` returns what the video itself states: title, duration, views, thumbnail, and with `PUBLISH_DATES=exact` the
    * date.
@@ -112,12 +112,15 @@ export abstract class VideoPlatform {
    * Uploads that appear or are deleted between two pages shift the list: a video can be on two pages.
    *
    * @param continuation `next` of the page before, of any process and version; undefined for the first page
+   * @param kinds that the caller wants, empty for all: on later pages the list of Shorts is read only for one of `video` and
+   *   `short`
    * @throws ContinuationRejectedError when the list has to be read from its first page again
    */
   abstract listUploadsPage(
     channelId: string,
     continuation: string | undefined,
     context: ReadingContext,
+    kinds?: readonly VideoKind[],
   ): Promise<UploadsListPage>;
 
   /**

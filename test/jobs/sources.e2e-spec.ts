@@ -1,5 +1,7 @@
 import { Client } from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import type { VideoKind } from '../../src/domain/transcript.js';
+import { FOG_SIGNAL } from '../fake-youtube/catalogue/other-channels.js';
 import { LONG, PRIVATE, SATURDAY, WITH_GAPS } from '../fake-youtube/catalogue/playlists.js';
 import { until } from '../harness/until.js';
 import { createJob, linesOf, postJob } from './job-requests.js';
@@ -106,6 +108,43 @@ describe('a job of some kinds', () => {
     expect(await run.videoIds()).toEqual(wanted);
     expect(await limited.videoIds()).toEqual(wanted.slice(0, 1));
     expect((await limited.get()).state).toBe('running');
+  });
+
+  it('fetches and charges exactly these of 300 uploads, and none of a kind that lists mark', async () => {
+    const { requests } = steps.service.fakeYoutube;
+    const shorts = await steps.job({ channel: '@archive-300x51', kinds: ['short'] });
+    await steps.finish();
+    const summary = { total: 60, succeeded: 60, fetched: 60 };
+    expect(await shorts.verify()).toMatchObject({ state: 'completed', summary });
+    // A single page of Shorts has them all.
+    expect(requests.count({ kind: ['browse-uploads', 'browse-shorts', 'browse-continuation'] })).toBe(1 + 1 + 2);
+    const live = await steps.job({ channel: '@archive-300x52', kinds: ['live', 'upcoming'] });
+    await steps.finish();
+    expect(await live.verify()).toMatchObject({ state: 'completed', summary: { total: 0 } });
+  });
+
+  it('tells Shorts deep in the list, and reads on in their list only for one of both kinds', async () => {
+    const { fakeYoutube } = steps.service;
+    const channel = '@fogsignalradio';
+    const deep = fakeYoutube.publish({ channel, as: 'short', count: 3, below: 150 });
+    const newest = fakeYoutube.publish({ channel, as: 'short', count: 130 });
+    const listed = async (kinds: VideoKind[]): Promise<string[]> => {
+      fakeYoutube.requests.clear();
+      const run = await steps.job({ channel, kinds });
+      await steps.steps(4);
+      return run.videoIds();
+    };
+    const continuations = () => fakeYoutube.requests.count({ kind: 'browse-continuation' });
+    expect(await listed(['short'])).toEqual([...newest, ...deep]);
+    expect(continuations()).toBe(3 + 1);
+    await steps.service.query('DELETE FROM jobs');
+    expect(await listed(['video', 'live'])).toEqual(FOG_SIGNAL.uploads().map(({ id }) => id));
+    expect(continuations()).toBe(3 + 1);
+    for (const kinds of [[], ['short', 'video']] satisfies VideoKind[][]) {
+      await steps.service.query('DELETE FROM jobs');
+      expect(await listed(kinds)).toHaveLength(363);
+      expect(continuations()).toBe(3);
+    }
   });
 });
 

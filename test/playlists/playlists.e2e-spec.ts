@@ -83,6 +83,17 @@ describe('the transcripts of a playlist', () => {
     expect(idsOf(await read(SHORTS_ONLY.id, key))).toEqual(SHORTS_ONLY.videos().map(({ id }) => id));
   });
 
+  it('are of some kinds by their lengths: what is longer than a Short is a video', async () => {
+    const { key } = await service.organization();
+    const isLong = ({ durationSeconds }: { durationSeconds: number }) => durationSeconds > 181;
+    const shorter = SATURDAY.videos().filter((video) => !isLong(video));
+    expect(idsOf(await read(SATURDAY.id, key, '?kinds=short'))).toEqual(shorter.map(({ id }) => id));
+    expect(idsOf(await read(SATURDAY.id, key, '?kinds=video'))).toHaveLength(5);
+    expect(SATURDAY.videos().filter(isLong).length).toBeGreaterThan(0);
+    expect(idsOf(await read(SHORTS_ONLY.id, key, '?kinds=short'))).toHaveLength(2);
+    expect(idsOf(await read(SHORTS_ONLY.id, key, '?kinds=live,upcoming'))).toEqual([]);
+  });
+
   it('are streamed as NDJSON that begins with the playlist', async () => {
     const { key } = await service.organization();
     const path = `/playlists/${SATURDAY.id}/transcripts?limit=2`;

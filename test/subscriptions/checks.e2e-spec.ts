@@ -1,5 +1,6 @@
 import { CACHE_MANAGER, type Cache } from '@nestjs/cache-manager';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { FOG_SIGNAL } from '../fake-youtube/catalogue/other-channels.js';
 import { SliceSteps } from '../jobs/slice-steps.js';
 import { SubscriptionRun } from './subscription-run.js';
 
@@ -79,6 +80,15 @@ describe('a subscription', () => {
     const [video] = youtube().publish({ channel: '@tidewater' });
     await check(run);
     expect(await run.feedIds()).toEqual([video]);
+  });
+
+  it('leaves out kinds that are not wanted beyond the first page too', async () => {
+    const channel = '@fogsignalradio';
+    const shorts = youtube().publish({ channel, as: 'short', count: 3, below: 150 });
+    const start = FOG_SIGNAL.uploads()[180]?.id ?? '';
+    const run = await followed(channel, { kinds: ['short'], start });
+    expect([...(await run.feedIds())].sort()).toEqual([...shorts].sort());
+    expect(await run.charged()).toBe(3);
   });
 
   it('misses none of 250 uploads between two checks', async () => {

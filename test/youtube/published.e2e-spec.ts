@@ -50,6 +50,22 @@ describe.each(['old', 'new'] as const)('a published video, in the %s shape of th
     expect(await read(videoId)).toBe('ok');
   });
 
+  it('has its age by the clock, in the list too', async () => {
+    const agesMs = [0, 30 * 60_000, 5 * 3_600_000, 60 * 24 * 3_600_000];
+    const publish = (ageMs: number) =>
+      fakeYoutube.publish({ channel: '@tidewater', publishedAt: new Date(Date.now() - ageMs) });
+    for (const ageMs of agesMs.toReversed()) publish(ageMs);
+    fakeYoutube.publish({ channel: '@tidewater', as: 'past-live', below: 4, publishedAt: new Date(0) });
+    const { uploads } = await adapter.platform.listUploadsPage(TIDEWATER.id, undefined, context());
+    expect(uploads.slice(0, 5).map(({ publishedText }) => publishedText)).toEqual([
+      expect.stringMatching(/^\d{1,2} seconds? ago$/),
+      '30 minutes ago',
+      '5 hours ago',
+      '2 months ago',
+      expect.stringMatching(/^Streamed \d\d years ago$/),
+    ]);
+  });
+
   it('can be a Short, which the list of Shorts has from then on', async () => {
     fakeYoutube.publish({ channel: '@tidewater' });
     const [videoId] = fakeYoutube.publish({ channel: '@tidewater', as: 'short' });

@@ -95,7 +95,7 @@ describe('the metadata of a video that was never listed', () => {
         durationSeconds: video?.durationSeconds,
         viewCount: video?.viewCount,
         thumbnailUrl: 'https://i.ytimg.com/vi/hl-island__/hq720.jpg',
-        kind: null,
+        kind: 'video',
         publishedAt: null,
       });
       expect(fakeYoutube.requests.count({ kind: ['player', 'reel'] })).toBe(1);
@@ -105,7 +105,7 @@ describe('the metadata of a video that was never listed', () => {
   it.each([
     ['hl-tidecam', { kind: 'live', durationSeconds: null, title: expect.stringContaining('Harbour cam') }],
     ['hl-regatta', { kind: 'upcoming', durationSeconds: null, title: expect.stringContaining('Lantern Regatta') }],
-    ['hl-wreck', { kind: null, title: expect.any(String), thumbnailUrl: expect.any(String) }],
+    ['hl-wreck', { kind: 'video', title: expect.any(String), thumbnailUrl: expect.any(String) }],
     ['hl-private', { kind: null, title: null, thumbnailUrl: null, captionTracks: null }],
   ])('of %s, which has no transcript, is what the platform gives', async (name, details) => {
     expect((await read(name)).details).toMatchObject(details);

@@ -77,7 +77,7 @@ export class CreateJobDto extends TextBodyDto {
   @Kinds({
     inBody: true,
     description:
-      'The kinds of videos of a channel or a playlist; by default all. `limit` counts what remains of the whole list. A video whose kind YouTube does not state is kept.',
+      'The kinds of videos of a channel or a playlist; by default all. `limit` counts what remains of the whole list. For `video` and `short`, one whose kind YouTube does not state is kept.',
   })
   kinds?: VideoKind[];
 

@@ -39,7 +39,8 @@ export class CreateSubscriptionDto extends TextBodyDto {
   channel: string;
 
   @Kinds({
-    description: 'The kinds of uploads to deliver; by default all. One whose kind YouTube does not state is kept.',
+    description:
+      'The kinds of uploads to deliver; by default all. For `video` and `short`, one whose kind YouTube does not state is kept.',
     inBody: true,
   })
   kinds?: VideoKind[];

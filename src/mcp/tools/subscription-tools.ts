@@ -61,7 +61,9 @@ export const followChannel = defineTool({
   effect: 'creates',
   input: z.strictObject({
     channel: storedReference.describe(`The channel: ${CHANNEL_FORMS}.`),
-    kinds: kinds.describe('Only uploads of these kinds; by default all. Those of unknown kind are kept.'),
+    kinds: kinds.describe(
+      'Only uploads of these kinds; by default all. Those of unknown kind are kept for video and short.',
+    ),
     languages,
     match,
     checkMinutes: z

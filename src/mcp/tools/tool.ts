@@ -132,7 +132,9 @@ export const kinds = z
   .array(z.enum(VIDEO_KINDS))
   .min(1)
   .optional()
-  .describe('Only videos of these kinds, which limit counts; by default all. Those of unknown kind are kept.');
+  .describe(
+    'Only videos of these kinds, which limit counts; by default all. Those of unknown kind are kept for video and short.',
+  );
 
 export const include = z
   .array(z.enum(INCLUDABLE))

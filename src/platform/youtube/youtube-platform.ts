@@ -3,7 +3,7 @@ import { Environment } from '../../config/environment.js';
 import type { ChannelReference } from '../../domain/channel-reference.js';
 import { ChannelNotFoundError, PlaylistNotFoundError, UpstreamError } from '../../domain/errors.js';
 import { parsePlaylistReference } from '../../domain/playlist-reference.js';
-import { type Channel, NO_DETAILS, type VideoOutcome } from '../../domain/transcript.js';
+import { type Channel, NO_DETAILS, type VideoKind, type VideoOutcome } from '../../domain/transcript.js';
 import {
   ContinuationRejectedError,
   type KnownUploads,
@@ -97,9 +97,11 @@ export class YoutubePlatform extends VideoPlatform implements OnApplicationShutd
     channelId: string,
     continuation: string | undefined,
     context: ReadingContext,
+    kinds: readonly VideoKind[] = [],
   ): Promise<UploadsListPage> {
+    const areShortsTold = kinds.includes('video') !== kinds.includes('short');
     const list = await this.readPage(channelId, continuation, context, (scope, after) =>
-      this.channels.uploadsPage(channelId, after, true, scope),
+      this.channels.uploadsPage(channelId, after, after === null || areShortsTold, scope),
     );
     return pageOf(list);
   }
@@ -117,7 +119,9 @@ export class YoutubePlatform extends VideoPlatform implements OnApplicationShutd
     if (page.incomplete) return this.listUploadsPage(channelId, undefined, context);
     if (page.uploads.length === 0) return page;
     const describe = (scope: RequestScope) => this.playlists.describe(channelId, page.uploads, scope);
-    return { ...page, uploads: await this.readList(channelId, context, describe) };
+    const { uploads, shorts } = await this.readList(channelId, context, describe);
+    const continuation = page.next === null ? null : readContinuation(page.next);
+    return { ...page, uploads, next: continuation && writeContinuation({ ...continuation, shorts }) };
   }
 
   override async listPlaylistPage(
@@ -269,10 +273,10 @@ function requirePlaylist(playlistId: string, { signal }: ReadingContext): void {
   if (reference?.kind !== 'playlist' || reference.id !== playlistId) throw new PlaylistNotFoundError();
 }
 
-function pageOf({ uploads, next, progress }: ReadList): UploadsListPage {
+function pageOf({ uploads, next, progress, shorts }: ReadList): UploadsListPage {
   const { pages } = progress;
   if (next !== null && pages < PAGES_MAX)
-    return { uploads, next: writeContinuation(progress, next), incomplete: false, pages };
+    return { uploads, next: writeContinuation({ progress, token: next, shorts }), incomplete: false, pages };
   return { uploads, next: null, incomplete: next !== null || !isComplete(progress), pages };
 }
 

@@ -39,9 +39,10 @@ export async function readSelection<List extends UploadsList>(
   return { list: deeper, ...selectedOf(deeper.uploads, selection) };
 }
 
-/** Whether a video is of one of some kinds, empty for all. One whose kind the platform does not state is. */
+/** Whether a video is of one of some kinds, empty for all. One whose kind the platform does not state can be a video or a Short. */
 export function isOfKinds({ kind }: Upload, kinds: readonly VideoKind[]): boolean {
-  return kinds.length === 0 || kind === null || kinds.includes(kind);
+  const possible: readonly VideoKind[] = kind === null ? ['video', 'short'] : [kind];
+  return kinds.length === 0 || possible.some((each) => kinds.includes(each));
 }
 
 function selectedOf(uploads: readonly Upload[], { limit, kinds, since }: Selection): Selected {

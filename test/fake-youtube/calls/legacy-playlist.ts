@@ -91,7 +91,7 @@ function overlay(video: Video): JsonObject {
 function videoInfo(video: Video): JsonObject {
   if (video.state === 'upcoming') return { runs: [{ text: `Scheduled for ${EVENT_TEXT}` }] };
   if (video.state === 'live') return { runs: [{ text: String(video.viewCount) }, { text: ' watching' }] };
-  if (video.state === 'members-only') return { simpleText: ageText(video.publishedAt) };
-  const age = video.pastLive ? `Streamed ${ageText(video.publishedAt)}` : ageText(video.publishedAt);
+  if (video.state === 'members-only') return { simpleText: ageText(video) };
+  const age = video.pastLive ? `Streamed ${ageText(video)}` : ageText(video);
   return { runs: [{ text: viewsText(video.viewCount) }, { text: ' • ' }, { text: age }] };
 }

@@ -70,7 +70,7 @@ function rows(video: Video, channel: Channel): JsonObject[] {
   const commandRuns = [{ startIndex: 0, length: channel.name.length, onTap }];
   const byline = { metadataParts: [{ text: { content: channel.name, commandRuns } }] };
   const row = (...texts: string[]): JsonObject => ({ metadataParts: texts.map((content) => ({ text: { content } })) });
-  const age = ageText(video.publishedAt);
+  const age = ageText(video);
   const badge = { badgeViewModel: { badgeText: 'Members only', badgeStyle: 'BADGE_MEMBERS_ONLY' } };
   switch (video.state) {
     case 'private':

@@ -88,21 +88,24 @@ export function emptyListMessage(): JsonObject {
   return { messageRenderer: { text: { simpleText: 'No videos in this playlist yet' } } };
 }
 
-const DAY_HOURS = 24;
+const HOUR_SECONDS = 3_600;
+const DAY_SECONDS = 24 * HOUR_SECONDS;
 /** Relative dates as the platform writes them: whole units, rounded down, weeks only up to a month. */
-const UNITS: readonly (readonly [hours: number, name: string])[] = [
-  [365 * DAY_HOURS, 'year'],
-  [30 * DAY_HOURS, 'month'],
-  [7 * DAY_HOURS, 'week'],
-  [DAY_HOURS, 'day'],
-  [1, 'hour'],
+const UNITS: readonly (readonly [seconds: number, name: string])[] = [
+  [365 * DAY_SECONDS, 'year'],
+  [30 * DAY_SECONDS, 'month'],
+  [7 * DAY_SECONDS, 'week'],
+  [DAY_SECONDS, 'day'],
+  [HOUR_SECONDS, 'hour'],
+  [60, 'minute'],
 ];
 
-/** "4 months ago", relative to the base date of the catalogue. */
-export function ageText(publishedAt: Date): string {
-  const hours = (BASE_DATE.getTime() - publishedAt.getTime()) / 3_600_000;
-  const [size, name] = UNITS.find(([unit]) => hours >= unit) ?? [1, 'hour'];
-  const count = Math.max(1, Math.floor(hours / size));
+/** "4 months ago": of a video of the catalogue relative to its base date and at least an hour, of a new one by the real clock. */
+export function ageText({ publishedAt, isNew }: Video): string {
+  const [now, leastSeconds] = isNew ? [new Date(), 0] : [BASE_DATE, HOUR_SECONDS];
+  const seconds = Math.max(leastSeconds, (now.getTime() - publishedAt.getTime()) / 1_000);
+  const [size, name] = UNITS.find(([unit]) => seconds >= unit) ?? [1, 'second'];
+  const count = Math.floor(seconds / size);
   return `${count} ${name}${count === 1 ? '' : 's'} ago`;
 }
 

@@ -69,6 +69,8 @@ export interface Video {
   durationSeconds: number;
   viewCount: number;
   publishedAt: Date;
+  /** It was published while the server runs: its age is that by the real clock. */
+  isNew?: true;
   /** Empty when captions are turned off. */
   tracks: readonly Track[];
   /** By default that of its channel. */

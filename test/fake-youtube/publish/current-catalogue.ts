@@ -149,10 +149,11 @@ export class CurrentCatalogue {
     return { ...playlist, owner: this.channelById(playlist.owner.id) ?? playlist.owner, videos };
   }
 
-  /** Part of the key of a cached response: of a channel and its videos, or of anything. */
+  /** Part of the key of a cached response: of a channel and its videos, or of anything. The ages of new videos change. */
   revision(channelId?: string): string {
+    const seconds = Math.floor(Date.now() / 1_000);
     const changed = channelId === undefined ? [...this.changed.values()] : [this.changed.get(channelId)];
-    return changed.map((each) => (each ? `r${each.revision}` : '')).join(':');
+    return changed.map((each) => (each ? `r${each.revision}@${seconds}` : '')).join(':');
   }
 
   /** The channel that is about to be changed. */

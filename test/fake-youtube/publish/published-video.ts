@@ -37,15 +37,16 @@ export function newVideo(title: string, publishedAt: Date): Video {
     durationSeconds: 240 + (seedOf(id) % 900),
     viewCount: seedOf(id) % 5_000,
     publishedAt,
+    isNew: true,
     tracks: [generated('en', () => talk(seedOf(id), CUES))],
   };
 }
 
 /** The same video in a state. One that never had captions gets generated ones with the states that have a text. */
 export function inState(video: Video, state: PublishedState): Video {
-  const { id, title, durationSeconds, viewCount, publishedAt, description, tags } = video;
+  const { id, title, durationSeconds, viewCount, publishedAt, isNew, description, tags } = video;
   const tracks = video.tracks.length > 0 ? video.tracks : [generated('en', () => talk(seedOf(id), CUES))];
-  const about = { ...(description !== undefined && { description }), ...(tags && { tags }) };
+  const about = { ...(description !== undefined && { description }), ...(tags && { tags }), ...(isNew && { isNew }) };
   const plain: Video = { id, title, state: 'ok', durationSeconds, viewCount, publishedAt, tracks, ...about };
   switch (state) {
     case 'video':

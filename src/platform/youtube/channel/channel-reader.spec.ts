@@ -23,7 +23,7 @@ import type { InnertubeQuery } from '../innertube/clients.js';
 import { InnertubeClient, parsed } from '../innertube/innertube-client.js';
 import { UpstreamMetrics } from '../upstream-metrics.js';
 import { ChannelReader } from './channel-reader.js';
-import { isComplete, NOTHING_LISTED } from './list-progress.js';
+import { isComplete, NOTHING_LISTED, type ShortsBeside } from './list-progress.js';
 import { PlaylistReader, type ReadUploads } from './playlist-reader.js';
 
 Logger.overrideLogger(false);
@@ -60,7 +60,8 @@ function open(respond: (argument: string) => unknown, feed: UpstreamResponse = F
     list: (count = 1, known?: KnownUploads, ofList = retries) =>
       channels.uploads(CHANNEL_ID, count, scope(ofList), known),
     first: (described: boolean) => channels.uploadsPage(CHANNEL_ID, null, described, scope(retries)),
-    next: (token: string) => channels.uploadsPage(CHANNEL_ID, { token, progress: NOTHING_LISTED }, true, scope()),
+    next: (token: string, shorts?: ShortsBeside, described = true) =>
+      channels.uploadsPage(CHANNEL_ID, { token, progress: NOTHING_LISTED, shorts }, described, scope()),
     resolve: () => channels.resolve({ kind: 'handle', handle: 'somebody' }, scope(retries)),
     read: () => channels.read(CHANNEL_ID, scope(retries)),
     requested,
@@ -94,8 +95,82 @@ describe('a page of all uploads', () => {
     const last = await next('3');
     expect(last.uploads.map(({ kind }) => kind)).toEqual([null, 'video']);
     expect(last.next).toBeNull();
-    // One page of Shorts beside the first page, and nothing beside a later one.
+    // One page of Shorts beside the first page, and nothing beside a later one without what was read of them.
     expect(requested.sort()).toEqual(['2', '3', UPLOADS, SHORTS].sort());
+  });
+
+  describe('after the first, with the list of Shorts', () => {
+    const id = (name: string, number: number) => `${name}${number}`.padEnd(11, '_');
+    const videos = (name: string, ...numbers: number[]) =>
+      numbers.map((number) => playlistVideo(id(name, number), { lengthSeconds: '60' }));
+    const fiveMore = videos('short', 11, 12, 13, 14, 15);
+    const PAGES = {
+      [UPLOADS]: oldPage([...videos('video', 1), ...videos('short', 1), oldToken('2')]),
+      [SHORTS]: oldPage([...videos('short', 1), oldToken('s2')]),
+      '2': continuedPage([...videos('video', 2), ...videos('short', 2), ...videos('video', 3), newToken('3')]),
+      '3': continuedPage([...videos('short', 3), ...videos('video', 4), newToken('4')]),
+      '4': continuedPage([playlistVideo(id('long', 1), { lengthSeconds: '600' }), ...videos('video', 5)]),
+      s2: continuedPage([...videos('short', 2, 3), newToken('s3')]),
+      s3: continuedPage([...fiveMore, newToken('s4')]),
+    };
+
+    async function pages(responses: Record<string, unknown>, described = true) {
+      const { first, next, requested } = open((argument) => responses[argument]);
+      const read = [await first(true)];
+      requested.splice(0);
+      for (let page = read[0]; page?.next; page = read.at(-1)) read.push(await next(page.next, page.shorts, described));
+      return { kinds: read.map(({ uploads }) => uploads.map(({ kind }) => kind)), requested };
+    }
+
+    it('has every kind, and reads on only while a video of it can be a Short that was not read', async () => {
+      const { kinds, requested } = await pages(PAGES);
+      expect(kinds).toEqual([
+        ['video', 'short'],
+        ['video', 'short', 'video'],
+        ['short', 'video'],
+        ['video', 'video'],
+      ]);
+      expect(requested).toEqual(['2', 's2', 's3', '3', '4']);
+    });
+
+    it('is not requested for a caller who wants no kinds', async () => {
+      const { kinds, requested } = await pages(PAGES, false);
+      expect(kinds.slice(1)).toEqual([
+        [null, null, null],
+        [null, null],
+        ['video', null],
+      ]);
+      expect(requested).toEqual(['2', '3', '4']);
+    });
+
+    it('has unknown kinds where the list cannot be read, and where it may have passed Shorts since', async () => {
+      let failures = 1;
+      const responses = { ...PAGES };
+      Object.defineProperty(responses, 's2', { get: () => (failures-- > 0 ? failed(500) : PAGES.s2) });
+      const { kinds, requested } = await pages(responses);
+      // The second page of Shorts has one that stands above this page, and one in it.
+      expect(kinds.slice(1)).toEqual([
+        [null, null, null],
+        ['short', 'video'],
+        ['video', 'video'],
+      ]);
+      expect(requested).toEqual(['2', 's2', '3', 's2', 's3', '4']);
+    });
+
+    it('reads three pages of it at the most, and the next page the following ones', async () => {
+      let failures = 1;
+      const more = (number: number, token: string) => continuedPage([...videos('short', number), newToken(token)]);
+      const small = { a: more(22, 'b'), b: more(23, 'c'), c: continuedPage(videos('short', 2, 3)) };
+      const responses = { ...PAGES, ...small };
+      Object.defineProperty(responses, 's2', { get: () => (failures-- > 0 ? failed(500) : more(21, 'a')) });
+      const { kinds, requested } = await pages(responses);
+      expect(kinds.slice(1)).toEqual([
+        [null, null, null],
+        [null, null],
+        ['video', 'video'],
+      ]);
+      expect(requested).toEqual(['2', 's2', '3', 's2', 'a', 'b', '4', 'c']);
+    });
   });
 
   it.each([

@@ -1,7 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Upload, VideoKind } from '../../../domain/transcript.js';
-import { readFeedDates, withKinds } from './list-additions.js';
+import { needsShorts, readFeedDates, withKinds } from './list-additions.js';
+import { NOTHING_LISTED, type ShortsBeside } from './list-progress.js';
 import { UnreadableError } from '../response-parsing.js';
 
 function upload(videoId: string, kind: VideoKind | null = null): Upload {
@@ -19,11 +20,12 @@ function upload(videoId: string, kind: VideoKind | null = null): Upload {
   };
 }
 
-/** A list of Shorts with these IDs. */
-const shortsList = (ids: readonly string[], complete: boolean) => ({
-  uploads: ids.map((id) => upload(id, 'short')),
-  next: complete ? null : 'more',
-  complete,
+const NEXT = { progress: NOTHING_LISTED, token: 'more' };
+
+/** Shorts with these IDs, as of the start of the uploads. */
+const shortsOf = (below: readonly string[], complete: boolean): ShortsBeside => ({
+  ...{ above: [], below, next: complete ? null : NEXT },
+  ...{ complete, inStep: true },
 });
 
 const kinds = (uploads: readonly Upload[]) => uploads.map(({ kind }) => kind);
@@ -32,42 +34,89 @@ describe('withKinds', () => {
   const uploads = ['a', 'b', 'c', 'd'].map((id) => upload(id));
 
   it.each([
-    ['as far as the list of Shorts reaches', shortsList(['b'], false), ['video', 'short', null, null]],
-    ['to the end of a complete list', shortsList(['b'], true), ['video', 'short', 'video', 'video']],
-    ['beyond the uploads', shortsList(['b', 'older'], false), ['video', 'short', 'video', 'video']],
-    ['of a channel without Shorts', shortsList([], true), Array(4).fill('video')],
-    ['not for an empty part of a list', shortsList([], false), Array(4).fill(null)],
-    ['not without a list', null, Array(4).fill(null)],
+    ['as far as the list of Shorts reaches', shortsOf(['b'], false), ['video', 'short', null, null]],
+    ['to the end of a complete list', shortsOf(['b'], true), ['video', 'short', 'video', 'video']],
+    ['beyond the uploads', shortsOf(['b', 'older'], false), ['video', 'short', 'video', 'video']],
+    ['of a channel without Shorts', shortsOf([], true), Array(4).fill('video')],
+    ['not for an empty part of a list', shortsOf([], false), Array(4).fill(null)],
+    [
+      'with one of the page before again',
+      { ...shortsOf(['z'], false), above: ['a'] },
+      ['short', 'video', 'video', 'video'],
+    ],
+    ['not out of step', { ...shortsOf(['y', 'z'], false), inStep: false }, Array(4).fill(null)],
+    [
+      'from where it is in step again',
+      { ...shortsOf(['b', 'z'], false), inStep: false },
+      ['video', 'short', 'video', 'video'],
+    ],
   ])('distinguishes Shorts from videos: %s', (_, shorts, expected) => {
-    expect(kinds(withKinds(uploads, shorts))).toEqual(expected);
-  });
-
-  it('is video without a list for one that is longer than any Short', () => {
-    const lengths = [181, 182, null].map((durationSeconds) => ({ ...upload('a'), durationSeconds }));
-    expect(kinds(withKinds(lengths, null))).toEqual([null, 'video', null]);
+    expect(kinds(withKinds(uploads, shorts).uploads)).toEqual(expected);
   });
 
   it('does not change live and upcoming videos', () => {
     const live = [upload('a', 'live'), upload('b', 'upcoming')];
-    expect(kinds(withKinds(live, shortsList(['a', 'b'], true)))).toEqual(['live', 'upcoming']);
+    expect(kinds(withKinds(live, shortsOf(['a', 'b'], true)).uploads)).toEqual(['live', 'upcoming']);
   });
 
-  it('never marks a Short as a video, for any length of the list', () => {
-    const channel = fc.array(fc.boolean(), { maxLength: 60 });
+  it('hands on the Shorts that were not met, and the last that were', () => {
+    const { shorts } = withKinds(uploads, { ...shortsOf(['deleted', 'c', 'y', 'z'], false), above: ['x'] });
+    expect(shorts).toMatchObject({ above: ['x', 'deleted', 'c'], below: ['y', 'z'], inStep: true });
+    const many = Array.from({ length: 1_000 }, (_, index) => `s${index}`);
+    const { above, below } = withKinds([upload('s499')], shortsOf(many, false)).shorts;
+    expect([above.length, above.at(-1), below.length]).toEqual([100, 's499', 400]);
+  });
+
+  const fewest = ['v', 'w', 'x', 'y', 'z'];
+  it.each([
+    ['what can be a Short, when none is known below', uploads, shortsOf([], false), true],
+    ['and when these can have been deleted', uploads, shortsOf(fewest.slice(1), false), true],
+    ['not when some are', uploads, shortsOf(fewest, false), false],
+    ['unless these can stand above', uploads, { ...shortsOf(fewest, false), inStep: false }, true],
+    ['not for known Shorts', uploads, shortsOf(['a', 'b', 'c', 'd'], false), false],
+    ['not for others', [upload('a', 'video'), upload('b', 'live')], shortsOf([], false), false],
+    ['not at the end', uploads, shortsOf([], true), false],
+  ])('needs more Shorts for %s', (_, listed, shorts, expected) => {
+    expect(needsShorts(listed, shorts)).toBe(expected);
+  });
+
+  it('never marks a Short as a video, page after page, whatever is deleted or cannot be read', () => {
+    const channel = fc.array(fc.constantFrom('video', 'short', 'gone'), { maxLength: 120 });
+    const failures = fc.infiniteStream(fc.boolean());
     fc.assert(
-      fc.property(channel, fc.nat(60), fc.nat(60), (shortFlags, listedCount, readCount) => {
-        const all = shortFlags.map((_, index) => `v${index}`);
-        const shorts = all.filter((_, index) => shortFlags[index]);
-        const ids = shorts.slice(0, readCount);
-        const listed = withKinds(
-          all.slice(0, listedCount).map((id) => upload(id)),
-          shortsList(ids, ids.length === shorts.length),
-        );
-        for (const { videoId, kind } of listed) {
-          if (shorts.includes(videoId)) expect(kind).not.toBe('video');
-          else expect(kind).not.toBe('short');
-        }
-      }),
+      fc.property(
+        channel,
+        fc.integer({ min: 1, max: 30 }),
+        fc.integer({ min: 6, max: 30 }),
+        failures,
+        (all, size, shortsSize, fails) => {
+          const listed = all.flatMap((kind, index) => (kind === 'gone' ? [] : [upload(`v${index}`)]));
+          // Four are deleted after they were read.
+          const deleted = all.flatMap((kind, index) => (kind === 'gone' ? [`v${index}`] : [])).slice(0, 4);
+          const listedShorts = all
+            .map((_, index) => `v${index}`)
+            .filter((id, index) => all[index] === 'short' || deleted.includes(id));
+          let readCount = 0;
+          const readOn = (shorts: ShortsBeside): ShortsBeside => {
+            const more = listedShorts.slice(readCount, (readCount += shortsSize));
+            const complete = readCount >= listedShorts.length;
+            return { ...shorts, below: [...shorts.below, ...more], next: complete ? null : NEXT, complete };
+          };
+          let beside = readOn(shortsOf([], false));
+          for (let place = 0; place < listed.length; place += size) {
+            const page = listed.slice(place, place + size);
+            const [failing] = fails.take(1);
+            while (failing !== true && needsShorts(page, beside)) beside = readOn(beside);
+            const read = withKinds(page, beside);
+            beside = read.shorts;
+            for (const { videoId, kind } of read.uploads) {
+              if (listedShorts.includes(videoId)) expect(kind).not.toBe('video');
+              else expect(kind).not.toBe('short');
+            }
+            if (beside.inStep && failing !== true) expect(kinds(read.uploads)).not.toContain(null);
+          }
+        },
+      ),
     );
   });
 });

@@ -1,17 +1,17 @@
 import type { Upload, VideoKind } from '../../../domain/transcript.js';
 import { asVideoId, UnreadableError } from '../response-parsing.js';
+import { isComplete, type Continuation, type ShortsBeside } from './list-progress.js';
 import { readInstant } from './listed-upload.js';
 
 /*
  * What is added to a list of uploads from other lists: the kinds and the publish dates.
  */
 
-/** A channel's Shorts, newest first, and the token of the following ones; `complete` when these are all of them. */
-export interface ShortsList {
-  uploads: readonly Upload[];
-  next: string | null;
-  complete: boolean;
-}
+/** The next page can repeat as many uploads, and with as many pages of Shorts to read a page of uploads takes up with them. */
+const IDS_MAX = 100;
+const UNMET_IDS_MAX = 4 * IDS_MAX;
+/** The last Shorts of those that were read can have been deleted since. */
+const UNMET_MIN = 5;
 
 /** Takes over what an earlier read stated: the dates, and the kinds that do not change. */
 export function withKnown(uploads: readonly Upload[], known: readonly Upload[]): Upload[] {
@@ -35,33 +35,59 @@ function isBroadcast(kind: VideoKind | null): boolean {
   return kind === 'live' || kind === 'upcoming';
 }
 
-/** Shorts have at most three minutes (since October 2024); lists round durations. */
-const SHORT_SECONDS_MAX = 181;
-
-/**
- * Sets the kind of uploads: Shorts look like videos in the list of uploads. The kind is `video` for one that is too long, and
- * within the range that the list of Shorts covers; beyond its oldest entry, and without the list (null), it stays unknown.
- */
-export function withKinds(uploads: readonly Upload[], shorts: ShortsList | null): Upload[] {
-  const ids = new Set(shorts?.uploads.map(({ videoId }) => videoId));
-  const coveredCount = shorts === null ? 0 : coverage(uploads, shorts);
-  return uploads.map((upload, index) => {
-    const { videoId, kind, durationSeconds } = upload;
-    if (isBroadcast(kind)) return upload;
-    if (ids.has(videoId)) return { ...upload, kind: 'short' };
-    const isVideo = index < coveredCount || (durationSeconds ?? 0) > SHORT_SECONDS_MAX;
-    return isVideo ? { ...upload, kind: kind ?? 'video' } : upload;
-  });
+/** The Shorts with a further page of their list; without `shorts` those of its start, as of the start of the uploads. */
+export function besideUploads(
+  { uploads, next: token, progress }: Omit<Continuation, 'token'> & { uploads: readonly Upload[]; next: string | null },
+  shorts?: ShortsBeside,
+): ShortsBeside {
+  const below = [...(shorts?.below ?? []), ...uploads.map(({ videoId }) => videoId)];
+  const next = token === null ? null : { progress, token };
+  const complete = token === null && isComplete(progress);
+  return { above: shorts?.above ?? [], below, next, complete, inStep: shorts?.inStep ?? true };
 }
 
-/** How many of the newest uploads a list of Shorts covers. */
-function coverage(uploads: readonly Upload[], { uploads: shorts, complete }: ShortsList): number {
-  if (complete) return uploads.length;
-  const oldest = shorts.at(-1)?.videoId;
-  if (oldest === undefined) return 0;
-  const position = uploads.findIndex(({ videoId }) => videoId === oldest);
-  // Both lists are newest first, so an oldest Short that is not among the uploads is older than all of them.
-  return position < 0 ? uploads.length : position + 1;
+/** Whether more of the list of Shorts has to be read to tell which of these uploads are Shorts. */
+export function needsShorts(uploads: readonly Upload[], shorts: ShortsBeside): boolean {
+  const { below, next, inStep } = pass(uploads, shorts);
+  if (next === null || (inStep && below.length >= UNMET_MIN)) return false;
+  const ids = new Set([...shorts.above, ...shorts.below]);
+  return uploads.some(({ videoId, kind }) => kind === null && !ids.has(videoId));
+}
+
+/**
+ * Sets the kind of uploads: Shorts look like videos in the list of uploads. It is `video` as far as the list of Shorts reaches;
+ * beyond its oldest entry it stays unknown.
+ *
+ * @param shorts as of the uploads above these
+ */
+export function withKinds(
+  uploads: readonly Upload[],
+  shorts: ShortsBeside,
+): { uploads: Upload[]; shorts: ShortsBeside } {
+  const passed = pass(uploads, shorts);
+  const ids = new Set([...shorts.above, ...shorts.below]);
+  const isCovered = passed.complete || (passed.inStep && passed.below.length > 0);
+  const lastShort = uploads.findLastIndex(({ videoId }) => ids.has(videoId));
+  const described = uploads.map((upload, index): Upload => {
+    if (isBroadcast(upload.kind)) return upload;
+    if (ids.has(upload.videoId)) return { ...upload, kind: 'short' };
+    return isCovered || index < lastShort ? { ...upload, kind: upload.kind ?? 'video' } : upload;
+  });
+  const isDecided = isCovered || described.slice(lastShort + 1).every(({ kind }) => kind !== null);
+  return { uploads: described, shorts: { ...passed, inStep: passed.inStep && isDecided } };
+}
+
+/** The Shorts as of the end of these uploads. Both lists are newest first, so those above one that is met are not below it. */
+function pass(uploads: readonly Upload[], shorts: ShortsBeside): ShortsBeside {
+  const { above, below, inStep } = shorts;
+  const listed = new Set(uploads.map(({ videoId }) => videoId));
+  const metCount = below.findLastIndex((id) => listed.has(id)) + 1;
+  return {
+    ...shorts,
+    above: [...above, ...below.slice(0, metCount)].slice(-IDS_MAX),
+    below: below.slice(metCount).slice(-UNMET_IDS_MAX),
+    inStep: inStep || metCount > 0,
+  };
 }
 
 const FEED_VIDEO_ID = /<yt:videoId>([^<]*)<\/yt:videoId>/;

@@ -40,25 +40,56 @@ export function isComplete({ listed, expected, unread }: ListProgress): boolean 
   return listed >= expected - (stopsEarly ? 0 : Math.max(1, Math.floor(expected * UNLISTED_SHARE)));
 }
 
+/** A channel's Shorts as far as they were read, newest first as its uploads are, and where in the uploads they stand. */
+export interface ShortsBeside {
+  /** The IDs of the last ones that were met: uploads that are new shift the list, whose next page repeats some then. */
+  above: readonly string[];
+  /** The IDs of those that were not met yet. */
+  below: readonly string[];
+  /** Where the list of Shorts goes on; null at its end. */
+  next: Continuation | null;
+  /** At the end: whether these are all. */
+  complete: boolean;
+  /** False after uploads that can be Shorts of which the list was not read: some of `below` can stand above then. */
+  inStep: boolean;
+}
+
 /** Where a list goes on: how far it was read, and the platform's token of the next page. */
 export interface Continuation {
   progress: ListProgress;
   token: string;
+  /** Of uploads: the Shorts that were read by then, if the list of Shorts was read. */
+  shorts?: ShortsBeside | undefined;
 }
 
-/** `<number of the next page>:<listed>/<expected>:<the platform's token>`, the second part since November 2026. */
-const CONTINUATION = /^(\d{1,6}):(?:(\d{1,7})\/(\d{1,7})?(!)?:)?(.+)$/s;
+/**
+ * `<number of the next page>:<listed>/<expected>:<the platform's token>`, the second part since November 2026; the first can have
+ * Shorts: `;<IDs above>;<IDs below>;<continuation in base64url>`.
+ */
+const CONTINUATION = /^(\d{1,6})(?:;([\w-]*);([\w-]*);(!)?([\w-]*))?:(?:(\d{1,7})\/(\d{1,7})?(!)?:)?(.+)$/s;
 
 /** The text by which any process continues a list. */
-export function writeContinuation({ pages, listed, expected, unread }: ListProgress, token: string): string {
-  return `${pages + 1}:${listed}/${expected ?? ''}${unread ? '!' : ''}:${token}`;
+export function writeContinuation({ progress, token, shorts }: Continuation): string {
+  const { pages, listed, expected, unread } = progress;
+  const beside = shorts && (shorts.next ?? shorts.complete) ? writeShorts(shorts) : '';
+  return `${pages + 1}${beside}:${listed}/${expected ?? ''}${unread ? '!' : ''}:${token}`;
+}
+
+function writeShorts({ above, below, next, inStep }: ShortsBeside): string {
+  const continuation = next === null ? '' : Buffer.from(writeContinuation(next)).toString('base64url');
+  return `;${above.join('')};${below.join('')};${inStep ? '' : '!'}${continuation}`;
 }
 
 /** Null for a text that is no continuation. */
 export function readContinuation(text: string): Continuation | null {
-  const [, number, listed = '0', expected, unread, token] = CONTINUATION.exec(text) ?? [];
+  const [, number, above, below, outOfStep, encoded, listed = '0', expected, unread, token] =
+    CONTINUATION.exec(text) ?? [];
   if (number === undefined || token === undefined) return null;
   const counted = expected === undefined ? null : Number(expected);
   const progress = { pages: Number(number) - 1, listed: Number(listed), expected: counted, unread: unread === '!' };
-  return { progress, token };
+  if (encoded === undefined) return { progress, token };
+  const next = readContinuation(Buffer.from(encoded, 'base64url').toString());
+  const [aboveIds, belowIds] = [above, below].map((ids) => ids?.match(/.{11}/g) ?? []);
+  const ids = { above: aboveIds ?? [], below: belowIds ?? [] };
+  return { progress, token, shorts: { ...ids, next, complete: encoded === '', inStep: outOfStep === undefined } };
 }

@@ -24,14 +24,15 @@ export function readListedUpload(item: unknown): Upload | null {
   const videoId = asVideoId(shown?.videoId);
   if (!shown || videoId === null) return null;
   const kind = shown.kind ?? kindOf(shown);
+  const durationSeconds = kind === 'live' || kind === 'upcoming' ? null : shown.durationSeconds;
   return {
     ...unlistedVideo(videoId),
     title: shown.title,
     publishedText: shown.texts.find(isPublishedText) ?? null,
-    durationSeconds: kind === 'live' || kind === 'upcoming' ? null : shown.durationSeconds,
+    durationSeconds,
     viewCount: shown.texts.map(readViewCount).find((count) => count !== null) ?? null,
     thumbnailUrl: largestThumbnail(shown.thumbnails),
-    kind,
+    kind: kind ?? kindByDuration(durationSeconds),
     failure: failureOf(shown, kind),
   };
 }
@@ -149,6 +150,14 @@ function kindOf({ badges, texts }: ShownItem): VideoKind | null {
   if (badges.some((badge) => LIVE.has(badge))) return 'live';
   if (texts.some(isAnnouncementText) || badges.some((badge) => UPCOMING.has(badge))) return 'upcoming';
   return badges.some((badge) => SHORT.has(badge)) ? 'short' : null;
+}
+
+/** Shorts have at most three minutes (since October 2024); lists round durations. */
+const SHORT_SECONDS_MAX = 181;
+
+/** The kind of a video that was or will be no stream: null for one that can be a Short, which only the list of Shorts tells. */
+export function kindByDuration(durationSeconds: number | null): 'video' | null {
+  return (durationSeconds ?? 0) > SHORT_SECONDS_MAX ? 'video' : null;
 }
 
 /** Only failures that the list states unambiguously; an item that is not playable here may still have captions. */

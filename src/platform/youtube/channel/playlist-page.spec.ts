@@ -37,7 +37,7 @@ const VIDEO: Upload = {
   durationSeconds: 193,
   viewCount: 1200,
   thumbnailUrl: `https://i.ytimg.com/vi/${A}/hqdefault.jpg?sqp=large`,
-  kind: null,
+  kind: 'video',
   failure: null,
 };
 
@@ -283,8 +283,8 @@ const title = (simpleText: string) => ({ title: { simpleText }, isPlayable: fals
 
 describe('an upload', () => {
   it.each([
-    ['members-only', playlistVideo(A, badge('BADGE_STYLE_TYPE_MEMBERS_ONLY')), null, 'video_members_only'],
-    ['members-only', lockup(A, { badge: 'BADGE_MEMBERS_ONLY' }), null, 'video_members_only'],
+    ['members-only', playlistVideo(A, badge('BADGE_STYLE_TYPE_MEMBERS_ONLY')), 'video', 'video_members_only'],
+    ['members-only', lockup(A, { badge: 'BADGE_MEMBERS_ONLY' }), 'video', 'video_members_only'],
     ['live', playlistVideo(A, { ...overlay('LIVE'), lengthSeconds: undefined }), 'live', 'video_live'],
     ['live', playlistVideo(A, badge('BADGE_STYLE_TYPE_LIVE_NOW')), 'live', 'video_live'],
     ['live', lockup(A, { time: LIVE_NOW, parts: ['88 watching'] }), 'live', 'video_live'],
@@ -299,20 +299,27 @@ describe('an upload', () => {
       'video_not_live_yet',
     ],
     ['upcoming', lockup(A, { parts: ['Premieres 6/1/26, 8:00 PM'] }), 'upcoming', 'video_not_live_yet'],
-    ['private', playlistVideo(A, title('[Private video]')), null, 'video_private'],
-    ['deleted', playlistVideo(A, title('[Deleted video]')), null, 'video_unavailable'],
+    ['private', playlistVideo(A, title('[Private video]')), 'video', 'video_private'],
+    ['deleted', playlistVideo(A, title('[Deleted video]')), 'video', 'video_unavailable'],
     ['a Short', lockup(A, { time: { text: 'SHORTS', badgeStyle: 'x' } }), 'short', null],
-    ['playable elsewhere', playlistVideo(A, { isPlayable: false }), null, null],
-    ['with a badge of another kind', lockup(A, { badge: 'BADGE_COMMERCE' }), null, null],
+    ['playable elsewhere', playlistVideo(A, { isPlayable: false }), 'video', null],
+    ['with a badge of another kind', lockup(A, { badge: 'BADGE_COMMERCE' }), 'video', null],
   ])('that is %s is reported so', (_, item, kind, failure) => {
     expect(onlyUpload(item)).toMatchObject({ videoId: A, kind, failure });
   });
 
   it('has null for values that the list does not display', () => {
-    const nothing = { title: null, publishedText: null, durationSeconds: null, viewCount: null, thumbnailUrl: null };
+    const uncounted = { durationSeconds: null, viewCount: null, kind: null };
+    const nothing = { title: null, publishedText: null, thumbnailUrl: null, ...uncounted };
     expect(onlyUpload({ playlistVideoRenderer: { videoId: A } })).toEqual({ ...VIDEO, ...nothing });
     expect(onlyUpload({ lockupViewModel: { contentId: A } })).toEqual({ ...VIDEO, ...nothing });
     expect(onlyUpload(lockup(A, { title: null }))?.title).toBeNull();
+  });
+
+  it('is a video when it is longer than any Short, and of no kind when it can be one', () => {
+    const kindOf = (lengthSeconds: string) => onlyUpload(playlistVideo(A, { lengthSeconds }))?.kind;
+    expect(['182', '181', '45'].map(kindOf)).toEqual(['video', null, null]);
+    expect(onlyUpload(lockup(A, { time: { text: '3:02', badgeStyle: 'x' } }))?.kind).toBe('video');
   });
 
   it('has neither duration nor views while it is live', () => {
@@ -323,12 +330,12 @@ describe('an upload', () => {
   it.each(['Premiere', 'Upcoming', '10 years ago', '1M views', 'Premiered Films', 'Premieres Weekly'])(
     'has no facts from the byline %j',
     (name) => {
-      const facts = { viewCount: 1200, publishedText: '4 months ago', kind: null, failure: null };
+      const facts = { viewCount: 1200, publishedText: '4 months ago', kind: 'video', failure: null };
       expect(onlyUpload(lockup(A, { byline: name }))).toMatchObject(facts);
       // A byline in the row of the facts, and one without them.
       const inRow = lockup(A, { byline: name, sameRow: true });
       expect(onlyUpload(inRow)).toMatchObject(facts);
-      const nothing = { viewCount: null, publishedText: null, kind: null };
+      const nothing = { viewCount: null, publishedText: null, kind: 'video' };
       expect(onlyUpload(lockup(A, { byline: name, parts: [], badge: 'BADGE_MEMBERS_ONLY' }))).toMatchObject({
         ...nothing,
         failure: 'video_members_only',
@@ -378,7 +385,7 @@ describe('an upload', () => {
   it('returns the displayed date of a past live stream', () => {
     expect(onlyUpload(lockup(A, { parts: ['43k views', 'Streamed 6 months ago'] }))).toMatchObject({
       publishedText: 'Streamed 6 months ago',
-      kind: null,
+      kind: 'video',
     });
   });
 });

@@ -10,7 +10,7 @@ import { InnertubeClient, parsed, type ParsedResponse } from '../innertube/inner
 import { withOptional } from '../optional-work.js';
 import { UpstreamMetrics } from '../upstream-metrics.js';
 import { isJsonError, upstreamError } from './channel-errors.js';
-import { hasNews, readFeedDates, type ShortsList, withKinds, withKnown } from './list-additions.js';
+import { besideUploads, hasNews, needsShorts, readFeedDates, withKinds, withKnown } from './list-additions.js';
 import { type Continuation, isComplete, type ListProgress, NOTHING_LISTED, withPage } from './list-progress.js';
 import { hasContents, type ParsedListPage, readPlaylistPage } from './playlist-page.js';
 
@@ -23,6 +23,8 @@ const PAGES_EXTRA = 3;
 
 /** How long the dates and kinds of a page that was read may take. */
 const DESCRIPTION_MS = 10_000;
+/** One page of Shorts is enough for a page of uploads, unless it has few entries or one before could not be read. */
+const SHORTS_PAGES_MAX = 3;
 
 /** A list as far as it was read, or one page of it; `next` is the token of the following page. */
 export interface ReadList {
@@ -31,12 +33,15 @@ export interface ReadList {
   uploads: Upload[];
   next: string | null;
   progress: ListProgress;
+  /** Of uploads: the Shorts that were read, for the kinds of the next page. */
+  shorts?: Continuation['shorts'];
 }
 
+type DescribedUploads = Pick<ReadList, 'uploads' | 'shorts'>;
 type NoList = Extract<ParsedListPage, { kind: 'none' }>;
 /** What is added to uploads; null for what could not be read. */
 interface Additions {
-  shorts: ShortsList | null;
+  shorts: ReadList | null;
   dates: ReadonlyMap<string, string> | null;
 }
 const NO_ADDITIONS: Additions = { shorts: null, dates: null };
@@ -84,7 +89,7 @@ export class PlaylistReader {
     scope: RequestScope,
     known?: KnownUploads,
   ): Promise<ReadUploads | null> {
-    const read = () => this.read('uploads', uploadsPlaylist(channelId), count, scope);
+    const read = () => this.read('uploads', listOf(channelId, 'UU'), count, scope);
     const add = (optionalScope: RequestScope) => this.additions(channelId, count, optionalScope);
     // Concurrently, unless what is known may make them unnecessary.
     const first = known && (await read());
@@ -99,14 +104,14 @@ export class PlaylistReader {
     const additions = added ?? NO_ADDITIONS;
     const { uploads, next, progress } = withRestOfShorts(list, additions.shorts);
     const described = withAdditions(withKnown(uploads, known?.uploads ?? []), additions);
-    return { uploads: described, next, progress, settled: additions.shorts !== null };
+    return { uploads: described.uploads, next, progress, settled: additions.shorts !== null };
   }
 
   /**
    * Reads a page of all uploads of a channel, by one request and with what the list itself states; null when the playlist
    * does not exist. The errors are those of `page`.
    *
-   * @param described whether a first page gets kinds and dates too, as far as these can be read
+   * @param described whether it gets kinds too, and a first page dates, as far as these can be read by further requests
    */
   async uploadsPage(
     channelId: string,
@@ -114,17 +119,39 @@ export class PlaylistReader {
     described: boolean,
     scope: RequestScope,
   ): Promise<ReadList | null> {
-    const list = await this.page('uploads', uploadsPlaylist(channelId), after, scope);
+    const list = await this.page('uploads', listOf(channelId, 'UU'), after, scope);
     if (list.kind === 'none') return null;
-    const isAdded = described && after === null;
-    const additions = isAdded ? await this.additionsInTime(channelId, scope) : NO_ADDITIONS;
+    if (!described) return list;
+    if (after) return this.withLaterKinds(list, channelId, after, scope);
+    const additions = await this.additionsInTime(channelId, scope);
     const whole = withRestOfShorts(list, additions.shorts);
-    return { ...whole, uploads: withAdditions(whole.uploads, additions) };
+    return { ...whole, ...withAdditions(whole.uploads, additions) };
   }
 
   /** Adds kinds and dates to the newest uploads of a channel, as far as they can be read. */
-  async describe(channelId: string, uploads: readonly Upload[], scope: RequestScope): Promise<Upload[]> {
+  async describe(channelId: string, uploads: readonly Upload[], scope: RequestScope): Promise<DescribedUploads> {
     return withAdditions(uploads, await this.additionsInTime(channelId, scope));
+  }
+
+  /** Adds the kinds to a page after `after`; the list of Shorts is read on only as far as they require. */
+  private async withLaterKinds(
+    list: ReadList,
+    channelId: string,
+    after: Continuation,
+    scope: RequestScope,
+  ): Promise<ReadList> {
+    let { shorts } = after;
+    if (!shorts) return list;
+    const readOn = async (optionalScope: RequestScope) => {
+      for (let pages = 0; shorts && pages < SHORTS_PAGES_MAX && needsShorts(list.uploads, shorts); pages++) {
+        const page = await this.page('shorts', listOf(channelId, 'UUSH'), shorts.next, optionalScope);
+        if (page.kind === 'list') shorts = besideUploads(page, shorts);
+      }
+    };
+    const add = (optionalScope: RequestScope) =>
+      this.optional('shorts', channelId, optionalScope, () => readOn(optionalScope));
+    await withOptional(scope, () => Promise.resolve(), add, DESCRIPTION_MS);
+    return { ...list, ...withKinds(list.uploads, shorts) };
   }
 
   /** Reads a page of a playlist, by one request; throws `PlaylistNotFoundError` and the errors of `page`. */
@@ -173,11 +200,11 @@ export class PlaylistReader {
   }
 
   /** The list of Shorts, so far that it covers `count` uploads. */
-  private async shorts(channelId: string, count: number, scope: RequestScope): Promise<ShortsList> {
-    const list = await this.read('shorts', `UUSH${channelId.slice(2)}`, count, scope);
+  private async shorts(channelId: string, count: number, scope: RequestScope): Promise<ReadList> {
+    const list = await this.read('shorts', listOf(channelId, 'UUSH'), count, scope);
     // A channel without the list may have Shorts all the same (reported in March 2025), so nothing follows for its uploads.
-    if (list.kind === 'none') return { uploads: [], next: null, complete: false };
-    return { ...list, complete: list.next === null && isComplete(list.progress) };
+    const progress = { ...NOTHING_LISTED, unread: true };
+    return list.kind === 'list' ? list : { kind: 'list', title: null, uploads: [], next: null, progress };
   }
 
   /**
@@ -291,18 +318,20 @@ function existing(playlistId: string, list: ReadList | NoList): ReadList {
   throw new PlaylistNotFoundError(list.state, new Error(`The playlist ${playlistId} is ${list.state}`));
 }
 
-function withAdditions(uploads: readonly Upload[], { shorts, dates }: Additions): Upload[] {
-  return withKinds(uploads, shorts).map((upload) => ({
+/** The first uploads with kinds and dates. */
+function withAdditions(uploads: readonly Upload[], { shorts, dates }: Additions): DescribedUploads {
+  const dated = uploads.map((upload) => ({
     ...upload,
     publishedAt: dates?.get(upload.videoId) ?? upload.publishedAt,
   }));
+  return shorts ? withKinds(dated, besideUploads(shorts)) : { uploads: dated };
 }
 
 /**
  * A list of uploads that may have ended early, of a channel that has Shorts only: the list of Shorts goes on (reported for
  * lists that stop at 100).
  */
-function withRestOfShorts(list: ReadList, shorts: ShortsList | null): ReadList {
+function withRestOfShorts(list: ReadList, shorts: ReadList | null): ReadList {
   const ids = new Set(shorts?.uploads.map(({ videoId }) => videoId));
   const isOfShorts = shorts !== null && list.uploads.every(({ videoId }) => ids.has(videoId));
   const isWhole = list.progress.expected !== null && isComplete(list.progress);
@@ -312,6 +341,7 @@ function withRestOfShorts(list: ReadList, shorts: ShortsList | null): ReadList {
   return { ...list, uploads, next: shorts.next, progress: { ...list.progress, listed: uploads.length } };
 }
 
-function uploadsPlaylist(channelId: string): string {
-  return `UU${channelId.slice(2)}`;
+/** The ID of a list of a channel: `UU` of its uploads, `UUSH` of its Shorts. */
+function listOf(channelId: string, prefix: 'UU' | 'UUSH'): string {
+  return `${prefix}${channelId.slice(2)}`;
 }

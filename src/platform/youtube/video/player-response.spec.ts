@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { captionTrack, microformatResponse, playerResponse, VIDEO_ID } from '../../../../test/pages/youtube-pages.js';
-import { NO_DETAILS } from '../../../domain/transcript.js';
+import { NO_DETAILS, type VideoDetails } from '../../../domain/transcript.js';
 import { UnreadableError } from '../response-parsing.js';
 import { mergeDetails, readPlayer, readPublishDate, readReel, type PlayerReading } from './player-response.js';
 import { selectTracks } from './player-tracks.js';
@@ -10,8 +10,9 @@ const refused = (playability: object, video: object | null = {}) => {
   const response = playerResponse({ playability, video: video ?? {} });
   return read(video === null ? { ...response, videoDetails: undefined } : response);
 };
-const DETAILS = {
+const DETAILS: VideoDetails = {
   ...NO_DETAILS,
+  kind: 'video',
   title: 'x',
   thumbnailUrl: 'https://i.ytimg.com/vi/x/default.jpg',
   durationSeconds: 316,
@@ -151,6 +152,11 @@ describe('a playable video', () => {
     });
   });
 
+  it('is a video when it is longer than any Short, and of no kind when it can be one', () => {
+    const kindOf = (lengthSeconds: string) => read(playerResponse({ video: { lengthSeconds } })).details.kind;
+    expect(['182', '181'].map(kindOf)).toEqual(['video', null]);
+  });
+
   it('is upcoming when the response states it', () => {
     const offlineSlate = { liveStreamOfflineSlateRenderer: { scheduledStartTime: '1780000000' } };
     const slate = { liveStreamability: { liveStreamabilityRenderer: { offlineSlate } } };
@@ -166,7 +172,7 @@ describe('a playable video', () => {
     const details = { ...DETAILS, durationSeconds: 7200 };
     expect(read(playerResponse({ video }))).toMatchObject({ kind: 'live', details: { ...details, captionTracks: [] } });
     const captions = { captionTracks: [captionTrack('en')] };
-    expect(read(playerResponse({ video, captions }))).toMatchObject({ kind: 'tracks', details: { kind: null } });
+    expect(read(playerResponse({ video, captions }))).toMatchObject({ kind: 'tracks', details: { kind: 'video' } });
   });
 
   it.each([{ videoId: 'aQvGIIdgFDM' }, { videoId: 'zzzzzzzzzzz', title: 'This content is not available on this app' }])(

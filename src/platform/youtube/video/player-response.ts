@@ -1,5 +1,5 @@
 import { NO_DETAILS, type VideoDetails } from '../../../domain/transcript.js';
-import { largestThumbnail, readInstant } from '../channel/listed-upload.js';
+import { kindByDuration, largestThumbnail, readInstant } from '../channel/listed-upload.js';
 import {
   asArray,
   asCount,
@@ -118,7 +118,7 @@ const TAGS_MAX = 500;
 /** A running stream has the length 0. */
 function readDetails(video: unknown): VideoDetails {
   if (!isObject(video)) return NO_DETAILS;
-  const seconds = asCount(at(video, 'lengthSeconds'));
+  const durationSeconds = asCount(at(video, 'lengthSeconds')) || null;
   const [id, name] = [at(video, 'channelId'), at(video, 'author')].map(asString);
   return {
     ...NO_DETAILS,
@@ -129,9 +129,14 @@ function readDetails(video: unknown): VideoDetails {
       .flatMap((tag) => asString(tag) ?? []),
     title: asString(at(video, 'title')),
     thumbnailUrl: largestThumbnail(asArray(at(video, 'thumbnail', 'thumbnails'))),
-    durationSeconds: seconds === 0 ? null : seconds,
+    durationSeconds,
     viewCount: asCount(at(video, 'viewCount')),
-    kind: at(video, 'isLive') === true ? 'live' : null,
+    kind:
+      at(video, 'isLive') === true
+        ? 'live'
+        : at(video, 'isUpcoming') === true
+          ? 'upcoming'
+          : kindByDuration(durationSeconds),
   };
 }
 
