@@ -1270,7 +1270,7 @@ export interface components {
             playlist?: string;
             /** @description IDs or URLs of videos, read in this order. A video that is listed twice is read once. */
             videos?: string[];
-            /** @description The kinds of videos of a channel or a playlist; by default all. `limit` counts what remains of the whole list. A video whose kind YouTube does not state is kept. */
+            /** @description The kinds of videos of a channel or a playlist; by default all. `limit` counts what remains of the whole list. For `video` and `short`, one whose kind YouTube does not state is kept. */
             kinds?: ("video" | "short" | "live" | "upcoming")[] | string;
             /**
              * @description The maximum number of videos, from the start of the list: the newest uploads of a channel. By default all.
@@ -1476,7 +1476,7 @@ export interface components {
              * @example @harbourlight
              */
             channel: string;
-            /** @description The kinds of uploads to deliver; by default all. One whose kind YouTube does not state is kept. */
+            /** @description The kinds of uploads to deliver; by default all. For `video` and `short`, one whose kind YouTube does not state is kept. */
             kinds?: ("video" | "short" | "live" | "upcoming")[] | string;
             /**
              * @description The minutes between two checks of the channel. A check costs no quota.
@@ -2310,7 +2310,7 @@ export interface operations {
                 chunkSeconds?: number;
                 /** @description The maximum number of videos to return, from the start of the list: the newest uploads of a channel, or the first videos of a playlist. Values above 100 are treated as 100. */
                 limit?: number;
-                /** @description The kinds of videos to return, separated by commas: video, short, live, upcoming; by default all. `limit` counts what remains, for which up to 500 videos of the list are read. A video whose kind YouTube does not state is kept. */
+                /** @description The kinds of videos to return, separated by commas: video, short, live, upcoming; by default all. `limit` counts what remains, for which up to 500 videos of the list are read. For `video` and `short`, one whose kind YouTube does not state is kept. */
                 kinds?: string;
                 /** @description The ID of a video, such as the newest one that you already have: only the uploads that are newer than it are returned. When it is not among the newest `limit` uploads, all of those are returned, and `sinceFound` is false. What was live, announced or without captions at an earlier call and is listed below it does not come back. */
                 since?: string;
@@ -2614,7 +2614,7 @@ export interface operations {
             query?: {
                 /** @description The maximum number of videos to return, from the start of the list: the newest uploads of a channel, or the first videos of a playlist. Values above 100 are treated as 100. */
                 limit?: number;
-                /** @description The kinds of videos to return, separated by commas: video, short, live, upcoming; by default all. `limit` counts what remains, for which up to 500 videos of the list are read. A video whose kind YouTube does not state is kept. */
+                /** @description The kinds of videos to return, separated by commas: video, short, live, upcoming; by default all. `limit` counts what remains, for which up to 500 videos of the list are read. For `video` and `short`, one whose kind YouTube does not state is kept. */
                 kinds?: string;
                 /** @description The ID of a video, such as the newest one that you already have: only the uploads that are newer than it are returned. When it is not among the newest `limit` uploads, all of those are returned, and `sinceFound` is false. What was live, announced or without captions at an earlier call and is listed below it does not come back. */
                 since?: string;
@@ -2804,7 +2804,7 @@ export interface operations {
                 chunkSeconds?: number;
                 /** @description The maximum number of videos to return, from the start of the list: the newest uploads of a channel, or the first videos of a playlist. Values above 100 are treated as 100. */
                 limit?: number;
-                /** @description The kinds of videos to return, separated by commas: video, short, live, upcoming; by default all. `limit` counts what remains, for which up to 500 videos of the list are read. A video whose kind YouTube does not state is kept. */
+                /** @description The kinds of videos to return, separated by commas: video, short, live, upcoming; by default all. `limit` counts what remains, for which up to 500 videos of the list are read. For `video` and `short`, one whose kind YouTube does not state is kept. */
                 kinds?: string;
             };
             header?: never;
