@@ -167,7 +167,7 @@ describe('a provider of any content', () => {
     expect(other.logs.join('')).not.toContain('"stack"');
   });
 
-  it.each([...unusable, ['nothing', 'RS256', undefined] as const])(
+  it.each([...unusable.slice(0, 1), ['nothing', 'RS256', undefined] as const])(
     'with %s and no usable key counts as one that fails: known keys go on, and otherwise tokens are 503',
     async (_name, alg, broken) => {
       const key = await newKey('key', alg);
