@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Upload, VideoKind } from '../../../domain/transcript.js';
-import { needsShorts, readFeedDates, withKinds } from './list-additions.js';
+import { needsShorts, readFeedDates, UNMET_MIN, withKinds } from './list-additions.js';
 import { NOTHING_LISTED, type ShortsBeside } from './list-progress.js';
 import { UnreadableError } from '../response-parsing.js';
 
@@ -33,10 +33,16 @@ const kinds = (uploads: readonly Upload[]) => uploads.map(({ kind }) => kind);
 describe('withKinds', () => {
   const uploads = ['a', 'b', 'c', 'd'].map((id) => upload(id));
 
-  it.each([
+  it.each<[string, ShortsBeside, (string | null)[], number?]>([
     ['as far as the list of Shorts reaches', shortsOf(['b'], false), ['video', 'short', null, null]],
     ['to the end of a complete list', shortsOf(['b'], true), ['video', 'short', 'video', 'video']],
     ['beyond the uploads', shortsOf(['b', 'older'], false), ['video', 'short', 'video', 'video']],
+    [
+      'not beyond a few that can have been deleted since',
+      shortsOf(['b', 'older'], false),
+      ['video', 'short', null, null],
+      5,
+    ],
     ['of a channel without Shorts', shortsOf([], true), Array(4).fill('video')],
     ['not for an empty part of a list', shortsOf([], false), Array(4).fill(null)],
     [
@@ -50,8 +56,8 @@ describe('withKinds', () => {
       { ...shortsOf(['b', 'z'], false), inStep: false },
       ['video', 'short', 'video', 'video'],
     ],
-  ])('distinguishes Shorts from videos: %s', (_, shorts, expected) => {
-    expect(kinds(withKinds(uploads, shorts).uploads)).toEqual(expected);
+  ])('distinguishes Shorts from videos: %s', (_, shorts, expected, unmetMin) => {
+    expect(kinds(withKinds(uploads, shorts, unmetMin).uploads)).toEqual(expected);
   });
 
   it('does not change live and upcoming videos', () => {
@@ -107,7 +113,7 @@ describe('withKinds', () => {
             const page = listed.slice(place, place + size);
             const [failing] = fails.take(1);
             while (failing !== true && needsShorts(page, beside)) beside = readOn(beside);
-            const read = withKinds(page, beside);
+            const read = withKinds(page, beside, UNMET_MIN);
             beside = read.shorts;
             for (const { videoId, kind } of read.uploads) {
               if (listedShorts.includes(videoId)) expect(kind).not.toBe('video');

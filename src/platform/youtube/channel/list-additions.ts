@@ -11,7 +11,7 @@ import { readInstant } from './listed-upload.js';
 const IDS_MAX = 100;
 const UNMET_IDS_MAX = 4 * IDS_MAX;
 /** The last Shorts of those that were read can have been deleted since. */
-const UNMET_MIN = 5;
+export const UNMET_MIN = 5;
 
 /** Takes over what an earlier read stated: the dates, and the kinds that do not change. */
 export function withKnown(uploads: readonly Upload[], known: readonly Upload[]): Upload[] {
@@ -59,14 +59,17 @@ export function needsShorts(uploads: readonly Upload[], shorts: ShortsBeside): b
  * beyond its oldest entry it stays unknown.
  *
  * @param shorts as of the uploads above these
+ * @param unmetMin how many read Shorts must stand below all of them: one, if both lists were read together, so that it cannot
+ *   have been deleted since
  */
 export function withKinds(
   uploads: readonly Upload[],
   shorts: ShortsBeside,
+  unmetMin = 1,
 ): { uploads: Upload[]; shorts: ShortsBeside } {
   const passed = pass(uploads, shorts);
   const ids = new Set([...shorts.above, ...shorts.below]);
-  const isCovered = passed.complete || (passed.inStep && passed.below.length > 0);
+  const isCovered = passed.complete || (passed.inStep && passed.below.length >= unmetMin);
   const lastShort = uploads.findLastIndex(({ videoId }) => ids.has(videoId));
   const described = uploads.map((upload, index): Upload => {
     if (isBroadcast(upload.kind)) return upload;

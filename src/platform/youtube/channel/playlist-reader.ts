@@ -10,7 +10,15 @@ import { InnertubeClient, parsed, type ParsedResponse } from '../innertube/inner
 import { withOptional } from '../optional-work.js';
 import { UpstreamMetrics } from '../upstream-metrics.js';
 import { isJsonError, upstreamError } from './channel-errors.js';
-import { besideUploads, hasNews, needsShorts, readFeedDates, withKinds, withKnown } from './list-additions.js';
+import {
+  besideUploads,
+  hasNews,
+  needsShorts,
+  readFeedDates,
+  UNMET_MIN,
+  withKinds,
+  withKnown,
+} from './list-additions.js';
 import { type Continuation, isComplete, type ListProgress, NOTHING_LISTED, withPage } from './list-progress.js';
 import { hasContents, type ParsedListPage, readPlaylistPage } from './playlist-page.js';
 
@@ -151,7 +159,7 @@ export class PlaylistReader {
     const add = (optionalScope: RequestScope) =>
       this.optional('shorts', channelId, optionalScope, () => readOn(optionalScope));
     await withOptional(scope, () => Promise.resolve(), add, DESCRIPTION_MS);
-    return { ...list, ...withKinds(list.uploads, shorts) };
+    return { ...list, ...withKinds(list.uploads, shorts, UNMET_MIN) };
   }
 
   /** Reads a page of a playlist, by one request; throws `PlaylistNotFoundError` and the errors of `page`. */
