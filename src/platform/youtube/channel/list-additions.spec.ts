@@ -32,17 +32,12 @@ const kinds = (uploads: readonly Upload[]) => uploads.map(({ kind }) => kind);
 
 describe('withKinds', () => {
   const uploads = ['a', 'b', 'c', 'd'].map((id) => upload(id));
+  const fewest = ['v', 'w', 'x', 'y', 'z'];
 
-  it.each<[string, ShortsBeside, (string | null)[], number?]>([
+  it.each<[string, ShortsBeside, (string | null)[]]>([
     ['as far as the list of Shorts reaches', shortsOf(['b'], false), ['video', 'short', null, null]],
     ['to the end of a complete list', shortsOf(['b'], true), ['video', 'short', 'video', 'video']],
     ['beyond the uploads', shortsOf(['b', 'older'], false), ['video', 'short', 'video', 'video']],
-    [
-      'not beyond a few that can have been deleted since',
-      shortsOf(['b', 'older'], false),
-      ['video', 'short', null, null],
-      5,
-    ],
     ['of a channel without Shorts', shortsOf([], true), Array(4).fill('video')],
     ['not for an empty part of a list', shortsOf([], false), Array(4).fill(null)],
     [
@@ -56,8 +51,16 @@ describe('withKinds', () => {
       { ...shortsOf(['b', 'z'], false), inStep: false },
       ['video', 'short', 'video', 'video'],
     ],
-  ])('distinguishes Shorts from videos: %s', (_, shorts, expected, unmetMin) => {
-    expect(kinds(withKinds(uploads, shorts, unmetMin).uploads)).toEqual(expected);
+  ])('distinguishes Shorts from videos: %s', (_, shorts, expected) => {
+    expect(kinds(withKinds(uploads, shorts).uploads)).toEqual(expected);
+  });
+
+  it('takes a video after the last Short for one only when enough read Shorts stand below', () => {
+    const after = (below: number) => {
+      const read = ['b', ...fewest.slice(0, below)];
+      return kinds(withKinds(uploads, shortsOf(read, false), UNMET_MIN).uploads).at(-1);
+    };
+    expect([after(4), after(5)]).toEqual([null, 'video']);
   });
 
   it('does not change live and upcoming videos', () => {
@@ -73,7 +76,6 @@ describe('withKinds', () => {
     expect([above.length, above.at(-1), below.length]).toEqual([100, 's499', 400]);
   });
 
-  const fewest = ['v', 'w', 'x', 'y', 'z'];
   it.each([
     ['what can be a Short, when none is known below', uploads, shortsOf([], false), true],
     ['and when these can have been deleted', uploads, shortsOf(fewest.slice(1), false), true],
