@@ -30,7 +30,7 @@ type Streamed = 'getChannelTranscripts' | 'getPlaylistTranscripts' | 'getVideoTr
 
 /**
  * A client of the service. It repeats calls that the service refused for a moment, and waits as long as the service asks.
- * A charged call whose answer was lost is not repeated. Every method throws ChannelTranscriptsError.
+ * A charged call whose response was lost is not repeated. Every method throws ChannelTranscriptsError.
  */
 export class ChannelTranscriptsClient {
   /** Archive jobs: all uploads of a channel. */
