@@ -271,7 +271,9 @@ describe('videos that the platform blocks', () => {
     await run.dueNow();
     await steps.steps(1);
     expect(await run.row()).toMatchObject({ state: 'running', reason: 'upstream_blocked', setbacks: 4, pending: 3 });
-    await steps.service.query(`UPDATE jobs SET next_run_at = clock_now() + interval '60 s' WHERE id = '${run.id}'`);
+    await steps.service.query(`
+      UPDATE jobs SET next_run_at = clock_now() + interval '60 s', next_check_at = clock_now() + interval '1 hour'
+        WHERE id = '${run.id}'`);
     await run.change(null, 86_400);
     expect(await run.row()).toMatchObject({ run_in: 60 });
     await steps.finish();
