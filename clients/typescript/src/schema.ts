@@ -865,9 +865,9 @@ export interface components {
             /** @description The channel of the video, in responses that have no `channel` of their own. Null when the video was not read. */
             channel?: {
                 /** @description The YouTube channel ID. */
-                id?: string;
+                id: string;
                 /** @description The display name of the channel. */
-                name?: string;
+                name: string;
             } | null;
             /** @description With `include=description`. Null when there is none, or the video was not read. */
             description?: string | null;
@@ -2086,12 +2086,6 @@ export interface components {
             /** @description The number of removed calls. */
             calls: number;
         };
-        AuditPerson: {
-            /** @description The claim `sub` of the token. */
-            sub: string;
-            /** @description The claim `email`. Null when the token has none. */
-            email: string | null;
-        };
         AuditEntry: {
             /** @description The ID of the entry. Later entries have higher IDs. */
             id: string;
@@ -2129,7 +2123,12 @@ export interface components {
             /** @description The address that the request came from. Null for a command. */
             address: string | null;
             /** @description Who made it with a token of the identity provider. Null with the admin token, and for a command. */
-            person: components["schemas"]["AuditPerson"] | null;
+            person: {
+                /** @description The claim `sub` of the token. */
+                sub: string;
+                /** @description The claim `email`. Null when the token has none. */
+                email: string | null;
+            } | null;
         };
         AuditPage: {
             /** @description The changes, newest first. */
@@ -2142,20 +2141,6 @@ export interface components {
             kind: string;
             /** @description Requests per minute. Null: no limit is known. */
             perMinute: number | null;
-        };
-        EgressControl: {
-            /**
-             * Format: date-time
-             * @description When the platform was asked.
-             */
-            at: string;
-            /** @description The kind of request that was doubted. */
-            kind: string;
-            /**
-             * @description `served`: the egress is not refused. `refused`: the platform refuses its address. `client_refused`: it refuses the client that was asked with, and serves another. `unreached`: no response arrived. `unknown`: the response said nothing.
-             * @enum {string}
-             */
-            result: "served" | "refused" | "client_refused" | "unreached" | "unknown";
         };
         EgressUse: {
             /** @description `channel`: lists of videos. `video`: players and captions. */
@@ -2171,7 +2156,20 @@ export interface components {
             /** @description What may be sent, by kind of request. */
             pace: components["schemas"]["EgressPace"][];
             /** @description The last request for something that is known to be served. Null when none was needed. */
-            lastControl: components["schemas"]["EgressControl"] | null;
+            lastControl: {
+                /**
+                 * Format: date-time
+                 * @description When the platform was asked.
+                 */
+                at: string;
+                /** @description The kind of request that was doubted. */
+                kind: string;
+                /**
+                 * @description `served`: the egress is not refused. `refused`: the platform refuses its address. `client_refused`: it refuses the client that was asked with, and serves another. `unreached`: no response arrived. `unknown`: the response said nothing.
+                 * @enum {string}
+                 */
+                result: "served" | "refused" | "client_refused" | "unreached" | "unknown";
+            } | null;
         };
         Egress: {
             /** @description The name in logs and metrics: `direct`, or `proxy-` and its place in the configuration. */

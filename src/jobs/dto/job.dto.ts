@@ -1,12 +1,19 @@
 import { ApiProperty, ApiSchema } from '@nestjs/swagger';
-import { countField, dateTime, dateTimeOrNull, nextCursorField, textOrNull } from '../../http/response-docs.js';
+import {
+  countField,
+  dateTime,
+  dateTimeOrNull,
+  nextCursorField,
+  objectOrNull,
+  textOrNull,
+} from '../../http/response-docs.js';
 import { TRANSCRIPTS_EXAMPLE } from '../../transcripts/dto/api-transcripts.js';
 import {
+  CHANNEL_PROPERTIES,
   ChannelDto,
-  channelOrNull,
   EntryDto,
+  PLAYLIST_PROPERTIES,
   PlaylistDto,
-  playlistOrNull,
 } from '../../transcripts/dto/transcripts-response.dto.js';
 import { LANGUAGE_MATCHES, type LanguageMatch } from '../../domain/language-codes.js';
 import { INCLUDABLE, VIDEO_KINDS, type Includable, type VideoKind } from '../../domain/transcript.js';
@@ -159,10 +166,14 @@ export class JobDto {
   })
   reason: JobReason | null;
 
-  @ApiProperty(channelOrNull('The channel. Null until it was looked up, and for a job that names none.'))
+  @ApiProperty(
+    objectOrNull('The channel. Null until it was looked up, and for a job that names none.', CHANNEL_PROPERTIES),
+  )
   channel: ChannelDto | null;
 
-  @ApiProperty(playlistOrNull('The playlist. Null until it was looked up, and for a job that names none.'))
+  @ApiProperty(
+    objectOrNull('The playlist. Null until it was looked up, and for a job that names none.', PLAYLIST_PROPERTIES),
+  )
   playlist: PlaylistDto | null;
 
   @ApiProperty({ description: 'The request that created the job.' })

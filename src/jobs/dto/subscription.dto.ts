@@ -1,7 +1,7 @@
 import { ApiProperty, ApiSchema } from '@nestjs/swagger';
-import { dateTime, dateTimeOrNull, nextCursorField, textOrNull } from '../../http/response-docs.js';
+import { dateTime, dateTimeOrNull, nextCursorField, objectOrNull, textOrNull } from '../../http/response-docs.js';
 import { TRANSCRIPTS_EXAMPLE } from '../../transcripts/dto/api-transcripts.js';
-import { ChannelDto, channelOrNull, EntryDto } from '../../transcripts/dto/transcripts-response.dto.js';
+import { CHANNEL_PROPERTIES, ChannelDto, EntryDto } from '../../transcripts/dto/transcripts-response.dto.js';
 import {
   CHECK_MINUTES_MAX,
   CHECK_MINUTES_MIN,
@@ -109,7 +109,7 @@ export class SubscriptionDto {
   })
   reason: SubscriptionReason | null;
 
-  @ApiProperty(channelOrNull('The channel. Null until it was looked up.'))
+  @ApiProperty(objectOrNull('The channel. Null until it was looked up.', CHANNEL_PROPERTIES))
   channel: ChannelDto | null;
 
   @ApiProperty({ description: 'The request that created the subscription.' })
