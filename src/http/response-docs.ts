@@ -1,6 +1,7 @@
 import { applyDecorators, HttpCode, type HttpStatus, type Type } from '@nestjs/common';
 import {
   ApiExtraModels,
+  ApiProperty,
   ApiResponse,
   type ApiResponseOptions,
   getSchemaPath,
@@ -28,8 +29,11 @@ export const objectOrNull = <Properties extends object>(description: string, pro
     description,
   }) as const;
 
-/** The field of a page that leads to the next one. */
-export const nextCursorField = textOrNull('The value of `after` for the next page. Null on the last page.');
+/** What the pages of all lists have; the class of a page adds its entries. */
+export abstract class PageDto {
+  @ApiProperty(textOrNull('The value of `after` for the next page. Null on the last page.'))
+  next: string | null;
+}
 
 type Headers = NonNullable<ApiResponseOptions['headers']>;
 

@@ -1291,10 +1291,10 @@ export interface components {
             onQuota: "pause" | "fail";
         };
         Jobs: {
-            /** @description Jobs of the organization, newest first. */
-            jobs: components["schemas"]["Job"][];
             /** @description The value of `after` for the next page. Null on the last page. */
             next: string | null;
+            /** @description Jobs of the organization, newest first. */
+            jobs: components["schemas"]["Job"][];
         };
         JobVideoTranscript: {
             /** @description The YouTube video ID. */
@@ -1490,10 +1490,10 @@ export interface components {
             start: number | string;
         };
         Subscriptions: {
-            /** @description Subscriptions of the organization, newest first. */
-            subscriptions: components["schemas"]["Subscription"][];
             /** @description The value of `after` for the next page. Null on the last page. */
             next: string | null;
+            /** @description Subscriptions of the organization, newest first. */
+            subscriptions: components["schemas"]["Subscription"][];
         };
         SubscriptionChangeBody: {
             /**
@@ -1655,10 +1655,10 @@ export interface components {
             durationMs: number | null;
         };
         WebhookDeliveriesPage: {
-            /** @description The deliveries of the last 30 days, newest first. */
-            deliveries: components["schemas"]["WebhookDelivery"][];
             /** @description The value of `after` for the next page. Null on the last page. */
             next: string | null;
+            /** @description The deliveries of the last 30 days, newest first. */
+            deliveries: components["schemas"]["WebhookDelivery"][];
         };
         CreatedOrganization: {
             /** @description The ID of the organization. */
@@ -1726,10 +1726,10 @@ export interface components {
             createdAt: string;
         };
         OrganizationsPage: {
-            /** @description The organizations, oldest first. */
-            organizations: components["schemas"]["Organization"][];
             /** @description The value of `after` for the next page. Null on the last page. */
             next: string | null;
+            /** @description The organizations, oldest first. */
+            organizations: components["schemas"]["Organization"][];
         };
         OrganizationChangeBody: {
             /**
@@ -1879,10 +1879,10 @@ export interface components {
             replacedBy: string | null;
         };
         KeysPage: {
-            /** @description The keys and clients, including revoked and expired ones, oldest first. */
-            keys: components["schemas"]["Key"][];
             /** @description The value of `after` for the next page. Null on the last page. */
             next: string | null;
+            /** @description The keys and clients, including revoked and expired ones, oldest first. */
+            keys: components["schemas"]["Key"][];
         };
         RotatedKey: {
             /** @description The ID of the key, for rotating and revoking it. */
@@ -2131,10 +2131,10 @@ export interface components {
             } | null;
         };
         AuditPage: {
-            /** @description The changes, newest first. */
-            entries: components["schemas"]["AuditEntry"][];
             /** @description The value of `after` for the next page. Null on the last page. */
             next: string | null;
+            /** @description The changes, newest first. */
+            entries: components["schemas"]["AuditEntry"][];
         };
         EgressPace: {
             /** @description The kind of request. */

@@ -1,12 +1,5 @@
 import { ApiProperty, ApiSchema } from '@nestjs/swagger';
-import {
-  countField,
-  dateTime,
-  dateTimeOrNull,
-  nextCursorField,
-  objectOrNull,
-  textOrNull,
-} from '../../http/response-docs.js';
+import { countField, dateTime, dateTimeOrNull, objectOrNull, PageDto, textOrNull } from '../../http/response-docs.js';
 import { TRANSCRIPTS_EXAMPLE } from '../../transcripts/dto/api-transcripts.js';
 import {
   CHANNEL_PROPERTIES,
@@ -207,12 +200,9 @@ export class JobDto {
 }
 
 @ApiSchema({ name: 'Jobs' })
-export class JobsPageDto {
+export class JobsPageDto extends PageDto {
   @ApiProperty({ type: [JobDto], description: 'Jobs of the organization, newest first.' })
   jobs: JobDto[];
-
-  @ApiProperty(nextCursorField)
-  next: string | null;
 }
 
 @ApiSchema({ name: 'JobVideoTranscript' })

@@ -1,5 +1,5 @@
 import { ApiProperty, ApiSchema } from '@nestjs/swagger';
-import { dateTime, dateTimeOrNull, nextCursorField, objectOrNull, textOrNull } from '../../http/response-docs.js';
+import { dateTime, dateTimeOrNull, objectOrNull, PageDto, textOrNull } from '../../http/response-docs.js';
 import { TRANSCRIPTS_EXAMPLE } from '../../transcripts/dto/api-transcripts.js';
 import { CHANNEL_PROPERTIES, ChannelDto, EntryDto } from '../../transcripts/dto/transcripts-response.dto.js';
 import {
@@ -136,12 +136,9 @@ export class SubscriptionDto {
 }
 
 @ApiSchema({ name: 'Subscriptions' })
-export class SubscriptionsPageDto {
+export class SubscriptionsPageDto extends PageDto {
   @ApiProperty({ type: [SubscriptionDto], description: 'Subscriptions of the organization, newest first.' })
   subscriptions: SubscriptionDto[];
-
-  @ApiProperty(nextCursorField)
-  next: string | null;
 }
 
 /** The example of the OpenAPI document: the first two entries of a feed. */
