@@ -13,9 +13,9 @@ import {
   digitsOf,
   HasNoApiKey,
   hasNoApiKey,
-  IsIntegerBetween,
   LIMIT_INVALID,
   Optional,
+  OptionalInteger,
   PAGE_SIZE_DEFAULT,
   PAGE_SIZE_MAX,
   PageAfter,
@@ -81,16 +81,11 @@ export class CreateJobDto extends TextBodyDto {
   })
   kinds?: VideoKind[];
 
-  @ApiPropertyOptional({
-    type: 'integer',
-    minimum: 1,
-    maximum: UPLOADS_MAX,
+  @OptionalInteger([1, UPLOADS_MAX], {
     description:
       'The maximum number of videos, from the start of the list: the newest uploads of a channel. By default all.',
     example: 500,
   })
-  @Optional()
-  @IsIntegerBetween(1, UPLOADS_MAX)
   limit?: number;
 
   @ApiPropertyOptional({
