@@ -134,7 +134,6 @@ export class HeldTexts {
     this.fetchedBytes = 0;
   }
 
-  /** Whether another fetch may start. */
   get mayFetch(): boolean {
     if (this.fetchedBytes >= this.memory.bytesMax / CALLS_SHARE) return false;
     return this.fetchedBytes < SMALL_BYTES || this.memory.fullWith(this.organizationId) === undefined;

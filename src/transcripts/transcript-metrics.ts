@@ -32,7 +32,6 @@ export class TranscriptMetrics {
     );
   }
 
-  /** Counts lookups with one result. */
   countLookups(kind: CachedKind, found: boolean, lookups = 1): void {
     this.lookups.inc({ kind, result: found ? 'hit' : 'miss' }, lookups);
   }

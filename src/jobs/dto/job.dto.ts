@@ -218,7 +218,6 @@ export const RESULTS_EXAMPLE = {
   job: RUNNING_JOB_EXAMPLE,
 } satisfies JobResultsDto;
 
-/** The same as the lines of NDJSON. */
 export const RESULTS_LINES_EXAMPLE = [
   ...RESULTS_EXAMPLE.results.map((result, at) => ({ type: 'result', cursor: at + 1, position: at + 1, result })),
   { type: 'summary', summary: RUNNING_JOB_EXAMPLE.summary, next: 2, job: RUNNING_JOB_EXAMPLE },

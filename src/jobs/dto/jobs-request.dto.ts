@@ -33,7 +33,6 @@ export const IDEMPOTENCY_KEY_LENGTH_MAX = 255;
 /** Printable ASCII characters. */
 export const IDEMPOTENCY_KEY_CHARACTERS = /^[ -~]+$/;
 
-/** The number of videos that a job can name. */
 const JOB_VIDEOS_MAX = 10_000;
 const VIDEOS_INVALID = `videos must be a list of 1 to ${JOB_VIDEOS_MAX} IDs or URLs of videos.`;
 /** Of a new job: so many URLs of videos with about 100 characters. */
@@ -112,7 +111,6 @@ export class CreateJobDto extends TextBodyDto {
   onQuota: OnQuota = 'pause';
 }
 
-/** The examples of the OpenAPI document. */
 export const NEW_JOB_BODIES = {
   channel: { summary: 'A channel', value: { channel: '@harbourlight', languages: ['en', 'de'], kinds: ['video'] } },
   playlist: {

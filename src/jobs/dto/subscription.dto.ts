@@ -148,7 +148,6 @@ export const FEED_EXAMPLE = {
   subscription: SUBSCRIPTION_EXAMPLE,
 } satisfies SubscriptionResultsDto;
 
-/** The same as the lines of NDJSON. */
 export const FEED_LINES_EXAMPLE = [
   ...FEED_EXAMPLE.results.map((result, at) => ({ type: 'result', cursor: at + 1, result })),
   { type: 'summary', summary: SUBSCRIPTION_EXAMPLE.summary, next: 2, subscription: SUBSCRIPTION_EXAMPLE },

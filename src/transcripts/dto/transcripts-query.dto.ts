@@ -72,7 +72,6 @@ const LanguageList = (): PropertyDecorator =>
     IsArray({ message: LANGUAGE_LIST_INVALID }),
   );
 
-/** The parameter `match`. */
 const Match = (): PropertyDecorator =>
   applyDecorators(
     ApiPropertyOptional({
@@ -105,7 +104,6 @@ const Words = (
   );
 };
 
-/** The parameter `include`. */
 const Include = ({ inBody = false } = {}): PropertyDecorator =>
   Words('include', INCLUDABLE, {
     description:
@@ -130,7 +128,6 @@ const KINDS_OF_CALL =
   `The kinds of videos to return, separated by commas: ${VIDEO_KINDS.join(', ')}; by default all. \`limit\` counts what remains, ` +
   'for which up to 500 videos of the list are read. For `video` and `short`, one whose kind YouTube does not state is kept.';
 
-/** The parameter `kinds`. */
 export const Kinds = ({ description = KINDS_OF_CALL, inBody = false } = {}): PropertyDecorator =>
   Words('kinds', VIDEO_KINDS, { description, inBody });
 
