@@ -1,7 +1,8 @@
 import { Logger } from '@nestjs/common';
 import type { KeyvStoreAdapter, StoredData } from 'keyv';
-import { Counter, type Registry } from 'prom-client';
+import type { Counter, Registry } from 'prom-client';
 import { detached } from '../domain/detached.js';
+import { createCounter } from '../observability/metrics-registry.js';
 import { waitForCache } from './cache-budget.js';
 import type { MemoryStore, StoredValue } from './memory-store.js';
 import type { RedisConnection } from './redis-connection.js';
@@ -17,15 +18,8 @@ const LOG_INTERVAL_MS = 60_000;
 
 /** `refused`: the server is read-only, full or permits too little. `unavailable`: it cannot be reached. */
 export function countWriteFailures(registry: Registry): Counter<'reason'> {
-  const failures = new Counter({
-    name: 'ct_cache_write_failures_total',
-    help: 'Entries that the shared cache did not store: it refused them, or was unavailable.',
-    labelNames: ['reason'] as const,
-    registers: [registry],
-  });
-  // A series that starts with its first increment hides that increment from rate().
-  for (const reason of ['refused', 'unavailable']) failures.inc({ reason }, 0);
-  return failures;
+  const help = 'Entries that the shared cache did not store: it refused them, or was unavailable.';
+  return createCounter(registry, 'ct_cache_write_failures_total', help, { reason: ['refused', 'unavailable'] });
 }
 
 /**

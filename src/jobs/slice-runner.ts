@@ -1,10 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable, Logger } from '@nestjs/common';
-import { Counter, Registry } from 'prom-client';
+import { Registry, type Counter } from 'prom-client';
 import { Environment } from '../config/environment.js';
 import { isDatabaseUnavailable, sqlStateOf } from '../database/database-errors.js';
 import { ChannelNotFoundError, DomainError, PlaylistNotFoundError, UpstreamError } from '../domain/errors.js';
 import { planIncludes } from '../domain/plan.js';
+import { createCounter } from '../observability/metrics-registry.js';
 import { failSpan, inRootSpan } from '../observability/tracing/tracer.js';
 import { QuotaService } from '../quota/quota.service.js';
 import { retryDelayMs } from '../quota/settlement-retries.js';
@@ -46,14 +47,8 @@ export class SliceRunner {
     private readonly environment: Environment,
     registry: Registry,
   ) {
-    this.slices = new Counter({
-      name: 'ct_job_slices_total',
-      help: 'Slices of archive jobs and of subscriptions that this process ran.',
-      labelNames: ['result'],
-      registers: [registry],
-    });
-    // A series that starts with its first increment hides that increment from rate().
-    for (const result of SLICE_RESULTS) this.slices.inc({ result }, 0);
+    const help = 'Slices of archive jobs and of subscriptions that this process ran.';
+    this.slices = createCounter(registry, 'ct_job_slices_total', help, { result: SLICE_RESULTS });
   }
 
   /**

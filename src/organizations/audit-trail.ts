@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { ApiProperty, ApiSchema } from '@nestjs/swagger';
 import { DataSource, type EntityManager } from 'typeorm';
 import type { Actor, Person } from '../domain/caller.js';
-import { dateTime, textOrNull } from '../http/response-docs.js';
+import { dateTime, objectOrNull, textOrNull } from '../http/response-docs.js';
 import { toPage, UnknownCursorError, type Page, type PageRequest } from '../domain/page.js';
 
 /** What an operator can change. */
@@ -25,14 +25,10 @@ type Values = Readonly<Record<string, unknown>>;
 const valuesOrNull = (description: string) =>
   ({ type: 'object', additionalProperties: true, nullable: true, description }) as const;
 
-@ApiSchema({ name: 'AuditPerson' })
-class AuditPerson implements Person {
-  @ApiProperty({ description: 'The claim `sub` of the token.' })
-  sub: string;
-
-  @ApiProperty(textOrNull('The claim `email`. Null when the token has none.'))
-  email: string | null;
-}
+const PERSON_PROPERTIES = {
+  sub: { type: 'string', description: 'The claim `sub` of the token.' },
+  email: textOrNull('The claim `email`. Null when the token has none.'),
+} as const satisfies Record<keyof Person, object>;
 
 /** A change as it was recorded, without secrets. */
 @ApiSchema({ name: 'AuditEntry' })
@@ -72,11 +68,12 @@ export class AuditEntry {
   @ApiProperty(textOrNull('The address that the request came from. Null for a command.'))
   address: string | null;
 
-  @ApiProperty({
-    type: AuditPerson,
-    nullable: true,
-    description: 'Who made it with a token of the identity provider. Null with the admin token, and for a command.',
-  })
+  @ApiProperty(
+    objectOrNull(
+      'Who made it with a token of the identity provider. Null with the admin token, and for a command.',
+      PERSON_PROPERTIES,
+    ),
+  )
   person: Person | null;
 }
 

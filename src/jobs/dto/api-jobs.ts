@@ -1,7 +1,7 @@
 import { applyDecorators, type Type } from '@nestjs/common';
-import { ApiExtraModels, ApiHeader, ApiOkResponse, ApiParam, getSchemaPath } from '@nestjs/swagger';
+import { ApiExtraModels, ApiHeader, ApiOkResponse, getSchemaPath } from '@nestjs/swagger';
 import { RequiresApiKey } from '../../auth/auth.decorators.js';
-import { ApiErrors, type ErrorExample } from '../../http/error-docs.js';
+import { ApiId, type ErrorExample } from '../../http/error-docs.js';
 import { contentOf } from '../../http/response-docs.js';
 import { OwnRateLimit } from '../../rate-limit/rate-limit.guard.js';
 import { NDJSON } from '../../transcripts/response/transcripts-response.js';
@@ -42,11 +42,8 @@ export function ApiJobId(
   title = `The organization has no ${variant} with this ID`,
 ): MethodDecorator {
   const example = variant === 'job' ? RUNNING_JOB_EXAMPLE.id : SUBSCRIPTION_EXAMPLE.id;
-  const description = `The ID of the ${variant} (\`${JOB_VARIANTS[variant].prefix}_…\`).`;
-  return applyDecorators(
-    ApiParam({ name: 'id', description, schema: { type: 'string', example } }),
-    ApiErrors({ title, error: new JOB_VARIANTS[variant].NotFound() }),
-  );
+  const { prefix, NotFound } = JOB_VARIANTS[variant];
+  return ApiId(`The ID of the ${variant} (\`${prefix}_…\`).`, example, { title, error: new NotFound() });
 }
 
 /**

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
-import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { Counter, Histogram, Registry } from 'prom-client';
+import { createGauge } from '../../observability/metrics-registry.js';
 import { RequestQueue } from './egress/request-queue.js';
 
 /** Seconds; the default timeout of a request is 10. */
@@ -61,17 +62,12 @@ export class UpstreamMetrics {
       labelNames: ['kind', 'subject', 'outcome'],
       registers,
     });
-    const gauge = (name: string, help: string, value: () => number) =>
-      new Gauge({
-        ...{ name, help, registers },
-        collect() {
-          this.set(value());
-        },
-      });
-    gauge('ct_upstream_requests_in_flight', 'Running requests to the platform.', () => queue.running);
-    gauge('ct_upstream_requests_queued', 'Queued requests to the platform.', () => queue.queued);
+    const running = 'Running requests to the platform.';
+    createGauge(registry, 'ct_upstream_requests_in_flight', running, () => queue.running);
+    const queued = 'Queued requests to the platform.';
+    createGauge(registry, 'ct_upstream_requests_queued', queued, () => queue.queued);
     const slots = 'The most requests to the platform that run at a time.';
-    gauge('ct_upstream_requests_in_flight_max', slots, () => queue.slots);
+    createGauge(registry, 'ct_upstream_requests_in_flight_max', slots, () => queue.slots);
   }
 
   /** Counts a completed request. */
