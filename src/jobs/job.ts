@@ -25,6 +25,8 @@ export const TEXT_FIELDS = {
   chunkSeconds: z.number().nullable().default(null),
 };
 
+export const SECONDS_PER_HOUR = 3_600;
+
 const CHECK_AGAIN_SECONDS_MIN = 2;
 const CHECK_AGAIN_SECONDS_MAX = 3_600;
 

@@ -14,7 +14,7 @@ import { addToSummary, emptySummary } from '../transcripts/transcript-events.js'
 import { TranscriptMetrics } from '../transcripts/transcript-metrics.js';
 import { endOf, type CheckedPage } from './check.js';
 import { CheckReader } from './check-reader.js';
-import type { ChangedJob } from './job.repository.js';
+import type { ChangedJob } from './job-row.js';
 import { SliceReader, type ReadSlice } from './slice-reader.js';
 import { SliceRepository } from './slice.repository.js';
 import { SLICE_EXPIRED, type ClaimedSlice, type ListedPage, type SliceOutcome } from './slice.js';

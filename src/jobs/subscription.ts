@@ -17,6 +17,8 @@ export const SUBSCRIPTION_REASONS = [
 ] as const;
 export type SubscriptionReason = (typeof SUBSCRIPTION_REASONS)[number];
 
+export const SECONDS_PER_MINUTE = 60;
+
 export const CHECK_MINUTES_MIN = 15;
 export const CHECK_MINUTES_MAX = 1_440;
 export const CHECK_MINUTES_DEFAULT = 60;

@@ -46,7 +46,7 @@ import {
   UploadEventDto,
 } from './dto/subscription.dto.js';
 import { ChangeSubscriptionDto, CreateSubscriptionDto } from './dto/subscriptions-request.dto.js';
-import { ResultsResponse, type ReadPart } from './results-response.js';
+import { ResultsResponse, type ReadResults } from './results-response.js';
 import {
   CHECK_REQUEST_SECONDS,
   CheckRequestedError,
@@ -201,8 +201,7 @@ export class SubscriptionsController {
     @Res() response: Response,
   ): Promise<void> {
     const organizationId = organizationOf(request, 'subscription', id);
-    const read: ReadPart<'subscription'> = (limit, after) =>
-      this.subscriptions.results(organizationId, id, { limit, after });
+    const read: ReadResults = (page) => this.subscriptions.results(organizationId, id, page);
     return this.results.send('subscription', read, organizationId, query, request, response);
   }
 }

@@ -133,7 +133,7 @@ export const getNewTranscripts = defineTool({
     const [from, skip] = place === undefined ? [after, 0] : readPlace(place);
     const feed = await subscriptions.results(organizationId, subscriptionId, { limit, after: from });
     context.log['subscriptionId'] = subscriptionId;
-    const { subscription } = feed;
+    const { owner: subscription } = feed;
     const { languages: codes, match: wanted, chunkSeconds } = subscription.request;
     // No other foot is longer.
     const room = charactersMax - footOf(subscription, UPLOADS_MAX, `${UPLOADS_MAX}.${UPLOADS_MAX}`).length;
