@@ -82,15 +82,11 @@ export class JobsController {
     TOO_MANY_JOBS,
     TOO_MUCH_STORED,
   )
-  async createJob(
-    @Body() body: CreateJobDto,
-    @Req() request: Request,
-    @Res({ passthrough: true }) response: Response,
-  ): Promise<JobDto> {
+  async createJob(@Body() body: CreateJobDto, @Req() request: Request): Promise<JobDto> {
     const context = requestContext(request);
     const job = await this.jobs.create(body, payerOf(context), idempotencyKey(request));
     context.log['jobId'] = job.id;
-    response.setHeader('Location', `/jobs/${job.id}`);
+    context.setHeader('Location', `/jobs/${job.id}`);
     return job;
   }
 

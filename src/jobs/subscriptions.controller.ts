@@ -92,15 +92,11 @@ export class SubscriptionsController {
     { title: 'The organization has too many subscriptions', error: new TooManySubscriptionsError(100) },
     TOO_MUCH_STORED,
   )
-  async createSubscription(
-    @Body() body: CreateSubscriptionDto,
-    @Req() request: Request,
-    @Res({ passthrough: true }) response: Response,
-  ): Promise<SubscriptionDto> {
+  async createSubscription(@Body() body: CreateSubscriptionDto, @Req() request: Request): Promise<SubscriptionDto> {
     const context = requestContext(request);
     const subscription = await this.subscriptions.create(body, payerOf(context), idempotencyKey(request));
     context.log['subscriptionId'] = subscription.id;
-    response.setHeader('Location', `/subscriptions/${subscription.id}`);
+    context.setHeader('Location', `/subscriptions/${subscription.id}`);
     return subscription;
   }
 
