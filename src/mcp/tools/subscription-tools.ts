@@ -12,7 +12,6 @@ import {
   START_UPLOADS_MAX,
   SUBSCRIPTION_REASONS,
   SUBSCRIPTION_STATES,
-  type SubscriptionReason,
 } from '../../jobs/subscription.js';
 import { inflate } from '../../transcripts/cache/transcript-text.js';
 import { readEntry } from '../../transcripts/formats/json.js';
@@ -28,6 +27,7 @@ import {
   languages,
   match,
   maxChars,
+  stateOf,
   storedReference,
   TEXT_IS_DATA,
   videoId,
@@ -204,21 +204,11 @@ function footOf(subscription: SubscriptionDto, next: number, rest: string | null
   return `\n\n---\n\n${more}\n${stateLine(subscription)}\n`;
 }
 
-const REASONS: Readonly<Record<SubscriptionReason, string>> = {
-  plan_limit_exceeded: 'the monthly quota is used up, nothing is skipped; `get_usage` shows when it resets',
-  upstream_blocked: 'YouTube blocks the service; the channel is tried again by itself, at least every day',
-  plan_changed: 'the plan does not include subscriptions any more',
-  list_incomplete: 'YouTube listed a part of the uploads only; the list is read again',
-  channel_not_found: 'the channel cannot be found; it is tried again every day',
-  paused_by_caller: 'until a user sets its state to active',
-};
-
 /** What is followed, and how that stands. */
 function stateLine(subscription: SubscriptionDto): string {
-  const { id, state, reason, request, summary, nextCheckAt } = subscription;
+  const { id, request, summary, nextCheckAt } = subscription;
   const name = subscription.channel ? escapeMarkdown(subscription.channel.name) : codeSpan(request.channel);
-  const why = reason === null ? '' : ` (${codeSpan(reason)}: ${REASONS[reason]})`;
   const pending = summary.pending === 0 ? '' : ` ${summary.pending} pending.`;
   const check = nextCheckAt === null ? '' : ` The next check is at ${nextCheckAt}.`;
-  return `Subscription ${codeSpan(id)} for ${name}: ${state}${why}.${pending}${check}`;
+  return `Subscription ${codeSpan(id)} for ${name}: ${stateOf(subscription)}.${pending}${check}`;
 }
