@@ -3,8 +3,9 @@ import { z } from 'zod';
 import { CHANNEL_FORMS } from '../../domain/channel-reference.js';
 import { invalidField } from '../../domain/errors.js';
 import { languageChoice } from '../../domain/language-codes.js';
+import { UnknownCursorError } from '../../domain/page.js';
 import { UPLOADS_MAX } from '../../jobs/dto/jobs-request.dto.js';
-import type { SubscriptionDto } from '../../jobs/dto/subscription.dto.js';
+import type { SubscriptionDto, SubscriptionsPageDto } from '../../jobs/dto/subscription.dto.js';
 import {
   CHECK_MINUTES_DEFAULT,
   CHECK_MINUTES_MAX,
@@ -106,7 +107,7 @@ export const getNewTranscripts = defineTool({
   input: z.strictObject({
     subscriptionId: workId
       .optional()
-      .describe(`The ID of the subscription (sub_…). Without it the newest ${LISTED_MAX} are listed.`),
+      .describe(`The ID of the subscription (sub_…). Without it they are listed, the newest ${LISTED_MAX} first.`),
     after: z
       .int()
       .min(0)
@@ -126,9 +127,10 @@ export const getNewTranscripts = defineTool({
   async run({ subscriptionId, after, limit, maxChars: charactersMax, cursor: place }, context, { subscriptions }) {
     const organizationId = context.caller.organization.id;
     if (subscriptionId === undefined) {
-      if (after !== undefined || place !== undefined)
+      if (after !== undefined || PLACE.test(place ?? ''))
         throw invalidField('subscriptionId', 'subscriptionId is required with after or cursor, which belong to it.');
-      return listOf((await subscriptions.list(organizationId, { limit: LISTED_MAX })).subscriptions);
+      const page = await subscriptions.list(organizationId, { limit: LISTED_MAX, after: place }).catch(refuseCursor);
+      return listOf(page);
     }
     const [from, skip] = place === undefined ? [after, 0] : readPlace(place);
     const feed = await subscriptions.results(organizationId, subscriptionId, { limit, after: from });
@@ -172,12 +174,18 @@ export const getNewTranscripts = defineTool({
   },
 });
 
+function refuseCursor(error: unknown): never {
+  throw error instanceof UnknownCursorError ? invalidCursor() : error;
+}
+
 /** The followed channels, for a conversation that does not know their subscriptions. */
-function listOf(subscriptions: readonly SubscriptionDto[]): ToolResult {
+function listOf({ subscriptions, next }: SubscriptionsPageDto): ToolResult {
   const lines = subscriptions.map((subscription) => `- ${stateLine(subscription)}\n`).join('');
+  const more =
+    next === null ? '' : `\nThere are more. Call \`get_new_transcripts\` with the cursor ${codeSpan(next)}.\n`;
   return {
-    text: lines || 'No channel is followed. `follow_channel` follows one.\n',
-    structured: { subscriptions: subscriptions.map(workOf), videos: [], next: null, cursor: null },
+    text: lines ? `${lines}${more}` : 'No channel is followed. `follow_channel` follows one.\n',
+    structured: { subscriptions: subscriptions.map(workOf), videos: [], next: null, cursor: next },
   };
 }
 
