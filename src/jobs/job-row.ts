@@ -45,7 +45,6 @@ export interface JobRow<Reason = JobReason> {
   due_in_seconds: number | null;
 }
 
-/** A row of `jobs` that is a subscription. */
 export interface SubscriptionRow extends JobRow<SubscriptionReason> {
   check_seconds: number;
   checked_at: Date | null;
@@ -64,7 +63,6 @@ export type Changed<Row = JobRow> = Row & { old_state: JobState };
 /** The columns of a `Changed` row, of the result of a function. */
 export const CHANGED = `result.old_state, ${columnsOf('(result.job)')}`;
 
-/** A job after an operation changed it. */
 export interface ChangedJob {
   job: JobDto;
   organizationId: string;

@@ -31,7 +31,6 @@ export interface StoredEntry {
 
 /** Which part of the results to read. */
 export interface ResultsRequest {
-  /** The most entries. */
   limit: number;
   /** The `next` of the previous part; undefined to begin with the oldest entry that is stored. */
   after?: number | undefined;

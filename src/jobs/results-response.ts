@@ -50,7 +50,6 @@ const FORMATS = {
 } as const satisfies Record<string, Format>;
 
 interface Target {
-  /** Ends a response that its reader does not take. */
   disconnect: () => void;
   organizationId: string;
   variant: JobVariant;

@@ -115,12 +115,10 @@ export class SliceRunner {
     }
   }
 
-  /** Ends a slice without results. */
   private async end(slice: ClaimedSlice, outcome: SliceOutcome): Promise<Stored> {
     return { changed: await this.store.commitSlice(slice, endOf(slice, outcome)), counts: {} };
   }
 
-  /** Stores and charges what was read, and counts it. */
   private async commit(slice: ClaimedSlice, read: ReadSlice, stop: AbortSignal): Promise<Stored> {
     const { reservation } = read.results;
     const changed = await this.storeWithRetry(slice, read, stop).catch((error: unknown) => {

@@ -212,7 +212,6 @@ export class SliceRepository {
     return row?.removed ?? 0;
   }
 
-  /** The figures of all jobs and subscriptions, by state and reason. */
   figures(): Promise<JobFigures[]> {
     return this.database.query<JobFigures[]>(
       `SELECT is_subscription, state, reason, sum(jobs)::integer AS jobs, sum(stored_bytes)::double precision AS stored_bytes,

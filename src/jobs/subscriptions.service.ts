@@ -24,7 +24,6 @@ export type WantedSubscription = Pick<SubscriptionRequestDto, 'channel'> & {
   [Name in keyof Omit<SubscriptionRequestDto, 'channel'>]?: SubscriptionRequestDto[Name] | undefined;
 };
 
-/** A change of a subscription by its caller. */
 export interface SubscriptionChange {
   checkMinutes?: number | undefined;
   state?: SubscriptionState | undefined;
