@@ -15,7 +15,7 @@ import { addToSummary, emptySummary } from '../transcripts/transcript-events.js'
 import { TranscriptMetrics } from '../transcripts/transcript-metrics.js';
 import { endOf, type CheckedPage } from './check.js';
 import { CheckReader } from './check-reader.js';
-import type { ChangedJob } from './job.repository.js';
+import type { ChangedJob } from './job-row.js';
 import { SliceReader, type ReadSlice } from './slice-reader.js';
 import { SliceRepository } from './slice.repository.js';
 import { SLICE_EXPIRED, type ClaimedSlice, type ListedPage, type SliceOutcome } from './slice.js';
@@ -110,12 +110,10 @@ export class SliceRunner {
     }
   }
 
-  /** Ends a slice without results. */
   private async end(slice: ClaimedSlice, outcome: SliceOutcome): Promise<Stored> {
     return { changed: await this.store.commitSlice(slice, endOf(slice, outcome)), counts: {} };
   }
 
-  /** Stores and charges what was read, and counts it. */
   private async commit(slice: ClaimedSlice, read: ReadSlice, stop: AbortSignal): Promise<Stored> {
     const { reservation } = read.results;
     const changed = await this.storeWithRetry(slice, read, stop).catch((error: unknown) => {

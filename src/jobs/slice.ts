@@ -4,7 +4,7 @@ import { mayGetCaptions, type Channel, type Playlist, type Upload } from '../dom
 import type { UploadsListPage } from '../platform/video-platform.js';
 import type { OpenReservation } from '../quota/settlement-retries.js';
 import { type Entry, type FailedEntry, statesBlock } from '../transcripts/transcript-events.js';
-import type { ChangedJob } from './job.repository.js';
+import type { ChangedJob } from './job-row.js';
 import type { JobReason } from './job.js';
 import { RETRY_DELAYS_SECONDS, setbackDelaySeconds } from './retry-delays.js';
 import type { Walk } from './walk.js';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { languageChoice, LANGUAGE_MATCHES } from '../../domain/language-codes.js';
 import { INCLUDABLE, VIDEO_KINDS, type Channel, type Playlist, type Upload } from '../../domain/transcript.js';
-import type { StoredEntry } from '../../jobs/job-table.js';
+import type { StoredEntry } from '../../jobs/job-store.js';
 import { fromJson } from '../../transcripts/cache/keyed-codec.js';
 import { inflate } from '../../transcripts/cache/transcript-text.js';
 import { readEntry } from '../../transcripts/formats/json.js';

@@ -3,8 +3,7 @@ import { ChannelNotFoundError, PlaylistNotFoundError } from '../../domain/errors
 import { parsePlaylistReference } from '../../domain/playlist-reference.js';
 import type { JobDto } from '../../jobs/dto/job.dto.js';
 import { isFinished } from '../../jobs/job-states.js';
-import type { AwaitedVideo } from '../../jobs/job.repository.js';
-import type { JobsService } from '../../jobs/jobs.service.js';
+import type { AwaitedVideo, JobsService } from '../../jobs/jobs.service.js';
 import type { Payer } from '../../quota/quota.service.js';
 import { ArchiveFiles, textsOf, type ArchiveOptions, type ArchiveSource } from './archive-files.js';
 import type { CommandServices } from './command-services.js';
@@ -126,7 +125,7 @@ class ArchiveRun {
   private async takeResults(): Promise<void> {
     for (;;) {
       const page = { limit: ENTRIES_PER_READ, after: this.after };
-      const { job, entries } = await this.services.jobs.results(this.payer.organizationId, this.job.id, page);
+      const { owner: job, entries } = await this.services.jobs.results(this.payer.organizationId, this.job.id, page);
       this.job = job;
       if (job.channel ?? job.playlist) await this.files.mark(job, job.id);
       for (const entry of entries) {

@@ -2,13 +2,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { parseChannelReference } from '../../domain/channel-reference.js';
 import { ChannelNotFoundError, counted } from '../../domain/errors.js';
 import type { SubscriptionDto } from '../../jobs/dto/subscription.dto.js';
+import type { ResultsPart } from '../../jobs/job-store.js';
 import {
   CheckRequestedError,
   CursorExpiredError,
   SubscriptionNotFoundError,
   type Start,
 } from '../../jobs/subscription.js';
-import type { FeedPage, SubscriptionsService } from '../../jobs/subscriptions.service.js';
+import type { SubscriptionsService } from '../../jobs/subscriptions.service.js';
 import type { Payer } from '../../quota/quota.service.js';
 import { ArchiveFiles, textsOf, type ArchiveForm } from './archive-files.js';
 import type { CommandServices } from './command-services.js';
@@ -136,8 +137,8 @@ class FollowRun {
   /** Writes the results that follow those which are written, and then the place after them. */
   private async takeResults(): Promise<void> {
     for (;;) {
-      const { entries, next, subscription } = await this.readFeed(this.after);
-      const { id, channel } = (this.subscription = subscription);
+      const { entries, next, owner } = await this.readFeed(this.after);
+      const { id, channel } = (this.subscription = owner);
       if (!channel) return;
       if (this.after === undefined) {
         await this.files.saveFollowed(channel, { id, after: 0 });
@@ -152,7 +153,7 @@ class FollowRun {
   }
 
   /** Reads a part of the feed; without the entries that have expired since the last run. */
-  private async readFeed(after: number | undefined): Promise<FeedPage> {
+  private async readFeed(after: number | undefined): Promise<ResultsPart<SubscriptionDto>> {
     const [{ organizationId }, { id, request }] = [this.payer, this.subscription];
     try {
       return await this.services.subscriptions.results(organizationId, id, { limit: ENTRIES_PER_READ, after });

@@ -144,8 +144,7 @@ export function idempotencyKey(request: Request): string | undefined {
  */
 export function organizationOf(request: Request, variant: JobVariant, id: string): string {
   const { caller, log } = requestContext(request);
-  const { idForm, log: names } = JOB_VARIANTS[variant];
-  if (idForm.test(id)) log[names.id] = id;
+  if (JOB_VARIANTS[variant].idForm.test(id)) log[`${variant}Id`] = id;
   return caller.organization.id;
 }
 
