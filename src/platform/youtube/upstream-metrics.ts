@@ -12,7 +12,7 @@ const NOT_SENT = new Set(['blocked:exit-shut', 'busy']);
 const BLOCKING_PLAYABILITY = new Set(['bot-check', 'session-refused', 'other-video']);
 
 /** One completed request to the platform. All labels come from small, closed sets. */
-export interface CompletedRequest {
+interface CompletedRequest {
   /** `player`, `uploads`, `captions`, … */
   kind: string;
   /** The InnerTube client that the request was sent as. */
