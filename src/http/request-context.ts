@@ -50,7 +50,6 @@ export abstract class RequestContext {
     this.authenticatedCaller = caller;
   }
 
-  /** Resolves when the response has ended. */
   ended(): Promise<void> {
     if (this.responseEnd.aborted) return Promise.resolve();
     return new Promise((resolve) => this.responseEnd.addEventListener('abort', () => resolve(), { once: true }));

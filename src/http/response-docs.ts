@@ -17,7 +17,6 @@ export const dateTime = (description: string) => ({ type: String, format: 'date-
 
 export const dateTimeOrNull = (description: string) => ({ ...dateTime(description), nullable: true }) as const;
 
-/** The field of a page that leads to the next one. */
 export const nextCursorField = textOrNull('The value of `after` for the next page. Null on the last page.');
 
 type Headers = NonNullable<ApiResponseOptions['headers']>;

@@ -5,7 +5,6 @@ import type { Actor, Person } from '../domain/caller.js';
 import { dateTime, textOrNull } from '../http/response-docs.js';
 import { toPage, UnknownCursorError, type Page, type PageRequest } from '../domain/page.js';
 
-/** What an operator can change. */
 export const AUDIT_ACTIONS = [
   'organization.created',
   'organization.plan_changed',

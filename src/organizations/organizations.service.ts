@@ -79,7 +79,6 @@ export class OrganizationsService {
     return readPage(this.organizations, LISTED, page);
   }
 
-  /** Whether no organization exists. */
   async isEmpty(): Promise<boolean> {
     return !(await this.organizations.existsBy(LISTED));
   }

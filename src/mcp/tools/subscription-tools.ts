@@ -213,7 +213,6 @@ const REASONS: Readonly<Record<SubscriptionReason, string>> = {
   paused_by_caller: 'until a user sets its state to active',
 };
 
-/** What is followed, and how that stands. */
 function stateLine(subscription: SubscriptionDto): string {
   const { id, state, reason, request, summary, nextCheckAt } = subscription;
   const name = subscription.channel ? escapeMarkdown(subscription.channel.name) : codeSpan(request.channel);

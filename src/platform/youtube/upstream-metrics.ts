@@ -74,7 +74,6 @@ export class UpstreamMetrics {
     gauge('ct_upstream_requests_in_flight_max', slots, () => queue.slots);
   }
 
-  /** Counts a completed request. */
   request({ kind, client, egress, outcome, seconds }: CompletedRequest): void {
     this.requests.inc({ kind, client, exit: egress, outcome });
     if (NOT_SENT.has(outcome)) return;
