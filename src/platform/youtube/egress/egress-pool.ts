@@ -37,7 +37,6 @@ export interface Control {
   ask(egress: Egress, kind: BudgetKind | null): Promise<ControlEnd>;
 }
 
-/** An egress to use for one attempt. */
 export interface TakenEgress {
   readonly egress: Egress;
   /** Whether another egress, or another session of this one, can be tried. */
@@ -179,7 +178,6 @@ export class EgressPool implements EgressStates {
     this.ends = countAttempts(registry, this.members);
   }
 
-  /** The number of attempts at one channel or video. */
   get attemptsMax(): number {
     return this.members.some(({ isGateway }) => isGateway) ? SESSIONS_PER_TASK_MAX : EGRESSES_PER_TASK_MAX;
   }
