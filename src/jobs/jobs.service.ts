@@ -28,8 +28,8 @@ type ResumedRow = Changed & {
 /** $1 null and $3 to $7 for an operator, who cancels a job of any organization: the same statement records it in the audit trail. */
 const CANCEL = `
   WITH result AS MATERIALIZED (SELECT * FROM job_cancel($1, $2)), recorded AS (
-    INSERT INTO audit_entries (actor, action, organization_id, target, before, after, request_id, call_id, address, person)
-      SELECT $3::text, 'job.canceled', (job).organization_id, $2, jsonb_build_object('state', old_state),
+    INSERT INTO audit_entries (at, actor, action, organization_id, target, before, after, request_id, call_id, address, person)
+      SELECT clock_now(), $3::text, 'job.canceled', (job).organization_id, $2, jsonb_build_object('state', old_state),
              jsonb_build_object('state', (job).state), $4::text, $5::text, $6::text, $7::jsonb
         FROM result WHERE (job).state <> old_state AND $3::text IS NOT NULL
   )

@@ -5,7 +5,6 @@ import type { Actor, Person } from '../domain/caller.js';
 import { dateTime, objectOrNull, textOrNull } from '../http/response-docs.js';
 import { toPage, UnknownCursorError, type Page, type PageRequest } from '../domain/page.js';
 
-/** What an operator can change. */
 export const AUDIT_ACTIONS = [
   'organization.created',
   'organization.plan_changed',
@@ -80,8 +79,9 @@ export class AuditEntry {
 type Change = Pick<AuditEntry, 'action' | 'organizationId' | 'target' | 'before' | 'after'>;
 
 const INSERT = `
-  INSERT INTO audit_entries (actor, action, organization_id, target, before, after, request_id, call_id, address, person)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`;
+  INSERT INTO audit_entries
+    (at, actor, action, organization_id, target, before, after, request_id, call_id, address, person)
+    VALUES (clock_now(), $1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`;
 
 const LIST = `
   SELECT id, at, actor, action, organization_id AS "organizationId", target, before, after, request_id AS "requestId",

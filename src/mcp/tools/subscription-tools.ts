@@ -212,7 +212,6 @@ function footOf(subscription: SubscriptionDto, next: number, rest: string | null
   return `\n\n---\n\n${more}\n${stateLine(subscription)}\n`;
 }
 
-/** What is followed, and how that stands. */
 function stateLine(subscription: SubscriptionDto): string {
   const { id, request, summary, nextCheckAt } = subscription;
   const name = subscription.channel ? escapeMarkdown(subscription.channel.name) : codeSpan(request.channel);

@@ -22,7 +22,6 @@ import type { Summary } from '../../transcripts/dto/transcripts-response.dto.js'
 import type { Entry } from '../../transcripts/transcript-events.js';
 import { TranscriptsService } from '../../transcripts/transcripts.service.js';
 
-/** The languages of a call. */
 export const languageCodes = z
   .array(z.string())
   .min(1)

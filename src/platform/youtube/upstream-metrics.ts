@@ -13,7 +13,7 @@ const NOT_SENT = new Set(['blocked:exit-shut', 'busy']);
 const BLOCKING_PLAYABILITY = new Set(['bot-check', 'session-refused', 'other-video']);
 
 /** One completed request to the platform. All labels come from small, closed sets. */
-export interface CompletedRequest {
+interface CompletedRequest {
   /** `player`, `uploads`, `captions`, … */
   kind: string;
   /** The InnerTube client that the request was sent as. */
@@ -70,7 +70,6 @@ export class UpstreamMetrics {
     createGauge(registry, 'ct_upstream_requests_in_flight_max', slots, () => queue.slots);
   }
 
-  /** Counts a completed request. */
   request({ kind, client, egress, outcome, seconds }: CompletedRequest): void {
     this.requests.inc({ kind, client, exit: egress, outcome });
     if (NOT_SENT.has(outcome)) return;

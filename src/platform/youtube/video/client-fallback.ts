@@ -34,9 +34,7 @@ const FINDINGS = {
   'client-retired': { code: 'upstream_failure', about: 'client' },
   /** Playable without captions on an app, while WEB may list more. */
   'no-captions': { code: 'transcript_unavailable', about: 'video' },
-  /** Not playable on this client. */
   unplayable: { code: 'video_unavailable', about: 'doubt' },
-  /** Unavailable according to this client. */
   unavailable: { code: 'video_unavailable', about: 'doubt' },
 } as const satisfies Record<string, { code: VideoFailureCode; about: Concern }>;
 
@@ -97,7 +95,6 @@ const APPS: Readonly<Record<YoutubeClient, 'headset' | 'android' | 'ios' | 'web'
   WEB: 'web',
 };
 
-/** Whether a finding says that the video is unavailable. */
 export function isUnavailability(kind: FindingKind): boolean {
   return kind === 'unplayable' || kind === 'unavailable';
 }

@@ -25,7 +25,6 @@ class ClientHealth {
   readonly videos = new Set<string>();
   /** It comes last until then; undefined when it does not rest. */
   restsUntilMs: number | undefined;
-  /** When it was served last; -Infinity for never. */
   servedAtMs = -Infinity;
 
   /** Counts a video that the client did not bring. Returns whether it begins to rest. */

@@ -39,7 +39,6 @@ export type PlayerProblem =
   | 'unplayable'
   | 'unknown-status';
 
-/** The content of a player response. */
 export type PlayerReading =
   /** `tracks` is never empty; `details.captionTracks` lists the same. */
   | { kind: 'tracks'; details: VideoDetails; tracks: PlayerTrack[]; defaults: TrackDefaults }

@@ -75,7 +75,6 @@ export class VideoReader {
     private readonly metrics: UpstreamMetrics,
   ) {}
 
-  /** What is remembered of a video that the platform refuses while it serves others. */
   remembered(videoId: string, languages: readonly string[]): VideoOutcome | undefined {
     return this.refused.get(refusedKey(videoId, languages));
   }
