@@ -129,6 +129,29 @@ describe('a client that is refused', () => {
     expect(fakeYoutube.requests.count({ client: 'VISIONOS' })).toBe(0);
   });
 
+  it.each(['500', 'hang'] as const)('with %s is not asked any more when others are served', async (kind) => {
+    await reopen({ UPSTREAM_TIMEOUT_SECONDS: 1 });
+    fakeYoutube.setFaults({ kind, match: { kind: 'player', client: 'VISIONOS' } });
+    expect(ends(await readAll(VIDEOS.slice(0, 12)))).toEqual(['ok']);
+    fakeYoutube.requests.clear();
+    expect(ends(await readAll(VIDEOS.slice(12, 24)))).toEqual(['ok']);
+    expect(fakeYoutube.requests.count({ client: 'VISIONOS' })).toBe(0);
+  });
+
+  it('with all but one app pauses the address once, and rests from then on', async () => {
+    const refused = ['VISIONOS', 'ANDROID', 'ANDROID_REEL'] as const;
+    fakeYoutube.setFaults(...refused.map((client) => ({ kind: 'content-unavailable', match: { client } }) as const));
+    expect(ends(await readAll(VIDEOS.slice(0, 12)))).toEqual(['upstream_blocked']);
+    await later(31, async () => {
+      // They began before the pause ended.
+      expect(ends(await readAll(VIDEOS.slice(12, 24)))).toEqual(['ok']);
+      fakeYoutube.requests.clear();
+      expect(ends(await readAll(VIDEOS.slice(0, 12)))).toEqual(['ok']);
+    });
+    for (const client of refused) expect(fakeYoutube.requests.count({ client })).toBe(0);
+    expect(events('youtube_block_opened')).toHaveLength(1);
+  });
+
   it('together with another one is told from a refused address by a third', async () => {
     fakeYoutube.setFaults(
       ...(['VISIONOS', 'ANDROID'] as const).map(

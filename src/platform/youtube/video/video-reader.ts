@@ -387,7 +387,9 @@ function refusedKey(videoId: string, languages: readonly string[]): string {
 /** How a client that did not answer ended. */
 function endOf(found: readonly FindingKind[]): ClientResult['end'] {
   if (found.includes('client-retired')) return 'retired';
-  return found.includes('refused') || found.includes('text-refused') ? 'refused' : 'other';
+  const isFailed = (kind: FindingKind) =>
+    kind === 'failure' || isOfEgress(kind) || (isDoubt(kind) && !isUnavailability(kind));
+  return found.some(isFailed) ? 'failed' : 'other';
 }
 
 /** Identifies a track across clients, whose URLs for it differ. */
