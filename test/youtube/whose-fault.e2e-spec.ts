@@ -82,6 +82,20 @@ describe('a video that every client refuses', () => {
   });
 });
 
+describe('a video that the network restricts', () => {
+  it('is blocked and not remembered while every other one is served', async () => {
+    fakeYoutube.setFaults({ kind: 'network-restricted', match: { videoId: ODD } });
+    for (let times = 0; times < 2; times += 1) {
+      const outcomes = await readAll([ODD, ...VIDEOS.slice(times * 20, times * 20 + 20)]);
+      expect(outcomes.map(end)).toEqual(['upstream_blocked', ...Array<string>(20).fill('ok')]);
+    }
+    expect(events('youtube_block_opened')).toEqual([]);
+    expect(events('youtube_video_refused')).toHaveLength(2);
+    fakeYoutube.setFaults();
+    expect(end(await read(ODD))).toBe('ok');
+  });
+});
+
 describe.each(['content-unavailable', 'network-restricted', 'bot-check', 'reload-screen', 'forbidden'] as const)(
   'an address that is refused with %s',
   (kind) => {

@@ -214,10 +214,10 @@ export class VideoReader {
     if (video.doubt && !video.settled && !video.isOfAddress && !isSession) await this.settle(video, null);
     const concluded = video.conclude();
     const { result, end } = concluded;
-    if (video.isRefusedItself && end === 'answered') {
+    if (video.isRefusedItself) {
       const { videoId, languages, scope } = video;
       report('log', 'youtube_video_refused', { exit: scope.egress.name, videoId, code: result.failure.code });
-      this.refused.set(refusedKey(videoId, languages), result);
+      if (end === 'answered') this.refused.set(refusedKey(videoId, languages), result);
     }
     return concluded;
   }
@@ -318,7 +318,7 @@ class VideoReading {
   get isRefusedItself(): boolean {
     const code = concludeFailure(this.findings);
     const isDoubted = code === 'upstream_failure' && this.findings.every(({ kind }) => isDoubt(kind));
-    return this.settled && (code === 'upstream_blocked' || isDoubted);
+    return this.settled && !this.isOfAddress && (code === 'upstream_blocked' || isDoubted);
   }
 
   /** Whether further clients would end alike, or another egress is better. */
@@ -370,7 +370,7 @@ class VideoReading {
   }
 
   private get end(): AttemptEnd {
-    if (this.isOfAddress || this.isRefused) return 'refused';
+    if (this.isOfAddress || this.isRefused || this.has((kind) => kind === 'network-restricted')) return 'refused';
     if (this.has((kind) => kind === 'busy')) return 'busy';
     return !this.settled && this.has(isOfEgress) ? 'unreached' : 'answered';
   }
