@@ -1,9 +1,10 @@
 import { existsSync } from 'node:fs';
-import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { languageChoice, LANGUAGE_MATCHES } from '../../domain/language-codes.js';
 import { INCLUDABLE, VIDEO_KINDS, type Channel, type Playlist, type Upload } from '../../domain/transcript.js';
+import { VIDEO_ID } from '../../domain/video-reference.js';
 import type { StoredEntry } from '../../jobs/job-table.js';
 import { fromJson } from '../../transcripts/cache/keyed-codec.js';
 import { inflate } from '../../transcripts/cache/transcript-text.js';
@@ -26,11 +27,14 @@ const TITLE_CHARACTERS_MAX = 50;
 
 const failure = z.object({ code: z.string(), message: z.string(), retryable: z.boolean() });
 
+/** What `archiveFileName` makes: without a path, because the index can be of somebody else. */
+const FILE_NAME = /^[^<>:"/\\|?*\p{Cc}]*\[[\w-]{11}\]\.(?:json|md)$/u;
+
 const video = z.object({
-  videoId: z.string(),
+  videoId: z.string().regex(VIDEO_ID),
   title: z.string().nullable(),
   /** The name of its file; null when it has none. */
-  file: z.string().nullable(),
+  file: z.string().regex(FILE_NAME).nullable(),
   /** Why it has no file. */
   error: failure.nullable(),
 });
@@ -221,8 +225,10 @@ export class ArchiveFiles {
     const { out } = this.options;
     const unfinished = join(out, UNFINISHED);
     await mkdir(out, { recursive: true });
+    // What a stopped run has left, or a link to a file elsewhere.
+    await rm(unfinished, { force: true });
     // Otherwise a file can be empty after a power failure although it has its name.
-    await writeFile(unfinished, data, { flush: true });
+    await writeFile(unfinished, data, { flag: 'wx', flush: true });
     await rename(unfinished, join(out, name));
   }
 }
