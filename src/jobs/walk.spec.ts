@@ -232,6 +232,15 @@ const EXAMPLES: [number, number[], Start, Change[]][] = [
       { type: 'check', faults: ['rejected'] },
     ],
   ],
+  // It stands below some with older dates.
+  [
+    ...([200, [], 'video1'] as [number, number[], Start]),
+    [
+      { type: 'swap', place },
+      { type: 'publish_backdated', count: 198 },
+      { type: 'check', faults: [] },
+    ],
+  ],
   // An upload at the end of the first page is public again, and moves to the second one before a check reads it.
   [
     ...([150, [97], 'video0'] as [number, number[], Start]),

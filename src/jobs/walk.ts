@@ -178,7 +178,7 @@ function meetsSeen(
   if (below > seen && pages < DATELESS_PAGES) return false;
   const isOld = (upload: Upload): boolean => isSeen(upload) || ageOf(walk, upload, nowMs) === 'old';
   // Below a single one, at the end of a page, a list that is a little out of order has new ones.
-  if (isOld(last)) return uploads.slice(0, -1).some(isOld);
+  if (isOld(last)) return uploads.slice(0, -1).some(pages < DATELESS_PAGES ? isSeen : isOld);
   return seen > 0 && !walk.seesAll && statedAgeSecondsMin(last, nowMs) === undefined;
 }
 
