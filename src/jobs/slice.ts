@@ -1,8 +1,9 @@
 import type { QuotaCounts } from '../domain/errors.js';
 import type { Plan } from '../domain/plan.js';
-import { mayGetCaptions, type Channel, type Playlist, type Upload } from '../domain/transcript.js';
+import type { Channel, Playlist, Upload } from '../domain/transcript.js';
 import type { UploadsListPage } from '../platform/video-platform.js';
 import type { OpenReservation } from '../quota/settlement-retries.js';
+import { statedAgeSecondsMin } from '../transcripts/cache/lifetimes.js';
 import { type Entry, type FailedEntry, statesBlock } from '../transcripts/transcript-events.js';
 import type { ChangedJob } from './job.repository.js';
 import type { JobReason } from './job.js';
@@ -115,6 +116,7 @@ export function listRetrySeconds(setbacks: number): number {
 
 /** Of a video whose failure does not say when a retry can succeed. */
 const BUSY_SECONDS = 30;
+const DAY_SECONDS = 86_400;
 /** Other calls hold the rest of the quota, for as long as they run. */
 const RESERVED_SECONDS = 5;
 
@@ -165,8 +167,9 @@ export function dispositionOf(
 function archiveRetrySeconds({ error, metadata }: FailedEntry, retries: number): number | undefined {
   const delaySeconds = RETRY_DELAYS_SECONDS[retries];
   if (delaySeconds === undefined || error.retryable) return delaySeconds;
-  const awaitsCaptions = error.code === 'transcript_unavailable' && mayGetCaptions(metadata.publishedAt, Date.now());
-  return awaitsCaptions ? delaySeconds : undefined;
+  // YouTube often generates captions hours after the upload.
+  const isNew = (statedAgeSecondsMin(metadata, Date.now()) ?? Infinity) < DAY_SECONDS;
+  return error.code === 'transcript_unavailable' && isNew ? delaySeconds : undefined;
 }
 
 const GOES_ON: SliceEnd = { state: null, reason: null, delaySeconds: 0, setbacks: 0, restartList: false };
