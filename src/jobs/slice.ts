@@ -22,10 +22,8 @@ export interface ClaimedSubscription {
   nowMs: number;
 }
 
-/** A slice that this process runs. */
 export interface ClaimedSlice extends ChangedJob {
   claim: string;
-  /** The key that created the job. */
   keyId: string;
   /** The plan of the organization; null when it was deleted. */
   plan: Plan | null;
@@ -39,7 +37,6 @@ export interface ClaimedSlice extends ChangedJob {
   subscription: ClaimedSubscription | null;
 }
 
-/** A page of the list. */
 export interface ListedPage extends Omit<UploadsListPage, 'pages'> {
   /** Whose uploads they are; null for a playlist. */
   channel: Channel | null;
@@ -50,7 +47,6 @@ export interface ListedPage extends Omit<UploadsListPage, 'pages'> {
 export interface PendingVideo {
   position: number;
   upload: Upload;
-  /** How often it was tried again. */
   retries: number;
 }
 
@@ -86,7 +82,6 @@ export interface VideoResults {
 /** The SQLSTATE of a slice whose reservation ended before it was stored. */
 export const SLICE_EXPIRED = 'CT001';
 
-/** What a slice has found out. */
 export type SliceOutcome =
   | { type: 'organization_deleted' | 'plan_excludes' | 'blocked' | 'nothing_due' }
   | { type: 'channel_not_found' | 'playlist_not_found' }
@@ -120,10 +115,8 @@ const DAY_SECONDS = 86_400;
 /** Other calls hold the rest of the quota, for as long as they run. */
 const RESERVED_SECONDS = 5;
 
-/** A video of a slice as it was read. */
 export interface ReadVideo {
   entry: Entry;
-  /** How often it was tried again. */
   retries: number;
   /** Whether the service gave it up itself, before the platform was asked. */
   givenUp: boolean;
@@ -177,7 +170,6 @@ const GOES_ON: SliceEnd = { state: null, reason: null, delaySeconds: 0, setbacks
 const STOPS: SliceEnd = { ...GOES_ON, delaySeconds: null };
 const BLOCKED = { state: 'paused', reason: 'upstream_blocked' } as const;
 
-/** Decides what a slice makes of its job. */
 export function endOfJob({ job, setbacks }: Pick<ClaimedSlice, 'job' | 'setbacks'>, outcome: SliceOutcome): SliceEnd {
   // A pause for a block goes on until the platform has served a slice.
   const unserved: SliceEnd = job.reason === 'upstream_blocked' ? { ...GOES_ON, ...BLOCKED, setbacks } : GOES_ON;

@@ -17,7 +17,6 @@ export interface Walk {
   seesAll: boolean;
   /** The uploads that this walk has added by now. */
   added: number;
-  /** The uploads that are delivered by now. */
   delivered: number;
 }
 

@@ -16,7 +16,6 @@ import { playlistSchema } from '../../transcripts/sources/playlist-source.js';
 
 export const ARCHIVE_FORMATS = ['json', 'markdown'] as const;
 export type ArchiveFormat = (typeof ARCHIVE_FORMATS)[number];
-/** The extension of the files in each format. */
 const EXTENSIONS: Record<ArchiveFormat, string> = { json: 'json', markdown: 'md' };
 
 const INDEX = 'index.json';
@@ -34,7 +33,6 @@ const FILE_NAME = /^[^<>:"/\\|?*\p{Cc}]*\[[\w-]{11}\]\.(?:json|md)$/u;
 const video = z.object({
   videoId: z.string().regex(VIDEO_ID),
   title: z.string().nullable(),
-  /** The name of its file; null when it has none. */
   file: z.string().regex(FILE_NAME).nullable(),
   /** Why it has no file. */
   error: failure.nullable(),
@@ -84,9 +82,7 @@ type ArchiveIndex = z.infer<typeof index>;
 /** What a run changes in the index beside the videos. */
 type ArchiveState = Pick<ArchiveIndex, 'unfinishedJob' | 'subscription' | 'limit'>;
 
-/** What is written, and where. */
 export interface ArchiveOptions {
-  /** The path of the directory. */
   out: string;
   form: ArchiveForm;
   /** The number of videos at most, the newest ones; all by default. */
@@ -98,7 +94,6 @@ export interface ArchiveOptions {
  * file is complete as soon as it has its name.
  */
 export class ArchiveFiles {
-  /** The number of files that were written. */
   written = 0;
   /** The videos of the job, with their positions in its list. */
   private readonly current = new Map<string, { position: number; video: IndexedVideo }>();

@@ -19,9 +19,7 @@ export interface ArchiveRequest extends ArchiveOptions {
   reference: string;
 }
 
-/** What a run has done. */
 export interface ArchiveResult extends ArchiveSource {
-  /** The counts of the job. */
   summary: JobDto['summary'];
   /** The number of files that the run has written. */
   written: number;
@@ -123,7 +121,6 @@ class ArchiveRun {
     return 0;
   }
 
-  /** Writes the results that follow those which are written. */
   private async takeResults(): Promise<void> {
     for (;;) {
       const page = { limit: ENTRIES_PER_READ, after: this.after ?? 0 };
@@ -152,7 +149,7 @@ class ArchiveRun {
 
 const BAR_CHARACTERS = 20;
 
-/** A line about the progress of a job. Its total grows while the uploads are listed. */
+/** The total of a job grows while the uploads are listed. */
 function progressOf({ state, reason, summary: { total, succeeded, failed } }: JobDto): string {
   const done = succeeded + failed;
   const bar = '#'.repeat(Math.floor((done / Math.max(1, total)) * BAR_CHARACTERS)).padEnd(BAR_CHARACTERS, '-');

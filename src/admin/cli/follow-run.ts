@@ -24,7 +24,6 @@ export interface FollowRequest {
   start?: Start | undefined;
 }
 
-/** What a run has done. */
 export interface FollowResult {
   subscription: SubscriptionDto;
   /** The number of files that the run has written. */
@@ -170,7 +169,6 @@ class FollowRun {
   }
 }
 
-/** A line about what the subscription does. */
 function progressOf({ state, reason, summary, checkedAt, nextCheckAt }: SubscriptionDto, written: number): string {
   const time = (at: string | null): string =>
     at === null ? 'soon' : new Date(at).toTimeString().slice(0, 'hh:mm'.length);
