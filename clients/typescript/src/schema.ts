@@ -5223,7 +5223,7 @@ export interface operations {
                     "X-RateLimit-Remaining"?: number;
                     /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
-                    /** @description `Accept-Encoding, Accept`: the body is compressed for clients that accept gzip, and NDJSON for clients that accept it. */
+                    /** @description `Accept-Encoding, Accept`: the body is compressed for clients that accept gzip, and has another content type for clients that accept it. */
                     Vary?: string;
                     [name: string]: unknown;
                 };
@@ -6702,7 +6702,7 @@ export interface operations {
                     "X-RateLimit-Remaining"?: number;
                     /** @description Seconds until the window ends and requests are allowed again. */
                     "X-RateLimit-Reset"?: number;
-                    /** @description `Accept-Encoding, Accept`: the body is compressed for clients that accept gzip, and NDJSON for clients that accept it. */
+                    /** @description `Accept-Encoding, Accept`: the body is compressed for clients that accept gzip, and has another content type for clients that accept it. */
                     Vary?: string;
                     [name: string]: unknown;
                 };
