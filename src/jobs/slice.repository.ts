@@ -22,7 +22,7 @@ import {
   type VideoResults,
 } from './slice.js';
 import { isStart, type Start } from './subscription.js';
-import type { KnownUpload } from './walk.js';
+import { LISTING_DELAY_MS, type KnownUpload } from './walk.js';
 
 /** The figures of the jobs in one state; the last two are those of all jobs. */
 export interface JobFigures {
@@ -230,8 +230,10 @@ function subscriptionOf(row: ClaimedRow, { job }: ChangedJob): ClaimedSubscripti
   if (row.check_seconds === null) return null;
   const { due_at: dueAt, due_age_ms: dueAgeMs, unread_seconds: unreadSeconds, seen_position: seenPosition } = row;
   const start = seenPosition === null ? (fromJson(Buffer.from(row.request), startSchema)?.start ?? 'now') : null;
+  // Of a channel that listed nothing, no seen upload shows which later one is new.
+  const toleranceMs = seenPosition === 0 ? LISTING_DELAY_MS : 0;
   const walk = {
-    ...{ start, kinds: job.request.kinds, createdAtMs: row.created_at.getTime() },
+    ...{ start, kinds: job.request.kinds, createdAtMs: row.created_at.getTime() - toleranceMs },
     ...{ seenAtMs: (row.seen_at ?? row.created_at).getTime(), seesAll: row.sees_all },
     ...{ added: row.last_position - (seenPosition ?? 0), delivered: row.total },
   };

@@ -52,7 +52,7 @@ const PAGES_MAX = 500;
 /** Within so many pages no date ends a walk at a page of which little was seen: what becomes public late has older dates. */
 const DATELESS_PAGES = 10;
 /** An upload can be listed some hours after it was published, and a walk takes some time. */
-const LISTING_DELAY_MS = 86_400_000;
+export const LISTING_DELAY_MS = 86_400_000;
 
 /**
  * Goes one page along the list: decides which of its uploads are new, and whether the walk goes on.

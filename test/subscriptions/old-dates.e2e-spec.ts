@@ -60,6 +60,16 @@ describe('a channel that was seen completely', () => {
   });
 });
 
+describe('a channel that listed nothing when it was followed', () => {
+  it('has something new when uploads of the hours before are listed, but not when old ones are', async () => {
+    const run = await followed('@emptyslip');
+    youtube().publish({ channel: '@emptyslip', publishedAt: daysAgo(3) });
+    const late = youtube().publish({ channel: '@emptyslip', count: 2, publishedAt: daysAgo(0.2) });
+    await check(run);
+    expect(sorted(await run.feedIds())).toEqual(sorted(late));
+  });
+});
+
 describe('uploads that are listed above seen ones, with dates before the subscription', () => {
   it.each(['@25-videos-no-504', '@archive-300x95'])('are delivered, also when they fill pages: %s', async (channel) => {
     const run = await followed(channel);
