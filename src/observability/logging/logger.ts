@@ -23,8 +23,9 @@ export function standardOutput(): DestinationStream {
   return destination({ fd: 1, sync: true });
 }
 
-/** Contexts of Nest's own messages during the start, which are logged at the level debug. */
+/** Contexts of Nest's own messages during the start, which are logged at the level debug, or not at all for an error. */
 const FRAMEWORK = new Set([
+  'ExceptionHandler',
   'NestFactory',
   'InstanceLoader',
   'RoutesResolver',
@@ -48,7 +49,7 @@ export class NestLogger implements LoggerService {
 
   error(message: unknown, ...rest: unknown[]): void {
     // Nest rethrows an error of the start, and main.ts prints it as the only line.
-    if (rest.at(-1) !== 'ExceptionHandler') this.write('error', message, rest);
+    if (!FRAMEWORK.has(String(rest.at(-1)))) this.write('error', message, rest);
   }
 
   /** Nest passes the context last, preceded by the stack for an error. */
